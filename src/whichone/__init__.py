@@ -1,0 +1,33 @@
+"""Does your retriever know which one you mean?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whichone.api import Result, evaluate
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.retrieval.run import Run
+
+__all__ = ["Benchmark", "Result", "Run", "__version__", "evaluate"]
+__version__ = "0.1.0"
+
+_PLACES = {
+    "Benchmark": "whichone.benchmarks.benchmark",
+    "Result": "whichone.api",
+    "Run": "whichone.retrieval.run",
+    "evaluate": "whichone.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used, so that `import whichone` stays light."""
+    if name in _PLACES:
+        import importlib
+
+        return getattr(importlib.import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'whichone' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

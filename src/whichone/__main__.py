@@ -1,0 +1,5 @@
+"""python -m whichone"""
+
+from whichone.cli import main
+
+main()

@@ -1,0 +1,235 @@
+"""A benchmark on disk: queries, the name sets they belong to, and the passages they are asked of."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from whichone.benchmarks.tables import KIND, PASSAGES, QUERIES, SETS
+from whichone.errors import BadInput, sample
+from whichone.files.folder import Folder
+from whichone.records import Bearer, NameSet, Output, Passage, Query, Question, page_of
+
+_outputs = msgspec.json.Decoder(tuple[Output, ...])
+_attributes = msgspec.json.Decoder(dict[str, Any])
+
+
+class Benchmark:
+    """Queries, the corpus they are asked of, and a card that says how both were made."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+
+    @classmethod
+    def open(cls, where: str | Path) -> Benchmark:
+        """Open a benchmark folder, or a built-in one by its name, such as "builtin/amber"."""
+        if isinstance(where, str) and where.startswith("builtin/") and not Path(where).exists():
+            from whichone.benchmarks.builtin import builtin_benchmark
+
+            return cls(Folder.open(builtin_benchmark(where), KIND))
+        return cls(Folder.open(where, KIND))
+
+    @property
+    def name(self) -> str:
+        return self.folder.manifest.name
+
+    @property
+    def id(self) -> str:
+        """Its name and the first 12 hex digits of its content's hash."""
+        return f"{self.name}-{self.folder.content_hash[:12]}"
+
+    @property
+    def card(self) -> str:
+        return self.folder.path("card.md").read_text("utf-8")
+
+    @functools.cached_property
+    def query_table(self) -> pa.Table:
+        return self.folder.table("queries")
+
+    @functools.cached_property
+    def queries(self) -> tuple[Query, ...]:
+        return tuple(map(_query, self.query_table.to_pylist()))
+
+    def questions(self) -> list[Question]:
+        return [query.question() for query in self.queries]
+
+    @functools.cached_property
+    def sets(self) -> tuple[NameSet, ...]:
+        return tuple(_name_sets(self.folder.table("sets").to_pylist()))
+
+    @functools.cached_property
+    def passages(self) -> pa.Table:
+        """Columns id, page, n, title, text; a passage's row is its ordinal."""
+        return self.folder.table("passages")
+
+    def passage_records(self) -> Iterator[Passage]:
+        for batch in self.passages.to_batches(max_chunksize=4096):
+            for row in batch.select(["id", "page", "title", "text"]).to_pylist():
+                yield Passage(**row)
+
+    @functools.cached_property
+    def pages(self) -> frozenset[str]:
+        return frozenset(self.passages.column("page").unique().to_pylist())
+
+    @functools.cached_property
+    def page_titles(self) -> dict[str, str]:
+        table = self.passages.select(["page", "title"])
+        return dict(zip(table["page"].to_pylist(), table["title"].to_pylist(), strict=True))
+
+    def other_pages(self, query: Query) -> frozenset[str]:
+        """Pages of the other bearers of the query's name; a page that is gold is no other."""
+        return self._bearer_pages.get(query.name_set or "", frozenset()) - query.gold_pages()
+
+    @functools.cached_property
+    def _bearer_pages(self) -> dict[str, frozenset[str]]:
+        return {s.id: frozenset(p for b in s.bearers for p in b.pages) for s in self.sets}
+
+
+def save_benchmark(
+    path: str | Path,
+    *,
+    name: str,
+    queries: Iterable[Query],
+    passages: pa.Table | Iterable[Passage],
+    sets: Iterable[NameSet] = (),
+    card: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    sources: Sequence[Mapping[str, Any]] = (),
+    parents: Mapping[str, str] | None = None,
+    counts: Mapping[str, Any] | None = None,
+    allow_no_gold: bool = False,
+) -> Benchmark:
+    """Check and write a benchmark; nothing half-written is left behind by an error."""
+    rows = list(queries)
+    check_queries(rows, allow_no_gold=allow_no_gold)
+    with Folder.create(path, KIND) as folder:
+        folder.write(QUERIES, query_rows(rows))
+        folder.write(SETS, set_rows(sets))
+        folder.write(PASSAGES, passages if isinstance(passages, pa.Table) else passage_rows(passages))
+        folder.write_bytes("card.md", card.encode())
+        folder.commit(
+            name=name,
+            parameters=parameters,
+            sources=sources,
+            parents=parents,
+            counts={"queries": len(rows), **(counts or {})},
+        )
+        return Benchmark(folder)
+
+
+def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> None:
+    seen: set[str] = set()
+    twice = [q.id for q in queries if q.id in seen or seen.add(q.id)]  # type: ignore[func-returns-value]
+    if twice:
+        raise BadInput(f"{len(twice)} query ids occur twice: {sample(twice)}")
+    if not queries:
+        raise BadInput("there are no queries")
+    without = [q.id for q in queries if not q.outputs]
+    if without and not allow_no_gold:
+        raise BadInput(
+            f"{len(without)} queries have no gold: {sample(without)}",
+            hint="give each an answer or a gold page, or leave them out",
+        )
+
+
+def query_rows(queries: Sequence[Query]) -> pa.Table:
+    encode = msgspec.json.encode
+    return QUERIES.from_rows(
+        [
+            {
+                "id": q.id,
+                "task": q.task,
+                "input": q.input,
+                "language": q.language,
+                "mention": q.mention,
+                "name": q.name,
+                "name_set": q.name_set,
+                "role": q.role,
+                "relation": q.relation,
+                "entity": q.entity,
+                "gold_pages": sorted(q.gold_pages()),
+                "outputs": encode(q.outputs).decode(),
+                "attributes": encode(q.attributes).decode(),
+                "place": place,
+            }
+            for place, q in enumerate(queries)
+        ]
+    )
+
+
+def set_rows(sets: Iterable[NameSet]) -> pa.Table:
+    return SETS.from_rows(
+        [
+            {
+                "set": s.id,
+                "name": s.name,
+                "collection": s.collection,
+                "rank": rank,
+                "entity": b.entity,
+                "label": b.label,
+                "role": b.role,
+                "popularity": b.popularity,
+                "types": list(b.types),
+                "pages": list(b.pages),
+            }
+            for s in sets
+            for rank, b in enumerate(s.bearers)
+        ]
+    )
+
+
+def passage_rows(passages: Iterable[Passage]) -> pa.Table:
+    return PASSAGES.from_rows(
+        [
+            {
+                "id": p.id,
+                "page": p.page,
+                "n": int(p.id.rpartition("#")[2]) if page_of(p.id) != p.id else 0,
+                "title": p.title,
+                "text": p.text,
+            }
+            for p in passages
+        ]
+    )
+
+
+def _query(row: dict[str, Any]) -> Query:
+    return Query(
+        id=row["id"],
+        task=row["task"],
+        input=row["input"],
+        outputs=_outputs.decode(row["outputs"]),
+        language=row["language"],
+        mention=row["mention"],
+        name=row["name"],
+        name_set=row["name_set"],
+        role=row["role"],
+        relation=row["relation"],
+        entity=row["entity"],
+        attributes=_attributes.decode(row["attributes"]),
+    )
+
+
+def _name_sets(rows: list[dict[str, Any]]) -> Iterator[NameSet]:
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        grouped.setdefault(row["set"], []).append(row)
+    for key, members in grouped.items():
+        bearers = tuple(
+            Bearer(
+                entity=m["entity"],
+                label=m["label"] or "",
+                role=m["role"],
+                popularity=m["popularity"],
+                types=tuple(m["types"] or ()),
+                pages=tuple(m["pages"] or ()),
+            )
+            for m in members
+        )
+        first = members[0]
+        yield NameSet(id=key, name=first["name"], collection=first["collection"], bearers=bearers)

@@ -1,0 +1,101 @@
+"""The command line: one file a verb, found by file name, loaded when it is asked for.
+
+`cli/retrieve.py` is `whichone retrieve`; `cli/score_kilt.py` is `whichone score kilt`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+from typing import Any
+
+import click
+
+from whichone.errors import UsageError, WhichoneError, did_you_mean
+
+_NOT_VERBS = {"options", "output"}
+
+
+def _modules() -> list[str]:
+    return [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_VERBS]
+
+
+class Verbs(click.Group):
+    """Commands of the files whose names begin with `prefix`."""
+
+    def __init__(self, *args: Any, prefix: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prefix = prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        names = [n.removeprefix(self.prefix) for n in _modules() if n.startswith(self.prefix)]
+        if not self.prefix:
+            names = sorted({n.partition("_")[0] for n in names})
+        return [n.replace("_", "-") for n in names]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        word = cmd_name.replace("-", "_")
+        modules = _modules()
+        if self.prefix + word in modules:
+            module = importlib.import_module(f"whichone.cli.{self.prefix}{word}")
+            return module.command  # type: ignore[no-any-return]
+        if not self.prefix and any(n.startswith(f"{word}_") for n in modules):
+            return Verbs(name=cmd_name, prefix=f"{word}_", help=_GROUPS.get(word))
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            raise UsageError(
+                f"there is no command {args[0]!r}",
+                hint=did_you_mean(args[0], self.list_commands(ctx)),
+            ) from None
+
+
+_GROUPS = {
+    "build": "Make a benchmark from a knowledge base.",
+    "import": "Bring in published datasets, your own questions, runs and predictions.",
+    "train": "Train a retriever or a reader.",
+    "map": "Align a dataset's evidence to a snapshot.",
+}
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="whichone")
+def whichone() -> None:
+    """Does your retriever know which one you mean?
+
+    Build benchmarks of namesakes, run retrievers and readers on them, see whom they confuse.
+
+    \b
+    whichone demo            the whole way on the built-in world, in seconds
+    whichone doctor          what is installed, what is missing, how to get it
+    """
+
+
+def main() -> None:
+    """The console script: errors become one message and an exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    try:
+        code = whichone.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except click.Abort:
+        code = 130
+    except WhichoneError as error:
+        click.echo(f"whichone: {error}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except KeyboardInterrupt:
+        click.echo("whichone: stopped; start it again and it goes on", err=True)
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)

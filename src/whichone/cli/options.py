@@ -1,0 +1,75 @@
+"""Options that several verbs share, so that one word means one thing everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Depths(click.ParamType):
+    """`1,5,20`: whole numbers above zero."""
+
+    name = "K,K,..."
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            depths = tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of whole numbers such as 1,5,20", param, ctx)
+        if any(k < 1 for k in depths):
+            self.fail(f"{value!r} holds a number below 1", param, ctx)
+        return depths
+
+
+class Words(click.ParamType):
+    """`role,relation`: words between commas."""
+
+    name = "WORD,WORD,..."
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        return tuple(part.strip() for part in str(value).split(",") if part.strip())
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(
+        function
+    )
+
+
+def seed_option(function: F) -> F:
+    return click.option(
+        "--seed", default=0, show_default=True, help="Seed of everything random.", envvar="WHICHONE_SEED"
+    )(function)
+
+
+def k_option(default: str, *names: str) -> Callable[[F], F]:
+    return click.option(
+        "-k", *names, "depths", type=Depths(), default=default, show_default=True,
+        help="Depths, such as 1,5,20.",
+    )
+
+
+def per_query_option(function: F) -> F:
+    return click.option(
+        "--per-query", type=click.Path(dir_okay=False), default=None,
+        help="Also write one row a query; .jsonl, .csv or .parquet by suffix.",
+    )(function)
+
+
+def on_error_option(function: F) -> F:
+    return click.option(
+        "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True,
+        help="Stop at the first bad record, or count and list them.",
+    )(function)

@@ -1,0 +1,336 @@
+"""A folder of tables whose `manifest.json` is the commit point.
+
+The manifest is replaced atomically and last; a file that it does not name does not exist. Work in
+progress lies under `.partial/`, one process at a time holds the lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from whichone.errors import BadInput, BrokenFolder, LockedFolder, Missing, NewerFormat, UsageError
+from whichone.files import tables
+from whichone.files.lines import read_json, write_atomic
+from whichone.files.tables import TableSchema
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+
+class FileEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    sha256: str
+    bytes: int
+    rows: int | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a folder holds and how it was made; only `made` may differ between equal folders."""
+
+    kind: str
+    format: int = FORMAT
+    name: str = ""
+    files: dict[str, FileEntry] = {}
+    parameters: dict[str, Any] = {}
+    sources: list[dict[str, Any]] = []
+    parents: dict[str, str] = {}
+    counts: dict[str, Any] = {}
+    made: dict[str, Any] = {}
+
+    def content_hash(self) -> str:
+        """One hash of all files: equal content, equal hash, however it was made."""
+        digest = hashlib.sha256()
+        for name, entry in sorted(self.files.items()):
+            digest.update(f"{name}\0{entry.sha256}\n".encode())
+        return digest.hexdigest()
+
+
+class Journal:
+    """Lines of JSON, each flushed to disk before the next step; a torn last line is ignored."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[dict[str, Any]]:
+        if not self.path.exists():
+            return []
+        entries = []
+        for line in self.path.read_bytes().split(b"\n")[:-1]:
+            try:
+                entries.append(msgspec.json.decode(line))
+            except msgspec.DecodeError:
+                break
+        return entries
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        with self.path.open("ab") as file:
+            file.write(msgspec.json.encode(entry) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+class Folder:
+    """One folder on disk: open it to read, create it (as a context) to write and commit."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.root = path
+        self.manifest = manifest
+        self._lock: int | None = None
+        self._files: dict[str, FileEntry] = {}
+        self._committed = False
+
+    # reading
+
+    @classmethod
+    def open(cls, path: str | Path, kind: str | Sequence[str]) -> Folder:
+        """Open a finished folder of the given kind (or one of several kinds)."""
+        root = Path(path)
+        kinds = [kind] if isinstance(kind, str) else list(kind)
+        manifest = _read_manifest(root, kinds)
+        if manifest.kind not in kinds:
+            raise BadInput(f"this is a {manifest.kind}, not a {' or '.join(kinds)}", file=root)
+        for name, entry in manifest.files.items():
+            file = root / name
+            if not file.exists():
+                raise BrokenFolder(f"{name} is missing", file=root, hint="make the folder again")
+            if file.stat().st_size != entry.bytes:
+                raise BrokenFolder(
+                    f"{name} has {file.stat().st_size} bytes, its manifest says {entry.bytes}",
+                    file=root,
+                    hint="the folder was changed by hand or copied in part; make it again",
+                )
+        return cls(root, manifest)
+
+    @property
+    def content_hash(self) -> str:
+        return self.manifest.content_hash()
+
+    def path(self, name: str) -> Path:
+        """Where a committed file lies."""
+        if name not in self.manifest.files:
+            raise BrokenFolder(f"it has no {name}", file=self.root)
+        return self.root / name
+
+    def has(self, name: str) -> bool:
+        return name in self.manifest.files
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        return tables.read_table(self.path(f"{name}.parquet"), columns)
+
+    def verify(self) -> None:
+        """Compare every file with the hash in the manifest."""
+        for name, entry in self.manifest.files.items():
+            if file_hash(self.root / name) != entry.sha256:
+                raise BrokenFolder(f"{name} is not the file its manifest names", file=self.root)
+
+    # writing
+
+    @classmethod
+    def create(
+        cls, path: str | Path, kind: str, *, resume: bool = False, extend: bool = False
+    ) -> Folder:
+        """A folder to write. `resume` keeps work in progress, `extend` keeps committed files."""
+        root = Path(path)
+        if root.exists() and not root.is_dir():
+            raise UsageError("this is a file, not a folder", where=str(root))
+        manifest = Manifest(kind=kind)
+        _finish_interrupted(root)
+        if (root / MANIFEST).exists():
+            old = _read_manifest(root, [kind])
+            if old.kind != kind:
+                raise UsageError(
+                    f"there is a {old.kind} already, which a {kind} may not replace",
+                    where=str(root),
+                    hint="name another folder, or remove this one yourself",
+                )
+            if extend:
+                manifest = old
+        elif root.exists() and any(p.name not in (".partial", ".lock") for p in root.iterdir()):
+            raise UsageError(
+                "the folder holds other files", where=str(root), hint="name a new or empty folder"
+            )
+        folder = cls(root, manifest)
+        folder._start(resume)
+        folder._files = dict(manifest.files) if extend else {}
+        return folder
+
+    def _start(self, resume: bool) -> None:
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(self.root)
+            if not resume:
+                shutil.rmtree(self.partial, ignore_errors=True)
+            self.partial.mkdir(exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"cannot be written: {error.strerror}", file=self.root) from error
+
+    @property
+    def partial(self) -> Path:
+        return self.root / ".partial"
+
+    @property
+    def journal(self) -> Journal:
+        return Journal(self.partial / "journal.jsonl")
+
+    def write(self, schema: TableSchema, table: pa.Table) -> int:
+        """Write one table, to be named by the next commit."""
+        rows = tables.write_table(self.partial / schema.file, table, schema)
+        self.adopt(schema.file, rows=rows)
+        return rows
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        (self.partial / name).write_bytes(data)
+        self.adopt(name)
+
+    def adopt(self, name: str, *, rows: int | None = None) -> None:
+        """Name a file that lies in `.partial` in the next commit."""
+        file = self.partial / name
+        self._files[name] = FileEntry(file_hash(file), file.stat().st_size, rows)
+
+    def commit(
+        self,
+        *,
+        name: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        sources: Sequence[Mapping[str, Any]] = (),
+        parents: Mapping[str, str] | None = None,
+        counts: Mapping[str, Any] | None = None,
+        made: Mapping[str, Any] | None = None,
+    ) -> Manifest:
+        """Move the files into place and replace the manifest: from here on the folder is done.
+
+        The old manifest goes first, so that a kill in between leaves an unfinished folder, never
+        a manifest that names other files.
+        """
+        manifest = Manifest(
+            kind=self.manifest.kind,
+            name=name or self.manifest.name,
+            files=dict(sorted(self._files.items())),
+            parameters=dict(parameters or {}),
+            sources=[dict(s) for s in sources],
+            parents=dict(parents or {}),
+            counts=dict(counts or {}),
+            made=dict(made or {}),
+        )
+        write_atomic(self.partial / "next.json", encode_manifest(manifest))
+        self._finish(manifest)
+        return manifest
+
+    def _finish(self, manifest: Manifest) -> None:
+        (self.root / MANIFEST).unlink(missing_ok=True)
+        for name in manifest.files:
+            if (self.partial / name).exists():
+                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+                (self.partial / name).replace(self.root / name)
+        for name in self.manifest.files.keys() - manifest.files.keys():
+            (self.root / name).unlink(missing_ok=True)
+        write_atomic(self.root / MANIFEST, encode_manifest(manifest))
+        shutil.rmtree(self.partial, ignore_errors=True)
+        self.manifest = manifest
+        self._committed = True
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+            (self.root / ".lock").unlink(missing_ok=True)
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _finish_interrupted(root: Path) -> None:
+    """Complete a commit that was killed between its first and last step."""
+    if not (root / ".partial" / "next.json").exists():
+        return
+    manifest = read_json(root / ".partial" / "next.json", Manifest)
+    folder = Folder(root, manifest)
+    folder._lock = _lock(root)
+    try:
+        folder._finish(manifest)
+    finally:
+        folder.close()
+
+
+def _read_manifest(root: Path, kinds: Sequence[str]) -> Manifest:
+    wanted = " or ".join(kinds)
+    if not root.exists():
+        raise Missing(f"no such folder (a {wanted} is wanted)", where=str(root))
+    if not (root / MANIFEST).exists():
+        if (root / ".partial").exists():
+            raise BrokenFolder(
+                "the folder is half-written",
+                file=root,
+                hint="run the command that makes it again: it goes on where it stopped",
+            )
+        raise BrokenFolder(f"not a {wanted}: it has no {MANIFEST}", file=root)
+    raw = read_json(root / MANIFEST)
+    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int | None):
+        raise BrokenFolder("its manifest is not one of whichone's", file=root / MANIFEST)
+    if raw.get("format", FORMAT) > FORMAT:
+        raise NewerFormat(
+            f"written in format {raw['format']}, this whichone knows format {FORMAT}",
+            file=root,
+            hint="pip install --upgrade whichone",
+        )
+    try:
+        return msgspec.convert(raw, Manifest)
+    except msgspec.ValidationError as error:
+        raise BrokenFolder(f"its manifest is broken: {error}", file=root / MANIFEST) from error
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=2) + b"\n"
+
+
+def _lock(root: Path) -> int:
+    handle = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.read(handle, 32).decode(errors="replace").strip()
+        os.close(handle)
+        raise LockedFolder(
+            f"another process is writing this folder (process {holder or 'unknown'})",
+            file=root,
+            hint="wait for it, or end it",
+        ) from None
+    os.ftruncate(handle, 0)
+    os.write(handle, str(os.getpid()).encode())
+    return handle
+
+
+def file_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def folder_kinds(root: Path) -> Iterator[tuple[Path, str]]:
+    """Every finished folder at or below a place, with its kind; unreadable ones are passed over."""
+    for manifest in sorted(root.rglob(MANIFEST)):
+        if ".partial" in manifest.parts:
+            continue
+        try:
+            yield manifest.parent, str(read_json(manifest).get("kind", ""))
+        except (BadInput, AttributeError):
+            continue

@@ -1,0 +1,126 @@
+"""Reading and writing text and JSON files, compressed or not, with errors that name the line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast, overload
+
+import msgspec
+
+from whichone.errors import BadInput, Missing
+
+T = TypeVar("T")
+
+_GZIP, _BZIP2, _ZSTD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
+
+
+def open_binary(path: str | Path) -> IO[bytes]:
+    """The decompressed bytes of a file; gzip, bzip2 and zstd are told by their first bytes."""
+    path = Path(path)
+    try:
+        raw = path.open("rb")
+    except FileNotFoundError:
+        raise Missing("no such file", where=str(path)) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic.startswith(_GZIP):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    if magic.startswith(_BZIP2):
+        return cast("IO[bytes]", bz2.BZ2File(raw))
+    if magic == _ZSTD:
+        import zstandard
+
+        reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        return cast("IO[bytes]", io.BufferedReader(cast("io.RawIOBase", reader), 1 << 20))
+    return raw
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Line number (from 1) and the line without its end, blank lines included."""
+    line = 0
+    with open_binary(path) as file:
+        try:
+            for line, text in enumerate(file, 1):  # noqa: B007
+                yield line, text.rstrip(b"\r\n")
+        except (EOFError, OSError, ValueError) as error:
+            raise BadInput(
+                f"damaged after line {line}: {error}",
+                file=path,
+                line=line + 1,
+                hint="the file is truncated or not what its first bytes say; fetch it again",
+            ) from error
+
+
+@overload
+def read_json_lines(path: str | Path) -> Iterator[tuple[int, Any]]: ...
+@overload
+def read_json_lines(path: str | Path, type: type[T]) -> Iterator[tuple[int, T]]: ...
+def read_json_lines(path: str | Path, type: Any = Any) -> Iterator[tuple[int, Any]]:
+    """Line number and decoded record of each line; blank lines are passed over."""
+    decoder = msgspec.json.Decoder(type)
+    for line, text in read_lines(path):
+        if text.strip():
+            yield line, decode_line(decoder, text, path, line)
+
+
+def decode_line(decoder: msgspec.json.Decoder[T], text: bytes, path: str | Path, line: int) -> T:
+    try:
+        return decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"not the JSON that is expected here: {error}", file=path, line=line) from error
+
+
+@overload
+def read_json(path: str | Path) -> Any: ...
+@overload
+def read_json(path: str | Path, type: type[T]) -> T: ...
+def read_json(path: str | Path, type: Any = Any) -> Any:
+    """One JSON document."""
+    with open_binary(path) as file:
+        try:
+            return msgspec.json.decode(file.read(), type=type)
+        except (msgspec.DecodeError, UnicodeDecodeError, EOFError, OSError) as error:
+            raise BadInput(f"not the JSON that is expected here: {error}", file=path) from error
+
+
+def write_atomic(path: str | Path, data: bytes) -> None:
+    """The whole file or nothing: written beside its place, flushed, then moved there."""
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise BadInput(f"cannot be written: {error.strerror}", file=path) from error
+
+
+def write_lines(path: str | Path, lines: Iterable[bytes]) -> int:
+    """Lines to a file, gzipped when its name ends in .gz (without a time stamp); how many."""
+    path = Path(path)
+    count = 0
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with beside.open("wb") as raw:
+        zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else None
+        file = cast("IO[bytes]", zipped or raw)
+        for count, line in enumerate(lines, 1):  # noqa: B007
+            file.write(line)
+            file.write(b"\n")
+        if zipped is not None:
+            zipped.close()
+    beside.replace(path)
+    return count
+
+
+def write_json_lines(path: str | Path, records: Iterable[object]) -> int:
+    return write_lines(path, map(msgspec.json.encode, records))

@@ -1,0 +1,151 @@
+"""The one writer of tables: sorted by a total key, in fixed row groups, with pinned compression.
+
+Same rows, same bytes, whatever engine or number of workers made them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from whichone.errors import BadInput, BrokenFolder, Missing
+
+ROW_GROUP = 65_536
+DEFAULT_MEMORY = "2GB"
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table's name, its columns, and the columns that order its rows without ties."""
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.parquet"
+
+    def empty(self) -> pa.Table:
+        return self.schema.empty_table()
+
+    def from_rows(self, rows: Sequence[dict[str, object]]) -> pa.Table:
+        return pa.Table.from_pylist(list(rows), schema=self.schema)
+
+
+def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:
+    order = pc.sort_indices(table, sort_keys=[(column, "ascending") for column in schema.key])
+    return table.take(order)
+
+
+def write_table(path: Path, table: pa.Table, schema: TableSchema) -> int:
+    """Sort a table that fits in memory and write it; how many rows."""
+    fitted = table.select(schema.schema.names).cast(schema.schema)
+    batches = sort_rows(fitted, schema).combine_chunks().to_batches()
+    return write_batches(path, batches, schema)
+
+
+def write_batches(path: Path, batches: Iterable[pa.RecordBatch], schema: TableSchema) -> int:
+    """Write batches that are already in key order, recut into fixed row groups; how many rows."""
+    count = 0
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    writer = pq.ParquetWriter(
+        beside, schema.schema, version="2.6", compression="zstd", compression_level=3
+    )
+    with contextlib.closing(writer):
+        for group in _fixed_groups(batches, schema.schema):
+            writer.write_table(group, row_group_size=ROW_GROUP)
+            count += group.num_rows
+    beside.replace(path)
+    return count
+
+
+def _fixed_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        while rows >= ROW_GROUP:
+            table = pa.Table.from_batches(held, schema=schema)
+            yield table.slice(0, ROW_GROUP).combine_chunks()
+            held = table.slice(ROW_GROUP).to_batches()
+            rows -= ROW_GROUP
+    if rows:
+        yield pa.Table.from_batches(held, schema=schema).combine_chunks()
+
+
+def write_sorted(
+    path: Path,
+    parts: Sequence[Path],
+    schema: TableSchema,
+    *,
+    memory: str = DEFAULT_MEMORY,
+    spill: Path | None = None,
+    distinct: bool = False,
+) -> int:
+    """Merge part files into one sorted table, on disk where memory does not suffice."""
+    if not parts:
+        return write_table(path, schema.empty(), schema)
+    names = ", ".join("'" + str(p).replace("'", "''") + "'" for p in parts)
+    columns = ", ".join(f'"{c}"' for c in schema.schema.names)
+    select = f"select {'distinct ' if distinct else ''}{columns} from read_parquet([{names}])"
+    return write_query(path, select, schema, memory=memory, spill=spill)
+
+
+def write_query(
+    path: Path,
+    select: str,
+    schema: TableSchema,
+    *,
+    memory: str = DEFAULT_MEMORY,
+    spill: Path | None = None,
+) -> int:
+    """Write the rows of a DuckDB query as a sorted table."""
+    order = ", ".join(f'"{c}" asc nulls last' for c in schema.key)
+    with connect(memory, spill or path.parent) as connection:
+        reader = connection.sql(f"select * from ({select}) order by {order}").to_arrow_reader(ROW_GROUP)
+        fitted = (
+            pa.Table.from_batches([batch]).select(schema.schema.names).cast(schema.schema).to_batches()
+            for batch in reader
+        )
+        return write_batches(path, (b for batches in fitted for b in batches), schema)
+
+
+@contextlib.contextmanager
+def connect(memory: str = DEFAULT_MEMORY, spill: Path | None = None) -> Iterator[Any]:
+    """A DuckDB connection with bounded memory that spills into a folder and leaves nothing there."""
+    import duckdb
+
+    config: dict[str, str] = {"memory_limit": memory, "preserve_insertion_order": "false"}
+    if spill is not None:
+        config["temp_directory"] = str(spill / ".spill")
+    connection = duckdb.connect(config=config)  # type: ignore[arg-type]
+    try:
+        connection.execute("set enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+        if spill is not None:
+            with contextlib.suppress(OSError):
+                (spill / ".spill").rmdir()
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """A whole table, or some of its columns."""
+    try:
+        return pq.read_table(path, columns=list(columns) if columns is not None else None)
+    except FileNotFoundError:
+        raise Missing("no such table", where=str(path)) from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+    except KeyError as error:
+        raise BadInput(f"a column is missing: {error}", file=path) from error

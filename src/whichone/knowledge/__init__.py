@@ -1,0 +1,1 @@
+"""Dumps and catalogues in, tables out; the name index; lookups."""

@@ -1,0 +1,1 @@
+"""One file a dump format: bytes in, records out."""

@@ -1,0 +1,34 @@
+"""When do two strings count as one name?"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+_SPACE = re.compile(r"[\s_]+")
+_PARENTHESES = re.compile(r"\s*\([^()]*\)")
+
+
+def name_key(text: str) -> str:
+    """Two strings are one name when their keys are equal.
+
+    Compatibility forms are unified (NFKC), blanks and underscores are squeezed to one blank, case is
+    folded. Accents and punctuation stay: "Ono" and "Önö" are two names, "AC/DC" is not "ACDC".
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", folded)).strip()
+
+
+def without_parentheses(title: str) -> str:
+    """A page title without its disambiguating parentheses: "Her (film)" becomes "Her".
+
+    A title that is nothing but parentheses is left as it is.
+    """
+    bare = _PARENTHESES.sub("", title).strip()
+    return bare or title.strip()
+
+
+def title_key(title: str) -> str:
+    """The name key of what a page title names: HTML entities decoded, parentheses removed."""
+    return name_key(without_parentheses(html.unescape(title)))

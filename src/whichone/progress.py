@@ -1,0 +1,41 @@
+"""Progress on long work: a bar with rate and time left on a terminal, silence elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Advance = Callable[[int], None]
+
+
+@contextmanager
+def progress(what: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+    """Gives a function to call with the amount of work just finished; draws on stderr only."""
+    if not sys.stderr.isatty():
+        yield lambda amount: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}" + (f" of {total:,}" if total else "") + f" {unit}"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total, rate="")
+
+        def advance(amount: int) -> None:
+            bar.advance(task, amount)
+            speed = bar.tasks[0].speed
+            bar.update(task, rate=f"{speed:,.0f} {unit}/s" if speed else "")
+
+        yield advance
+
+
+def talk(message: str) -> None:
+    """A line for the person at the terminal; data goes to stdout, talk to stderr."""
+    print(message, file=sys.stderr, flush=True)

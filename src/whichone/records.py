@@ -1,0 +1,186 @@
+"""The nouns: few, frozen, typed, the same words in code, on disk and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["head", "tail"]
+"""Head is the most popular bearer of a name, tail every other one."""
+
+PASSAGE_MARK = "#"
+
+
+def page_id(source: str, key: str | int) -> str:
+    """A page's id: the source it comes from and its id there."""
+    return f"{source}:{key}"
+
+
+def passage_id(page: str, n: int) -> str:
+    """A passage's id: its page and its number on that page, from 0."""
+    return f"{page}{PASSAGE_MARK}{n}"
+
+
+def page_of(passage: str) -> str:
+    """The page of a passage id; a page id is its own page."""
+    page, mark, n = passage.rpartition(PASSAGE_MARK)
+    return page if mark and n.isdigit() else passage
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The base of all nouns: frozen, compared by value, written without its defaults."""
+
+
+class Entity(Record):
+    id: str
+    label: str
+    names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    popularity: float | None = None
+
+
+class Fact(Record):
+    """Property and value of an entity; `value` is an entity id when `kind` is "entity"."""
+
+    entity: str
+    property: str
+    value: str
+    kind: str = "entity"
+
+
+class Page(Record):
+    id: str
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    entity: str | None = None
+
+
+class Passage(Record):
+    """A stretch of a page that a retriever returns."""
+
+    id: str
+    page: str
+    title: str
+    text: str
+
+
+class Bearer(Record):
+    """One entity that bears a shared name, with the pages that are about it."""
+
+    entity: str
+    label: str = ""
+    role: Role | None = None
+    popularity: float | None = None
+    types: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+
+
+class NameSet(Record):
+    """A name and the entities that bear it, head first."""
+
+    id: str
+    name: str
+    collection: str = ""
+    bearers: tuple[Bearer, ...] = ()
+
+
+class Provenance(Record):
+    """A page that supports an answer, with the span where one is known."""
+
+    page: str
+    title: str | None = None
+    passage: str | None = None
+    start_paragraph: int | None = None
+    start_character: int | None = None
+    end_paragraph: int | None = None
+    end_character: int | None = None
+    attributes: Mapping[str, Any] = {}
+
+
+class Output(Record):
+    """One answer, whom it is about, and the sets of pages that support it.
+
+    `provenance` is a tuple of sets: all pages of one set together are evidence, any one set suffices.
+    """
+
+    answer: str | None = None
+    aliases: tuple[str, ...] = ()
+    entity: str | None = None
+    provenance: tuple[tuple[Provenance, ...], ...] = ()
+    attributes: Mapping[str, Any] = {}
+
+
+class Query(Record):
+    """A question with everything known about it; systems never see this, only its `Question`."""
+
+    id: str
+    task: str
+    input: str
+    outputs: tuple[Output, ...] = ()
+    language: str = "en"
+    mention: str | None = None
+    name: str | None = None
+    name_set: str | None = None
+    role: Role | None = None
+    relation: str | None = None
+    entity: str | None = None
+    attributes: Mapping[str, Any] = {}
+
+    def question(self) -> Question:
+        return Question(
+            id=self.id,
+            text=self.input,
+            task=self.task,
+            language=self.language,
+            mention=self.mention,
+        )
+
+    def gold_pages(self) -> frozenset[str]:
+        return frozenset(p.page for o in self.outputs for group in o.provenance for p in group)
+
+    def answers(self) -> tuple[str, ...]:
+        """Every accepted answer, aliases included, in order, each once."""
+        seen: dict[str, None] = {}
+        for output in self.outputs:
+            for text in (output.answer, *output.aliases):
+                if text is not None:
+                    seen.setdefault(text)
+        return tuple(seen)
+
+
+class Question(Record):
+    """What a system is allowed to see of a query: no answers, no gold, no entity, no name set."""
+
+    id: str
+    text: str
+    task: str = "qa"
+    language: str = "en"
+    mention: str | None = None
+
+
+class Ranking(Record):
+    """One question's passages (or pages), best first; `notes` is what the system says about it."""
+
+    question: str
+    passages: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    notes: Mapping[str, Any] = {}
+
+
+class ReadingTask(Record):
+    """A question with the passages that a reader is shown."""
+
+    question: Question
+    passages: tuple[Passage, ...] = ()
+
+
+class Answer(Record):
+    """What a reader said, and on which passages it rests; `text` None is a refusal."""
+
+    question: str
+    text: str | None = None
+    passages: tuple[str, ...] = ()
+    score: float | None = None
+    notes: Mapping[str, Any] = {}

@@ -1,0 +1,41 @@
+"""Retrievers, readers, benchmarks and measures by name, found through entry points."""
+
+from __future__ import annotations
+
+import functools
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from whichone.errors import Missing, UsageError, did_you_mean
+
+
+@functools.cache
+def _entries(kind: str) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=f"whichone.{kind}")}
+
+
+def names(kind: str) -> list[str]:
+    """The registered names of one kind, such as "retrievers"; nothing is imported."""
+    return sorted(_entries(kind))
+
+
+def target(kind: str, name: str) -> str:
+    """Where the thing lives, as `module:attribute`."""
+    return _entries(kind)[name].value
+
+
+def find(kind: str, name: str) -> Any:
+    """The registered thing itself, imported now."""
+    entries = _entries(kind)
+    if name not in entries:
+        raise UsageError(
+            f"there is no {kind.removesuffix('s')} called {name!r}",
+            hint=did_you_mean(name, entries),
+        )
+    try:
+        return entries[name].load()
+    except ImportError as error:
+        raise Missing(
+            f"{name} needs a package that is not installed: {error.name or error}",
+            hint="whichone doctor says which extra brings it",
+        ) from error

@@ -1,0 +1,49 @@
+"""What all tests share: the place of golden values and real data, and tools that may be missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def shared_folder() -> Path | None:
+    place = Path(os.environ.get("WHICHONE_SHARED") or ROOT.parent / "shared")
+    return place if (place / "golden").is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of golden values and real data; tests that need it skip where it is absent."""
+    place = shared_folder()
+    if place is None:
+        pytest.skip("the folder of golden values is not here (../shared or WHICHONE_SHARED)")
+    return place
+
+
+_TOOLS = {
+    "java": (("java",), "a Java runtime: apt install default-jre-headless"),
+    "chromium": (("chromium",), "Chromium: apt install chromium"),
+    "postgres": (("initdb", "postgres"), "a PostgreSQL server: apt install postgresql"),
+}
+
+
+def find_program(name: str) -> str | None:
+    """A program on the path, or where Debian keeps PostgreSQL's server programs."""
+    found = shutil.which(name)
+    if found:
+        return found
+    places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)
+    return str(places[0]) if places else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for tool, (programs, how) in _TOOLS.items():
+        if item.get_closest_marker(tool) and not all(map(find_program, programs)):
+            if os.environ.get("CI") == "true":
+                pytest.fail(f"needs {how}", pytrace=False)
+            pytest.skip(f"needs {how}")
