@@ -1,0 +1,1 @@
+"""AmbigDocs' measures: is each bearer answered, named, and named beside its own answer?"""

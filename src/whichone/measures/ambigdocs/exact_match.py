@@ -1,0 +1,34 @@
+"""Answers found as strings: STR-EM of ALCE and the exact match of RAMDocs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from whichone.text.ambigdocs import normalise
+
+
+def contains(text: str, answer: str) -> bool:
+    """Substring after SQuAD normalisation; an answer that normalises to nothing is never found."""
+    wanted = normalise(answer)
+    return bool(wanted) and wanted in normalise(text)
+
+
+def str_em(text: str, answers: Sequence[Iterable[str]]) -> float:
+    """Share of the sub-questions of which some accepted answer is in the text."""
+    if not answers:
+        return 0.0
+    return sum(any(contains(text, a) for a in accepted) for accepted in answers) / len(answers)
+
+
+def ramdocs_em(text: str, answers: Sequence[Iterable[str]], wrong: Iterable[str]) -> bool:
+    """All gold answers and no wrong one."""
+    return str_em(text, answers) == 1.0 and not any(contains(text, w) for w in wrong)
+
+
+def never_exact(answers: Sequence[Iterable[str]], wrong: Iterable[str]) -> bool:
+    """Whether a wrong answer lies inside every form of a gold one, so that no text can be exact."""
+    wrong = list(wrong)
+    return any(
+        forms and all(any(contains(form, w) for w in wrong) for form in forms)
+        for forms in map(list, answers)
+    )

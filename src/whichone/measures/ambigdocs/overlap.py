@@ -1,0 +1,52 @@
+"""Overlap of two bags of content tokens: precision, recall and F1 as AmbigDocs counts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whichone.text.ambigdocs import content_tokens
+
+_NO_PARENTHESES = str.maketrans("", "", "()")
+
+
+class Overlap(NamedTuple):
+    precision: float
+    recall: float
+    f1: float
+
+
+def overlap(gold: Sequence[str], predicted: Sequence[str]) -> Overlap:
+    """Two empty bags agree fully; an empty bag and a filled one not at all."""
+    if not gold or not predicted:
+        same = float(not gold and not predicted)
+        return Overlap(same, same, same)
+    shared = (Counter(gold) & Counter(predicted)).total()
+    if shared == 0:
+        return Overlap(0.0, 0.0, 0.0)
+    precision, recall = shared / len(predicted), shared / len(gold)
+    return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
+
+
+def text_overlap(gold: str, predicted: str) -> Overlap:
+    """Overlap of the content tokens of two texts."""
+    return overlap(content_tokens(gold), content_tokens(predicted))
+
+
+def distinguishing_tokens(title: str, name: str) -> list[str]:
+    """What tells this bearer from the others: its title's tokens without any of the name's."""
+    return content_tokens(title, content_tokens(name))
+
+
+def entity_overlap(title: str, predicted: str, name: str) -> Overlap:
+    """Overlap of what distinguishes a bearer with a text.
+
+    A title that is nothing but the shared name has nothing that distinguishes it; it counts as
+    named when the text holds it letter by letter (case and parentheses aside).
+    """
+    tokens = distinguishing_tokens(title, name)
+    if tokens:
+        return overlap(tokens, content_tokens(predicted))
+    found = float(title.translate(_NO_PARENTHESES).lower() in predicted.lower())
+    return Overlap(found, found, found)
