@@ -30,10 +30,10 @@ def open_binary(path: str | Path) -> IO[bytes]:
         raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
     magic = raw.read(4)
     raw.seek(0)
-    if magic.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-    if magic.startswith(_BZIP2):
-        return cast("IO[bytes]", bz2.BZ2File(raw))
+    if magic.startswith((_GZIP, _BZIP2)):
+        raw.close()  # both readers close only what they opened themselves
+        opened = gzip.GzipFile(path) if magic.startswith(_GZIP) else bz2.BZ2File(path)
+        return cast("IO[bytes]", opened)
     if magic == _ZSTD:
         import zstandard
 
@@ -47,7 +47,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     line = 0
     with open_binary(path) as file:
         try:
-            for line, text in enumerate(file, 1):  # noqa: B007
+            for line, text in enumerate(file, 1):
                 yield line, text.rstrip(b"\r\n")
         except (EOFError, OSError, ValueError) as error:
             raise BadInput(
@@ -74,7 +74,9 @@ def decode_line(decoder: msgspec.json.Decoder[T], text: bytes, path: str | Path,
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"not the JSON that is expected here: {error}", file=path, line=line) from error
+        raise BadInput(
+            f"not the JSON that is expected here: {error}", file=path, line=line
+        ) from error
 
 
 @overload
