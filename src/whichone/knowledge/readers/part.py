@@ -1,0 +1,33 @@
+"""What a reader makes of one stretch of a dump: rows of tables, counts, and records it refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from whichone.files.tables import TableSchema
+
+
+class Part:
+    """Rows by table, in dump order; the same for a process pool and for Spark."""
+
+    def __init__(self, *schemas: TableSchema) -> None:
+        self._schemas = {schema.name: schema for schema in schemas}
+        self._rows: dict[str, list[Mapping[str, Any]]] = {schema.name: [] for schema in schemas}
+        self.counts: Counter[str] = Counter()
+        self.refused: list[tuple[int, str]] = []  # byte offset in the stretch, what is wrong
+
+    def add(self, table: str, row: Mapping[str, Any]) -> None:
+        self._rows[table].append(row)
+
+    def refuse(self, offset: int, reason: str) -> None:
+        self.refused.append((offset, reason))
+
+    def tables(self) -> dict[str, pa.Table]:
+        return {
+            name: pa.Table.from_pylist(rows, schema=self._schemas[name].schema)
+            for name, rows in self._rows.items()
+        }

@@ -1,0 +1,170 @@
+"""Which wiki a dump is of: its namespaces, its titles, and its words for redirects and namesakes."""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.names import name_key
+
+FILE, CATEGORY = 6, 14
+_BLANKS = re.compile(r"[\s_]+")
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """What a dump's head says about its wiki, and what `wikis.toml` knows of its language."""
+
+    name: str = "enwiki"
+    language: str = "en"
+    first_letter: bool = True  # titles begin with a capital, whatever was written
+    namespaces: Mapping[str, int] = {}  # name, folded -> number
+    interlanguage: frozenset[str] = frozenset()
+    interwiki: frozenset[str] = frozenset()
+    redirect_words: tuple[str, ...] = ()
+    disambiguation_templates: frozenset[str] = frozenset()
+    disambiguation_categories: frozenset[str] = frozenset()
+    disambiguation_words: tuple[str, ...] = ()
+    text_templates: Mapping[str, int] = {}
+    character_templates: Mapping[str, str] = {}
+
+
+@cache
+def _languages() -> dict[str, Any]:
+    text = resources.files(__package__).joinpath("wikis.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def site_for(name: str, language: str) -> Site:
+    """A site known by its language alone, as when a dump has no head."""
+    return _site(name, language, True, {})
+
+
+def _site(name: str, language: str, first_letter: bool, declared: Mapping[str, int]) -> Site:
+    known = _languages()
+    every, own = known["all"], known.get("simple" if name == "simplewiki" else language, {})
+
+    def both(key: str) -> list[str]:
+        return [*every.get(key, ()), *own.get(key, ())]
+
+    namespaces = {name_key(text): number for text, number in declared.items()}
+    for key, number in (("file_aliases", FILE), ("category_aliases", CATEGORY)):
+        for alias in both(key):
+            namespaces.setdefault(name_key(alias), number)
+    return Site(
+        name=name,
+        language=language,
+        first_letter=first_letter,
+        namespaces=namespaces,
+        interlanguage=frozenset(both("interlanguage")),
+        interwiki=frozenset(both("interwiki")),
+        redirect_words=tuple(both("redirect_words")),
+        disambiguation_templates=_keys(both("disambiguation_templates")),
+        disambiguation_categories=_keys(both("disambiguation_categories")),
+        disambiguation_words=tuple(name_key(w) for w in both("disambiguation_words")),
+        text_templates=every["text_templates"] | own.get("text_templates", {}),
+        character_templates=every["character_templates"] | own.get("character_templates", {}),
+    )
+
+
+def _keys(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name_key(name) for name in names)
+
+
+def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Site:
+    """The site of a dump from its first bytes, which must hold all of `<siteinfo>`.
+
+    Some cuts of dumps have no `<siteinfo>`; then `language` (default en) has to say whose they are.
+    """
+    root = re.search(rb"<mediawiki\b[^>]*>", head)
+    if root is None:
+        raise BadInput(
+            "not a MediaWiki XML dump: it does not begin with <mediawiki>",
+            file=file or None,
+            hint="give a pages-articles dump (…-pages-articles.xml.bz2), not an SQL or abstract dump",
+        )
+    said = re.search(rb'xml:lang="([^"]+)"', root.group())
+    found = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
+    if found is None:
+        own = language or (said.group(1).decode() if said else "en")
+        return site_for(f"{own}wiki", own)
+    try:
+        info = ET.fromstring(found.group())
+    except ET.ParseError as error:
+        raise BadInput(f"its <siteinfo> is broken: {error}", file=file or None) from error
+    name = info.findtext("dbname") or ""
+    own = language or (said.group(1).decode() if said else name.removesuffix("wiki"))
+    declared = {
+        item.text: int(item.get("key", "0"))
+        for item in info.iterfind("namespaces/namespace")
+        if item.text
+    }
+    return _site(name or f"{own}wiki", own, info.findtext("case") != "case-sensitive", declared)
+
+
+def clean_title(title: str, site: Site) -> str:
+    """A title as its page bears it: blanks for underscores, entities and percents decoded."""
+    if "&" in title:
+        title = html.unescape(title)
+    if "%" in title and _PERCENT.search(title):
+        title = unquote_to_bytes(title).decode("utf-8", "replace")
+    title = _BLANKS.sub(" ", title).strip()
+    if site.first_letter and title[:1].islower():
+        first = title[0].upper()  # one letter for one letter, as MediaWiki has it ("ß" stays)
+        title = (first if len(first) == 1 else title[0]) + title[1:]
+    return title
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where a link points: a kind (page, file, category, other, section) and a title."""
+
+    kind: str
+    title: str
+
+
+def link_target(written: str, site: Site) -> Target:
+    """What the first part of `[[…]]` points to."""
+    title = written.partition("#")[0].strip()
+    shown = title.startswith(":")  # [[:Category:X]] is a plain link to a category
+    title = title.lstrip(":").strip()
+    if not title:
+        return Target("section", "")
+    prefix, colon, rest = title.partition(":")
+    if colon:
+        key = name_key(prefix)
+        number = site.namespaces.get(key)
+        if number is not None and number != 0:
+            kind = {FILE: "file", -2: "file", CATEGORY: "category"}.get(number, "other")
+            return Target("other" if shown else kind, clean_title(rest, site))
+        if key in site.interlanguage:
+            return Target("other" if shown else "language", rest.strip())
+        if key in site.interwiki:
+            return Target("other", rest.strip())
+    return Target("page", clean_title(title, site))
+
+
+def is_disambiguation(
+    title: str, templates: Iterable[str], categories: Iterable[str], site: Site
+) -> bool:
+    """Whether a page lists namesakes.
+
+    The rule: one of its templates or categories is on the language's list, or its title ends in
+    the language's word for it in parentheses. Name lists such as {{surname}} are not meant.
+    """
+    if any(name_key(name) in site.disambiguation_templates for name in templates):
+        return True
+    if any(name_key(name) in site.disambiguation_categories for name in categories):
+        return True
+    key = name_key(title)
+    return any(key.endswith(f"({word})") for word in site.disambiguation_words)

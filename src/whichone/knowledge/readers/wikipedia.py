@@ -1,0 +1,197 @@
+"""MediaWiki XML dumps (pages-articles, plain or multistream, any language) to pages and links.
+
+`page_elements` cuts a stream at its pages in constant memory; `read_part` turns the bytes of any
+number of whole `<page>` elements into rows, and depends on nothing else, so that a process pool or
+Spark can call it. Links carry titles; their pages are found once all redirects are known
+(`knowledge/resolve.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from typing import IO
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.knowledge.readers.part import Part
+from whichone.knowledge.readers.wiki_site import Site, clean_title, is_disambiguation
+from whichone.knowledge.readers.wikitext import WikiText, parse_wikitext
+from whichone.knowledge.tables import LINKS, PAGES, REDIRECTS
+from whichone.records import Record, page_id
+
+_OPEN, _CLOSE = b"<page>", b"</page>"
+_BLOCK = 1 << 20
+_LARGEST = 256 << 20  # MediaWiki allows 2 MB of wikitext; beyond this the dump is broken
+_LINK = re.compile(r"\[\[([^\[\]|]+)")
+
+
+class RawPage(Record, frozen=True):
+    """One `<page>` as the dump has it, its latest revision only."""
+
+    id: int
+    title: str
+    namespace: int
+    redirect: str | None = None
+    revision: int = 0
+    parent: int | None = None
+    timestamp: str = ""
+    model: str = "wikitext"
+    text: str = ""
+
+
+def page_elements(stream: IO[bytes], *, file: str = "") -> Iterator[tuple[int, bytes]]:
+    """The byte offset (decompressed) and the bytes of each `<page>` of a dump."""
+    held, offset, at, ended = b"", 0, 0, False  # `offset` is where `held` begins in the dump
+    while not ended:
+        try:
+            block = stream.read(max(_BLOCK, len(held)))
+        except (EOFError, OSError, ValueError) as error:
+            raise BadInput(
+                f"damaged after byte {offset + len(held)}: {error}",
+                file=file or None,
+                hint="the file is truncated or corrupt; fetch it again",
+            ) from error
+        ended = not block
+        held += block
+        while (start := held.find(_OPEN, at)) >= 0:
+            stop = held.find(_CLOSE, start)
+            if stop < 0:
+                break
+            at = stop + len(_CLOSE)
+            yield offset + start, held[start:at]
+        keep = start if start >= 0 else max(at, len(held) - len(_OPEN))
+        offset, held, at = offset + keep, held[keep:], 0
+        if len(held) > _LARGEST:
+            raise BadInput(
+                f"a page of more than {_LARGEST} bytes at byte {offset}", file=file or None
+            )
+    if held.startswith(_OPEN):
+        raise BadInput(
+            f"it ends within the page at byte {offset}",
+            file=file or None,
+            hint="the file is truncated; fetch it again",
+        )
+
+
+def raw_page(element: bytes) -> RawPage:
+    """Parse one `<page>`; ValueError says what is wrong with it."""
+    try:
+        page = ET.fromstring(element)
+    except ET.ParseError as error:
+        raise ValueError(f"not well-formed XML: {error}") from error
+    title, number = page.findtext("title"), page.findtext("id")
+    if title is None or number is None:
+        raise ValueError("a page without title or id")
+    redirect, revisions = page.find("redirect"), page.findall("revision")
+    revision = revisions[-1] if revisions else ET.Element("revision")
+    parent = revision.findtext("parentid")
+    try:
+        return RawPage(
+            id=int(number),
+            title=title,
+            namespace=int(page.findtext("ns") or 0),
+            redirect=redirect.get("title") if redirect is not None else None,
+            revision=int(revision.findtext("id") or 0),
+            parent=int(parent) if parent else None,
+            timestamp=revision.findtext("timestamp") or "",
+            model=revision.findtext("model") or "wikitext",
+            text=revision.findtext("text") or "",
+        )
+    except ValueError as error:
+        raise ValueError(f"page {number}: {error}") from error
+
+
+def redirect_target(page: RawPage, site: Site) -> str | None:
+    """Where a page redirects to: what the dump says, or, in old dumps, what its text begins with."""
+    if page.redirect is not None:
+        return clean_title(page.redirect.partition("#")[0], site)
+    start = page.text[:200].lstrip()
+    if start[:1] not in ("#", "＃"):
+        return None
+    folded = start.casefold()
+    if not any(folded.startswith(word.casefold()) for word in site.redirect_words):
+        return None
+    link = _LINK.search(start)
+    return clean_title(link[1].partition("#")[0].lstrip(":"), site) if link else None
+
+
+def read_part(data: bytes, site: Site, *, position: int = 0) -> Part:
+    """Rows of pages, links and redirects from the whole `<page>` elements in `data`.
+
+    `position` is the place of the first page in its dump. Pages outside the main namespace and
+    pages that are not wikitext are counted, not kept.
+    """
+    part = Part(PAGES, LINKS, REDIRECTS)
+    start = data.find(_OPEN)
+    while start >= 0:
+        stop = data.find(_CLOSE, start)
+        if stop < 0:
+            part.refuse(start, "the stretch ends within a page")
+            break
+        stop += len(_CLOSE)
+        _read_element(part, data[start:stop], start, site, position)
+        position += 1
+        start = data.find(_OPEN, stop)
+    return part
+
+
+def _read_element(part: Part, element: bytes, offset: int, site: Site, position: int) -> None:
+    try:
+        raw = raw_page(element)
+    except ValueError as error:
+        part.refuse(offset, str(error))
+        return
+    if raw.namespace != 0:
+        part.counts["pages of other namespaces"] += 1
+        return
+    target = redirect_target(raw, site)
+    if target is not None:
+        part.counts["redirects"] += 1
+        part.add("redirects", {"title": raw.title, "target": target, "target_page": None})
+        return
+    if raw.model != "wikitext":
+        part.counts[f"pages of model {raw.model}"] += 1
+        return
+    _add_page(part, raw, parse_wikitext(raw.title, raw.text, site), site, position)
+
+
+def _add_page(part: Part, raw: RawPage, text: WikiText, site: Site, position: int) -> None:
+    listed = is_disambiguation(raw.title, text.templates, text.categories, site)
+    kind = "disambiguation" if listed else "article"
+    page = page_id(site.name, raw.id)
+    history = {"parentid": raw.parent} if raw.parent is not None else {}
+    part.counts[f"{kind} pages"] += 1
+    part.counts["links"] += len(text.anchors)
+    for what, number in text.lost.items():
+        part.counts[f"dropped {what}"] += number
+    part.add(
+        "pages",
+        {
+            "page": page,
+            "title": raw.title,
+            "entity": None,
+            "kind": kind,
+            "paragraphs": text.paragraphs,
+            "categories": text.categories,
+            "revision": raw.revision,
+            "timestamp": raw.timestamp,
+            "position": position,
+            "history": msgspec.json.encode(history).decode() if history else None,
+        },
+    )
+    for anchor in text.anchors:
+        part.add(
+            "links",
+            {
+                "page": page,
+                "paragraph": anchor.paragraph,
+                "start": anchor.start,
+                "end": anchor.end,
+                "text": anchor.text,
+                "target": anchor.target,
+                "target_page": None,
+            },
+        )
