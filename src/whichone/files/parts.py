@@ -1,0 +1,216 @@
+"""Cutting a dump into parts that can be read in any order, on any number of workers.
+
+A part is a function of the file alone. Plain and bzip2 files are cut by byte ranges; gzip and zstd
+files can only be decompressed from their beginning, so one reader cuts them as it goes.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Literal, cast
+
+import msgspec
+
+from whichone.errors import BadInput, Missing
+from whichone.files.bzip2 import read_blocks
+
+Compression = Literal["plain", "bz2", "gz", "zst"]
+
+MEBIBYTE = 1 << 20
+LONGEST_RECORD = 64 * MEBIBYTE
+_PIECE = MEBIBYTE
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A byte range of a file: of the compressed bytes of bzip2, of the decompressed ones else."""
+
+    number: int
+    start: int
+    end: int
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Whole records one after another, or the problem that was found in their place."""
+
+    offset: int
+    data: bytes = b""
+    problem: str | None = None
+
+
+def compression_of(path: Path) -> Compression:
+    """How a file is compressed, told by its first bytes."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError:
+        raise Missing("no such file", where=str(path)) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
+    if magic.startswith(b"BZh"):
+        return "bz2"
+    if magic.startswith(b"\x1f\x8b"):
+        return "gz"
+    return "zst" if magic == b"\x28\xb5\x2f\xfd" else "plain"
+
+
+def plan_parts(path: Path) -> list[Part]:
+    """The parts of a plain or bzip2 file."""
+    size = path.stat().st_size
+    most = 32 * MEBIBYTE if compression_of(path) == "bz2" else 128 * MEBIBYTE
+    step = min(max(size // 64, MEBIBYTE), most)
+    starts = range(0, size, step)
+    return [Part(n, start, min(start + step, size)) for n, start in enumerate(starts)]
+
+
+def read_part(path: Path, part: Part, delimiter: bytes = b"\n") -> Iterator[Chunk]:
+    """The records of one part of a plain or bzip2 file.
+
+    A record belongs to the part in which the delimiter before it begins, the first one to part 0.
+    """
+    blocks = _bzip2_blocks if compression_of(path) == "bz2" else _plain_blocks
+    return whole_records(blocks(path, part), part, delimiter)
+
+
+def _bzip2_blocks(path: Path, part: Part) -> Iterator[Chunk]:
+    for block in read_blocks(path, part.start):
+        if block.data is None:
+            what = "is cut off" if block.cut_off else "is damaged"
+            yield Chunk(block.offset, problem=f"the bzip2 block that opens at this byte {what}")
+        else:
+            yield Chunk(block.offset, block.data)
+
+
+def _plain_blocks(path: Path, part: Part) -> Iterator[Chunk]:
+    with path.open("rb") as file:
+        file.seek(part.start)
+        position = part.start
+        while True:
+            left = part.end - position
+            data = file.read(min(_PIECE, left) if left > 0 else _PIECE)
+            if not data:
+                return
+            yield Chunk(position, data)
+            position += len(data)
+
+
+def whole_records(blocks: Iterable[Chunk], part: Part, delimiter: bytes) -> Iterator[Chunk]:
+    """Recut blocks at delimiters; blocks that open at or after the part's end only complete it."""
+    held, at = b"", part.start
+    skipping = part.number > 0
+    inside_end: int | None = None  # where in `held` the part ends
+    for block in blocks:
+        if block.offset >= part.end and inside_end is None:
+            inside_end = len(held)
+        if block.problem is not None:
+            yield block
+            if inside_end is not None:
+                return
+            held, skipping = b"", True
+            continue
+        searched = max(0, len(held) - len(delimiter) + 1)
+        at = at if held else block.offset
+        held += block.data
+        if skipping:
+            cut = held.find(delimiter, searched)
+            if cut < 0 or (inside_end is not None and cut >= inside_end):
+                if inside_end is not None:
+                    return
+                held = held[-(len(delimiter) - 1) :] if len(delimiter) > 1 else b""
+                continue
+            held, skipping, searched = held[cut + len(delimiter) :], False, 0
+            inside_end = 0 if inside_end is not None else None
+        if inside_end is None:
+            cut = held.rfind(delimiter, searched)
+        else:
+            cut = held.find(delimiter, max(searched, inside_end))
+        if cut >= 0:
+            cut += len(delimiter)
+            yield Chunk(at, held[:cut])
+            if inside_end is not None:
+                return
+            held, at = held[cut:], block.offset
+        if len(held) > LONGEST_RECORD:
+            yield Chunk(at, problem=f"a record here is longer than {LONGEST_RECORD:,} bytes")
+            if inside_end is not None:
+                return
+            held, skipping = b"", True
+    if held and not skipping:
+        yield Chunk(at, held)
+
+
+def stream_parts(path: Path, delimiter: bytes = b"\n") -> Iterator[tuple[Part, list[Chunk]]]:
+    """The parts of a gzip or zstd file with their records, in order."""
+    size = min(max(path.stat().st_size // 6, 4 * MEBIBYTE), 64 * MEBIBYTE)
+    everything = Part(0, 0, 1 << 62)
+    chunks: list[Chunk] = []
+    number = start = length = 0
+    for chunk in whole_records(_stream_blocks(path), everything, delimiter):
+        chunks.append(chunk)
+        length += len(chunk.data)
+        if length >= size or chunk.problem:
+            yield Part(number, start, start + length), chunks
+            number, start, length, chunks = number + 1, start + length, 0, []
+    if chunks:
+        yield Part(number, start, start + length), chunks
+
+
+def _stream_blocks(path: Path) -> Iterator[Chunk]:
+    position = 0
+    try:
+        for data in decompressed(path):
+            yield Chunk(position, data)
+            position += len(data)
+    except (EOFError, OSError, ValueError) as error:
+        raise BadInput(
+            f"damaged or cut off after {position:,} decompressed bytes: {error}",
+            file=path,
+            hint="fetch the file again and compare its checksum; the parts that were read are kept",
+        ) from error
+
+
+def decompressed(path: Path) -> Iterator[bytes]:
+    """The bytes of a file in pieces of about a mebibyte; a cut-off file ends in EOFError."""
+    compression = compression_of(path)
+    if compression == "zst":
+        yield from _zstd_pieces(path)
+        return
+    if compression == "bz2":
+        for block in read_blocks(path):
+            if block.data is None:
+                raise EOFError(f"the bzip2 block that opens at byte {block.offset}")
+            yield block.data
+        return
+    with _open_gzip(path) if compression == "gz" else path.open("rb") as file:
+        while data := file.read(_PIECE):
+            yield data
+
+
+def _open_gzip(path: Path) -> IO[bytes]:
+    try:
+        from isal import igzip
+    except ImportError:
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return cast("IO[bytes]", igzip.open(path, "rb"))  # type: ignore[no-untyped-call]
+
+
+def _zstd_pieces(path: Path) -> Iterator[bytes]:
+    """Frame by frame, in small bites: a bite bounds what a hostile frame can swell to."""
+    import zstandard
+
+    frame = None
+    with path.open("rb", buffering=0) as file:
+        while bite := file.read(1 << 16):
+            while bite:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                try:
+                    data = frame.decompress(bite)
+                except zstandard.ZstdError as error:
+                    raise ValueError(str(error)) from error
+                if data:
+                    yield data
+                bite = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError(f"the last zstd frame is not complete at byte {path.stat().st_size}")
