@@ -1,0 +1,123 @@
+"""A pool of processes that says which job a dead worker was at.
+
+Jobs come from an iterator and are handed out as workers fall free, so that the reader of a stream
+never runs ahead of them; results come back in any order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+from whichone.errors import BadInput
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+def run_jobs(
+    task: Callable[[Job], Result],
+    jobs: Iterable[Job],
+    workers: int,
+    describe: Callable[[Job], str] = str,
+) -> Iterator[tuple[Job, Result]]:
+    """Each job with its result, as they finish; with one worker in this process.
+
+    An exception in a worker is raised here; so is the death of a worker, with its job.
+    """
+    if workers <= 1:
+        for job in jobs:
+            yield job, task(job)
+        return
+    pool: list[_Worker[Job, Result]] = []
+    waiting = iter(jobs)
+    try:
+        for job in waiting:
+            if len(pool) < workers:
+                pool.append(_Worker(task))
+                pool[-1].give(job)
+                continue
+            worker = _next_ready(pool)
+            yield worker.take(describe)
+            worker.give(job)
+        while any(worker.busy for worker in pool):
+            yield _next_ready(pool).take(describe)
+    finally:
+        for worker in pool:
+            worker.end()
+
+
+class _Worker(Generic[Job, Result]):
+    """One process and the job it is at."""
+
+    def __init__(self, task: Callable[[Job], Result]) -> None:
+        context = multiprocessing.get_context("spawn")  # threads of DuckDB and Arrow do not fork
+        self.connection: Connection
+        self.connection, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(task, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.job: Job | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self.job is not None
+
+    def give(self, job: Job) -> None:
+        self.job = job
+        with contextlib.suppress(BrokenPipeError):  # it died: `take` says so, with its job
+            self.connection.send(job)
+
+    def take(self, describe: Callable[[Job], str]) -> tuple[Job, Result]:
+        job, self.job = self.job, None
+        assert job is not None
+        try:
+            result = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise self._died(describe(job)) from None
+        if isinstance(result, BaseException):
+            raise result
+        return job, result
+
+    def _died(self, at: str) -> BadInput:
+        self.process.join(5)
+        code = self.process.exitcode
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return BadInput(
+            f"a worker died ({how}) at {at}",
+            hint="signal 9 is mostly a lack of memory: use fewer --workers; what was finished is kept,"
+            " start the command again and it goes on",
+        )
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.terminate()
+        self.process.join()
+
+
+def _next_ready(pool: list[_Worker[Job, Result]]) -> _Worker[Job, Result]:
+    busy = {worker.connection: worker for worker in pool if worker.busy}
+    return busy[wait(list(busy))[0]]  # type: ignore[index]
+
+
+def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
+    """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:
+            return
+        try:
+            result: object = task(job)
+        except Exception as error:
+            result = error
+        try:
+            connection.send(result)
+        except BrokenPipeError:
+            return

@@ -1,0 +1,64 @@
+"""The pool gives every result once, raises what a worker raised, and names a dead worker's job."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from whichone.errors import BadInput
+from whichone.files.workers import run_jobs
+
+
+def square(n: int) -> int:
+    return n * n
+
+
+def fail_at_three(n: int) -> int:
+    if n == 3:
+        raise BadInput("not a three", file="here", line=3)
+    return n
+
+
+def die_at_three(n: int) -> int:
+    if n == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_job_once(workers: int) -> None:
+    found = dict(run_jobs(square, range(1, 12), workers))
+    assert found == {n: n * n for n in range(1, 12)}
+
+
+def test_fewer_jobs_than_workers() -> None:
+    assert list(run_jobs(square, [5], 4)) == [(5, 25)]
+    assert list(run_jobs(square, [], 4)) == []
+
+
+def test_jobs_are_drawn_only_as_workers_fall_free() -> None:
+    drawn = []
+
+    def jobs() -> Iterator[int]:
+        for n in range(1, 20):
+            drawn.append(n)
+            yield n
+
+    results = run_jobs(square, jobs(), 2)
+    next(results)
+    assert len(drawn) <= 3
+    results.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_a_worker_is_raised_here(workers: int) -> None:
+    with pytest.raises(BadInput, match="here:3: not a three"):
+        list(run_jobs(fail_at_three, range(1, 6), workers))
+
+
+def test_a_dead_worker_is_an_error_with_its_job() -> None:
+    with pytest.raises(BadInput, match=r"a worker died \(signal 9\) at job 3"):
+        list(run_jobs(die_at_three, range(1, 6), 2, describe=lambda n: f"job {n}"))
