@@ -162,7 +162,7 @@ def _add_page(part: Part, raw: RawPage, text: WikiText, site: Site, position: in
     listed = is_disambiguation(raw.title, text.templates, text.categories, site)
     kind = "disambiguation" if listed else "article"
     page = page_id(site.name, raw.id)
-    history = {"parentid": raw.parent} if raw.parent is not None else {}
+    history = {"history": {"parentid": raw.parent}} if raw.parent is not None else {}
     part.counts[f"{kind} pages"] += 1
     part.counts["links"] += len(text.anchors)
     for what, number in text.lost.items():
