@@ -64,6 +64,7 @@ class Passage(Record):
     page: str
     title: str
     text: str
+    source_id: str | None = None
 
 
 class Bearer(Record):

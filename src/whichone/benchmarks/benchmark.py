@@ -110,7 +110,9 @@ def save_benchmark(
     with Folder.create(path, KIND) as folder:
         folder.write(QUERIES, query_rows(rows))
         folder.write(SETS, set_rows(sets))
-        folder.write(PASSAGES, passages if isinstance(passages, pa.Table) else passage_rows(passages))
+        folder.write(
+            PASSAGES, passages if isinstance(passages, pa.Table) else passage_rows(passages)
+        )
         folder.write_bytes("card.md", card.encode())
         folder.commit(
             name=name,
@@ -192,6 +194,7 @@ def passage_rows(passages: Iterable[Passage]) -> pa.Table:
                 "n": int(p.id.rpartition("#")[2]) if page_of(p.id) != p.id else 0,
                 "title": p.title,
                 "text": p.text,
+                "source_id": p.source_id,
             }
             for p in passages
         ]

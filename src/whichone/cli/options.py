@@ -10,7 +10,7 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Depths(click.ParamType):
+class Depths(click.ParamType[Any]):
     """`1,5,20`: whole numbers above zero."""
 
     name = "K,K,..."
@@ -29,7 +29,7 @@ class Depths(click.ParamType):
         return depths
 
 
-class Words(click.ParamType):
+class Words(click.ParamType[Any]):
     """`role,relation`: words between commas."""
 
     name = "WORD,WORD,..."
@@ -50,26 +50,40 @@ def json_option(function: F) -> F:
 
 def seed_option(function: F) -> F:
     return click.option(
-        "--seed", default=0, show_default=True, help="Seed of everything random.", envvar="WHICHONE_SEED"
+        "--seed",
+        default=0,
+        show_default=True,
+        help="Seed of everything random.",
+        envvar="WHICHONE_SEED",
     )(function)
 
 
 def k_option(default: str, *names: str) -> Callable[[F], F]:
     return click.option(
-        "-k", *names, "depths", type=Depths(), default=default, show_default=True,
+        "-k",
+        *names,
+        "depths",
+        type=Depths(),
+        default=default,
+        show_default=True,
         help="Depths, such as 1,5,20.",
     )
 
 
 def per_query_option(function: F) -> F:
     return click.option(
-        "--per-query", type=click.Path(dir_okay=False), default=None,
+        "--per-query",
+        type=click.Path(dir_okay=False),
+        default=None,
         help="Also write one row a query; .jsonl, .csv or .parquet by suffix.",
     )(function)
 
 
 def on_error_option(function: F) -> F:
     return click.option(
-        "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True,
+        "--on-error",
+        type=click.Choice(["fail", "skip"]),
+        default="fail",
+        show_default=True,
         help="Stop at the first bad record, or count and list them.",
     )(function)

@@ -54,7 +54,9 @@ def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
         import csv
 
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(k for r in rows for k in r)))
+            writer = csv.DictWriter(
+                file, fieldnames=list(dict.fromkeys(k for r in rows for k in r))
+            )
             writer.writeheader()
             writer.writerows(rows)
     elif suffix == ".parquet":
@@ -63,4 +65,16 @@ def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
         pq.write_table(pa.Table.from_pylist([dict(r) for r in rows]), path)
     else:
-        raise UsageError(f"cannot tell the format of {path.name}", hint="end it in .jsonl, .csv or .parquet")
+        raise UsageError(
+            f"cannot tell the format of {path.name}", hint="end it in .jsonl, .csv or .parquet"
+        )
+
+
+def emit_benchmark(benchmark: Any, as_json: bool) -> None:
+    """What was made: id, place and counts."""
+    counts = benchmark.folder.manifest.counts
+    if as_json:
+        emit_json({"id": benchmark.id, "path": str(benchmark.folder.root), "counts": counts})
+        return
+    told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
+    click.echo(f"{benchmark.folder.root}: {benchmark.id} ({told})")

@@ -25,6 +25,7 @@ from whichone.files.tables import TableSchema
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+TIMES = "timing.parquet"
 
 
 class FileEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,9 +48,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     made: dict[str, Any] = {}
 
     def content_hash(self) -> str:
-        """One hash of all files: equal content, equal hash, however it was made."""
+        """One hash of all files but measured times: equal content, equal hash."""
         digest = hashlib.sha256()
         for name, entry in sorted(self.files.items()):
+            if name == TIMES:
+                continue
             digest.update(f"{name}\0{entry.sha256}\n".encode())
         return digest.hexdigest()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ class TableSchema:
     def empty(self) -> pa.Table:
         return self.schema.empty_table()
 
-    def from_rows(self, rows: Sequence[dict[str, object]]) -> pa.Table:
-        return pa.Table.from_pylist(list(rows), schema=self.schema)
+    def from_rows(self, rows: Sequence[Mapping[str, object]]) -> pa.Table:
+        return pa.Table.from_pylist([dict(row) for row in rows], schema=self.schema)
 
 
 def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:
@@ -112,9 +112,14 @@ def write_query(
     """Write the rows of a DuckDB query as a sorted table."""
     order = ", ".join(f'"{c}" asc nulls last' for c in schema.key)
     with connect(memory, spill or path.parent) as connection:
-        reader = connection.sql(f"select * from ({select}) order by {order}").to_arrow_reader(ROW_GROUP)
+        reader = connection.sql(f"select * from ({select}) order by {order}").to_arrow_reader(
+            ROW_GROUP
+        )
         fitted = (
-            pa.Table.from_batches([batch]).select(schema.schema.names).cast(schema.schema).to_batches()
+            pa.Table.from_batches([batch])
+            .select(schema.schema.names)
+            .cast(schema.schema)
+            .to_batches()
             for batch in reader
         )
         return write_batches(path, (b for batches in fitted for b in batches), schema)

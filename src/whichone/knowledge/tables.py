@@ -64,7 +64,9 @@ FACTS = TableSchema(
 )
 PROPERTIES = TableSchema(
     "properties",
-    pa.schema([("property", _text), ("label", _text), ("datatype", _text), ("position", pa.int64())]),
+    pa.schema(
+        [("property", _text), ("label", _text), ("datatype", _text), ("position", pa.int64())]
+    ),
     ("property",),
 )
 PAGES = TableSchema(

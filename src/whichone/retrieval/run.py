@@ -40,8 +40,8 @@ NOTES = TableSchema(
 )
 TIMING = TableSchema(
     "timing",
-    pa.schema([("block", pa.int32()), ("questions", pa.int32()), ("seconds", pa.float64())]),
-    ("block",),
+    pa.schema([("question", pa.string()), ("seconds", pa.float64())]),
+    ("question",),
 )
 
 
@@ -85,8 +85,11 @@ class Run:
         """The benchmark this run is over: where it lay when the run was made, or where it is said."""
         place = where or self.folder.manifest.made.get("benchmark")
         if place is None:
-            raise BadInput("it does not say where its benchmark lies", file=self.path,
-                           hint="name it with --benchmark")
+            raise BadInput(
+                "it does not say where its benchmark lies",
+                file=self.path,
+                hint="name it with --benchmark",
+            )
         benchmark = Benchmark.open(str(place))
         if benchmark.id != self.benchmark_id:
             raise BadInput(

@@ -1,0 +1,129 @@
+"""Anybody's own passages: JSON lines, TSV or a BEIR folder, with the fields named by the user."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.errors import BadInput, Missing, did_you_mean
+from whichone.files.lines import open_binary, read_json, read_json_lines
+from whichone.names import title_key
+from whichone.records import Bearer, NameSet, Passage, page_id, passage_id
+
+
+class PassageFields(msgspec.Struct, frozen=True):
+    """Which field of a record is what; `page` groups passages into pages, by title when not given."""
+
+    id: str = "id"
+    title: str = "title"
+    text: str = "text"
+    page: str | None = None
+
+
+def read_records(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line (or place) and record of a .jsonl, .json (a list), .tsv or .csv file, compressed or not."""
+    path = Path(path)
+    suffixes = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
+    kind = suffixes[-1] if suffixes else ""
+    if kind in (".tsv", ".csv"):
+        yield from _read_separated(path, "\t" if kind == ".tsv" else ",")
+    elif kind == ".json":
+        records = read_json(path)
+        if not isinstance(records, list):
+            raise BadInput("a list of records is expected", file=path)
+        yield from enumerate(records, 1)
+    else:
+        yield from read_json_lines(path)
+
+
+def _read_separated(path: Path, separator: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    csv.field_size_limit(1 << 30)
+    with open_binary(path) as raw:
+        text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
+        try:
+            for record in (reader := csv.DictReader(text, delimiter=separator)):
+                if None in record or None in record.values():
+                    raise BadInput(
+                        "the line has another number of columns than the header",
+                        file=path,
+                        line=reader.line_num,
+                    )
+                yield reader.line_num, record
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise BadInput(f"cannot be read: {error}", file=path) from error
+
+
+def field(record: dict[str, Any], name: str, path: str | Path, line: int) -> Any:
+    """A field that must be there."""
+    try:
+        return record[name]
+    except KeyError:
+        raise BadInput(
+            f"the record has no field {name!r}",
+            file=path,
+            line=line,
+            hint=did_you_mean(name, record),
+        ) from None
+    except TypeError:
+        raise BadInput("a record with named fields is expected", file=path, line=line) from None
+
+
+def read_passages(
+    path: str | Path, fields: PassageFields, source: str = "corpus"
+) -> Iterator[Passage]:
+    """Passages in the order of the file; those of one page are numbered as they come.
+
+    Without a page field, passages with one title (HTML entities decoded) are one page.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = _corpus_file(path)
+        fields = msgspec.structs.replace(fields, id="_id") if fields.id == "id" else fields
+    counts: dict[str, int] = {}
+    seen: set[str] = set()
+    for line, record in read_records(path):
+        own = str(field(record, fields.id, path, line))
+        if own in seen:
+            raise BadInput(f"passage id {own!r} occurs twice", file=path, line=line)
+        seen.add(own)
+        title = html.unescape(str(field(record, fields.title, path, line) or ""))
+        text = str(field(record, fields.text, path, line) or "")
+        key = str(field(record, fields.page, path, line)) if fields.page else title or own
+        page = page_id(source, key)
+        n = counts.get(page, 0)
+        counts[page] = n + 1
+        yield Passage(id=passage_id(page, n), page=page, title=title, text=text, source_id=own)
+
+
+def _corpus_file(folder: Path) -> Path:
+    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
+        if (folder / name).exists():
+            return folder / name
+    raise Missing("a BEIR folder has a corpus.jsonl, this one has none", where=str(folder))
+
+
+def sets_from_titles(titles: dict[str, str]) -> dict[str, NameSet]:
+    """Name sets of a corpus without a knowledge base: pages whose titles name the same.
+
+    `titles` maps page ids to titles. Titles name the same when they are equal once parentheses are
+    removed, case is folded and HTML entities are decoded. A set's key is that name.
+    """
+    by_name: dict[str, list[str]] = {}
+    for page, title in titles.items():
+        by_name.setdefault(title_key(title), []).append(page)
+    return {
+        name: NameSet(
+            id=f"title:{name}",
+            name=name,
+            collection="titles",
+            bearers=tuple(Bearer(entity=p, label=titles[p], pages=(p,)) for p in sorted(pages)),
+        )
+        for name, pages in sorted(by_name.items())
+        if len(pages) > 1 and name
+    }

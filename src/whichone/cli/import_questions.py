@@ -1,0 +1,80 @@
+"""`whichone import questions`: your own questions over your own corpus."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option, on_error_option
+
+
+@click.command()
+@click.argument("questions", type=click.Path(exists=True))
+@click.argument("benchmark", type=click.Path())
+@click.option(
+    "--passages",
+    required=True,
+    type=click.Path(exists=True),
+    help="The corpus: .jsonl, .json, .tsv, .csv or a BEIR folder.",
+)
+@click.option(
+    "--question", default="question", show_default=True, help="Field of the question's text."
+)
+@click.option("--id", "id_field", default=None, help="Field of the question's id.")
+@click.option("--answers", default=None, help="Field of the answers.")
+@click.option(
+    "--gold", default=None, help="Field of the gold pages: titles, page ids or passage ids."
+)
+@click.option("--name", "name_field", default=None, help="Field of the name the question is about.")
+@click.option("--relation", default=None, help="Field of the relation.")
+@click.option("--entity", default=None, help="Field of the entity's id.")
+@click.option("--passage-id", default="id", show_default=True, help="Field of a passage's id.")
+@click.option("--title", default="title", show_default=True, help="Field of a passage's title.")
+@click.option("--text", default="text", show_default=True, help="Field of a passage's text.")
+@click.option(
+    "--page", default=None, help="Field that groups passages into pages; the title when not given."
+)
+@click.option("--language", default="en", show_default=True)
+@click.option("--called", default=None, help="The benchmark's name; the file's when not given.")
+@on_error_option
+@json_option
+def command(
+    questions: str,
+    benchmark: str,
+    passages: str,
+    question: str,
+    id_field: str | None,
+    answers: str | None,
+    gold: str | None,
+    name_field: str | None,
+    relation: str | None,
+    entity: str | None,
+    passage_id: str,
+    title: str,
+    text: str,
+    page: str | None,
+    language: str,
+    called: str | None,
+    on_error: str,
+    as_json: bool,
+) -> None:
+    """Make a benchmark of QUESTIONS over your own passages.
+
+    \b
+    whichone import questions questions.jsonl BENCH --passages passages.jsonl \\
+        --gold gold_titles --answers answers --name name
+    """
+    from whichone.benchmarks.corpus import PassageFields
+    from whichone.benchmarks.questions import QuestionFields, import_questions
+    from whichone.cli.output import emit_benchmark
+
+    made = import_questions(
+        questions,
+        passages,
+        benchmark,
+        fields=QuestionFields(question, id_field, answers, gold, name_field, relation, entity),
+        passage_fields=PassageFields(passage_id, title, text, page),
+        name=called,
+        language=language,
+        on_error=on_error,
+    )
+    emit_benchmark(made, as_json)

@@ -1,0 +1,113 @@
+"""`whichone retrieve`: run a retriever over a benchmark."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+from whichone.errors import UsageError
+
+
+@click.command()
+@click.argument("benchmark", type=str)
+@click.argument("run", type=click.Path())
+@click.option(
+    "--retriever",
+    default="bm25",
+    show_default=True,
+    help="Its name (see `whichone list retrievers`), or module:function of your own.",
+)
+@click.option(
+    "-o",
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A parameter of the retriever, such as k1=1.2.",
+)
+@click.option("-k", default=100, show_default=True, help="How many passages a question.")
+@click.option(
+    "--returns",
+    type=click.Choice(["page", "passage"]),
+    default=None,
+    help="What your function's ids are.",
+)
+@click.option(
+    "--index",
+    "index",
+    type=click.Path(),
+    default=None,
+    help="Folder for indexes; beside the run when not given.",
+)
+@click.option("--name", default=None, help="The system's name in tables.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="Stop at a failing question, or keep it as a failure, scored as wrong.",
+)
+@click.option("--timeout", type=float, default=None, help="Seconds that one block may take.")
+@click.option(
+    "--block", default=256, show_default=True, help="Questions asked at once and kept together."
+)
+@json_option
+def command(
+    benchmark: str,
+    run: str,
+    retriever: str,
+    options: tuple[str, ...],
+    k: int,
+    returns: str | None,
+    index: str | None,
+    name: str | None,
+    on_error: str,
+    timeout: float | None,
+    block: int,
+    as_json: bool,
+) -> None:
+    """Ask every question of BENCHMARK and keep the rankings in RUN.
+
+    Killed and started again, it goes on after the last finished block.
+
+    \b
+    whichone retrieve BENCH RUN --retriever bm25 -o k1=1.2 -o b=0.75
+    whichone retrieve BENCH RUN --retriever my_package.search:search
+    """
+    from whichone.cli.output import emit_json
+    from whichone.retrieval.retrieve import retrieve
+
+    if k < 1 or block < 1:
+        raise UsageError("-k and --block must be at least 1")
+    made = retrieve(
+        benchmark,
+        run,
+        retriever=retriever,
+        options=parse_options(options),
+        k=k,
+        returns=returns,
+        index=index,
+        name=name,
+        on_error=on_error,
+        timeout=timeout,
+        block=block,
+    )
+    counts, details = made.folder.manifest.counts, made.folder.manifest.made
+    if as_json:
+        emit_json({"run": run, "name": made.name, "counts": counts, "made": details})
+        return
+    click.echo(
+        f"{run}: {made.name}, {counts['questions']:,} questions, {counts['failures']:,} failures, "
+        f"{counts['empty']:,} without result; p50 {details.get('latency_p50', 0) * 1000:.1f} ms, "
+        f"p95 {details.get('latency_p95', 0) * 1000:.1f} ms"
+    )
+
+
+def parse_options(options: tuple[str, ...]) -> dict[str, str]:
+    parsed = {}
+    for option in options:
+        key, sign, value = option.partition("=")
+        if not sign:
+            raise UsageError(f"{option!r} is not KEY=VALUE", hint="write it as -o k1=1.2")
+        parsed[key.replace("-", "_")] = value
+    return parsed

@@ -1,0 +1,85 @@
+"""`whichone score`: measures over a run, or over files of a known format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from whichone.cli import Verbs
+from whichone.cli.options import Words, json_option, per_query_option, seed_option
+
+DEFAULT = "acc@1,acc@5,acc@20,confused@20"
+
+
+class Score(Verbs):
+    """A first word that names a format means files, anything else a folder."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.list_commands(ctx), "-h", "--help"):
+            args = [folder.name or "", *args]
+        return super().parse_args(ctx, args)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return folder if cmd_name == folder.name else super().get_command(ctx, cmd_name)
+
+
+@click.command(name="RUN")
+@click.argument("run", type=click.Path())
+@click.option(
+    "--measures",
+    type=Words(),
+    default=DEFAULT,
+    show_default=True,
+    help="Such as acc@1,confused@20,rprec.",
+)
+@click.option(
+    "--by",
+    type=Words(),
+    default="",
+    help="Slice by columns or attributes of the queries: role,relation.",
+)
+@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@per_query_option
+@seed_option
+@json_option
+def folder(
+    run: str,
+    measures: tuple[str, ...],
+    by: tuple[str, ...],
+    benchmark: str | None,
+    per_query: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Score a RUN (or ANSWERS) folder, or files of a format: `whichone score kilt --help`.
+
+    \b
+    whichone score RUN --measures acc@1,acc@5,acc@20 --by dataset,shared_name --json
+    """
+    from whichone.cli.output import emit_json, emit_table, write_rows
+    from whichone.measures.score import score_folder, slice_rows
+
+    scores = score_folder(run, measures, benchmark=benchmark)
+    if per_query:
+        write_rows(per_query, list(scores.rows()))
+    rows = slice_rows(scores, by, seed=seed)
+    if as_json:
+        emit_json(rows)
+        return
+    shown: list[dict[str, Any]] = [
+        {key: _shown(value) for key, value in row.items()} for row in rows
+    ]
+    emit_table(shown, title=f"{scores.system} on {scores.benchmark}")
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value["value"] is None:
+            return "-"
+        spread = f" [{value['low']:.3f}, {value['high']:.3f}]" if value["low"] is not None else ""
+        return f"{value['value']:.3f}{spread} n={value['n']}"
+    return "-" if value is None else str(value)
+
+
+command = Score(name="score", prefix="score_", help=folder.help)

@@ -1,0 +1,28 @@
+"""Scoring a folder from its path and the measures' names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import Scores, score_run, slice_scores
+from whichone.retrieval.run import Run
+
+
+def score_folder(
+    path: str | Path, measures: Sequence[str], *, benchmark: str | Path | None = None
+) -> Scores:
+    """Every measure of every query of a run folder."""
+    parsed = parse_measures(measures)
+    run = Run.open(path)
+    return score_run(run, run.benchmark(benchmark), parsed)
+
+
+def slice_rows(scores: Scores, by: Sequence[str] = (), *, seed: int = 0) -> list[dict[str, Any]]:
+    """Rows for printing: the slice's values, and {value, low, high, n} for each measure."""
+    return [
+        {**where, **{name: e.brief() for name, e in estimates.items()}}
+        for where, estimates in slice_scores(scores, by, seed=seed)
+    ]

@@ -1,0 +1,170 @@
+"""The table of scores: one value for each (system, query, measure), and its slices with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, UsageError, did_you_mean, sample
+from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.measure import Measure, Retrieved
+from whichone.records import Passage, Query
+from whichone.retrieval.run import Run
+
+Floats = npt.NDArray[np.float64]
+
+COLUMNS = ("task", "role", "relation", "name", "name_set", "entity", "language", "mention")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Per-query values of one system on one benchmark; NaN where a measure does not apply."""
+
+    system: str
+    benchmark: str
+    queries: Sequence[Query]
+    measures: Sequence[Measure]
+    values: Mapping[str, Floats]
+
+    def to_arrow(self) -> pa.Table:
+        """The long table: system, query, measure, value."""
+        names = [str(m) for m in self.measures]
+        ids = [q.id for q in self.queries]
+        return pa.table(
+            {
+                "system": [self.system] * (len(ids) * len(names)),
+                "query": ids * len(names),
+                "measure": [n for n in names for _ in ids],
+                "value": np.concatenate([self.values[n] for n in names]) if names else [],
+            }
+        )
+
+    def rows(self) -> Iterable[dict[str, Any]]:
+        """One row a query, a column for each measure."""
+        for i, query in enumerate(self.queries):
+            row: dict[str, Any] = {"query": query.id, "name": query.name, "role": query.role}
+            for measure in map(str, self.measures):
+                value = float(self.values[measure][i])
+                row[measure] = None if np.isnan(value) else value
+            yield row
+
+
+def cluster(query: Query) -> tuple[str, str]:
+    """What resampling draws together: name set, else entity, else gold page, else the query."""
+    if query.name_set:
+        return "name set", query.name_set
+    if query.entity:
+        return "entity", query.entity
+    gold = query.gold_pages()
+    return ("gold page", min(gold)) if gold else ("query", query.id)
+
+
+def cluster_rule(queries: Sequence[Query]) -> str:
+    """The kinds of clusters a set of queries has, for the line under a table."""
+    kinds = [cluster(q)[0] for q in queries]
+    return " and ".join(k for k in ("name set", "entity", "gold page", "query") if k in kinds)
+
+
+def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:
+    """Every measure of every query of one run; a failed or missing query scores as wrong."""
+    pages = run.ranked_pages()
+    known = {q.id for q in benchmark.queries}
+    strangers = sorted(pages.keys() - known)
+    if strangers:
+        raise BadInput(f"the run names unknown queries: {sample(strangers)}", file=run.path)
+    failures = run.failures
+    lookup = _passages(benchmark) if any(m.needs_text for m in measures) else None
+    order = _ranked_passages(run) if lookup else {}
+    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
+    for i, query in enumerate(benchmark.queries):
+        retrieved = Retrieved(
+            query=query,
+            pages=pages.get(query.id, ()),
+            gold=query.gold_pages(),
+            others=benchmark.other_pages(query),
+            passages=order.get(query.id, ()),
+            passage=lookup,
+            failed=query.id in failures,
+        )
+        for measure in measures:
+            value = measure.value(retrieved)
+            if value is not None:
+                values[str(measure)][i] = value
+    return Scores(run.name, benchmark.id, benchmark.queries, measures, values)
+
+
+def estimate(
+    scores: Scores, measure: Measure, rows: npt.NDArray[np.int64], seed: int = 0
+) -> Estimate:
+    """One measure over some of the queries, with its interval."""
+    chosen = [scores.queries[i] for i in rows]
+    values = scores.values[str(measure)][rows]
+    if measure.aggregate == "mean":
+        return bootstrap_mean(values, [":".join(cluster(q)) for q in chosen], seed=seed)
+    lowest: dict[str, float] = {}
+    for query, value in zip(chosen, values, strict=True):
+        if query.name_set is not None and not np.isnan(value):
+            lowest[query.name_set] = min(value, lowest.get(query.name_set, 1.0))
+    return bootstrap_mean(list(lowest.values()), seed=seed)
+
+
+def slice_scores(
+    scores: Scores, by: Sequence[str] = (), *, seed: int = 0
+) -> list[tuple[dict[str, Any], dict[str, Estimate]]]:
+    """For every combination of the slicing columns: its values, and each measure with its interval."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    readers = [column(name, scores.queries) for name in by]
+    for i, query in enumerate(scores.queries):
+        groups.setdefault(tuple(read(query) for read in readers), []).append(i)
+    rows = []
+    for key in sorted(groups, key=lambda k: [(v is None, str(v)) for v in k]):
+        where = np.array(groups[key])
+        estimates = {str(m): estimate(scores, m, where, seed) for m in scores.measures}
+        rows.append((dict(zip(by, key, strict=True)), estimates))
+    return rows
+
+
+def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
+    """Reads one of a query's own columns, or one of its attributes."""
+    if name in COLUMNS:
+        return lambda query: getattr(query, name)
+    attributes = {key for query in queries for key in query.attributes}
+    if name not in attributes:
+        raise UsageError(
+            f"queries have no column {name!r}", hint=did_you_mean(name, {*COLUMNS, *attributes})
+        )
+    return lambda query: _plain(query.attributes.get(name))
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _passages(benchmark: Benchmark) -> Callable[[str], Passage]:
+    rows = {identity: n for n, identity in enumerate(benchmark.passages["id"].to_pylist())}
+    first: dict[str, int] = {}
+    for n, page in enumerate(benchmark.passages["page"].to_pylist()):
+        first.setdefault(page, n)
+
+    def find(identity: str) -> Passage:
+        n = rows.get(identity, first.get(identity, -1))
+        row = benchmark.passages.slice(n, 1).select(["id", "page", "title", "text"]).to_pylist()[0]
+        return Passage(**row)
+
+    return find
+
+
+def _ranked_passages(run: Run) -> dict[str, list[str]]:
+    passages: dict[str, list[str]] = {}
+    table = run.rankings
+    for question, passage in zip(
+        table["question"].to_pylist(), table["passage"].to_pylist(), strict=True
+    ):
+        passages.setdefault(question, []).append(passage)
+    return passages

@@ -1,0 +1,85 @@
+"""What the runner asks of a ranking before it believes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, UsageError, sample
+from whichone.records import Question, Ranking, page_of
+
+Returns = Literal["page", "passage"]
+
+
+class RankingCheck:
+    """Knows the ids of a corpus; tells on the first block whether a system returns pages or passages."""
+
+    def __init__(self, benchmark: Benchmark, returns: Returns | None = None) -> None:
+        self._passages = frozenset(benchmark.passages.column("id").to_pylist())
+        self._pages = benchmark.pages
+        self._own = _own_ids(benchmark)
+        self.returns = returns
+
+    def translate(self, ranking: Ranking) -> Ranking:
+        """Ids by which the corpus itself calls its passages, in our words; others as they are."""
+        if not any(identity in self._own for identity in ranking.passages):
+            return ranking
+        ids = tuple(self._own.get(identity, identity) for identity in ranking.passages)
+        return msgspec.structs.replace(ranking, passages=ids)
+
+    def infer(self, rankings: Sequence[Ranking]) -> None:
+        """Decide what the ids are; an error when they fit both or neither."""
+        ids = {identity for ranking in rankings for identity in ranking.passages}
+        if self.returns is not None or not ids:
+            return
+        passages, pages = ids <= self._passages, ids <= self._pages
+        if passages and pages:
+            raise UsageError(
+                f"the ids are both passages and pages ({sample(sorted(ids))})",
+                hint='say which: returns="page" or returns="passage" (--returns)',
+            )
+        if not passages and not pages:
+            strangers = sorted(ids - self._passages - self._pages) or sorted(ids)
+            known = sample(sorted(self._passages)[:3])
+            raise BadInput(
+                f"{len(strangers)} of {len(ids)} returned ids are not in the corpus: {sample(strangers)}",
+                hint=f"passages of this corpus are called {known}; map your ids to these",
+            )
+        self.returns = "passage" if passages else "page"
+
+    def check(self, question: Question, ranking: Ranking, k: int) -> Ranking:
+        """The ranking itself, or an error that says what is wrong with it."""
+        ids, scores = ranking.passages, ranking.scores
+        if ranking.question != question.id:
+            raise BadInput(f"asked {question.id}, answered {ranking.question}", ids=[question.id])
+        if scores and len(scores) != len(ids):
+            raise BadInput(f"{len(ids)} ids but {len(scores)} scores", ids=[question.id])
+        if any(not math.isfinite(score) for score in scores):
+            raise BadInput("a score is not a finite number", ids=[question.id])
+        if len(ids) > k:
+            raise BadInput(
+                f"{len(ids)} results where at most {k} were asked for", ids=[question.id]
+            )
+        if len(set(ids)) != len(ids):
+            twice = sorted({i for i in ids if ids.count(i) > 1})
+            raise BadInput(f"an id is returned twice: {sample(twice)}", ids=[question.id])
+        known = self._pages if self.returns == "page" else self._passages
+        strangers = [i for i in ids if i not in known]
+        if strangers:
+            raise BadInput(
+                f"ids that are not in the corpus: {sample(strangers)}", ids=[question.id]
+            )
+        return ranking
+
+    def page(self, identity: str) -> str:
+        return identity if self.returns == "page" else page_of(identity)
+
+
+def _own_ids(benchmark: Benchmark) -> dict[str, str]:
+    own = benchmark.passages.column("source_id").to_pylist()
+    ids = benchmark.passages.column("id").to_pylist()
+    return {theirs: ours for theirs, ours in zip(own, ids, strict=True) if theirs is not None}

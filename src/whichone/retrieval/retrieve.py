@@ -1,0 +1,97 @@
+"""From a retriever's name and options to a run on disk."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone import registry
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import Missing, UsageError
+from whichone.protocols import Retriever
+from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.run import Run
+from whichone.retrieval.runner import run_retriever
+
+
+def retrieve(
+    benchmark: str | Path,
+    run: str | Path,
+    *,
+    retriever: str,
+    options: dict[str, Any] | None = None,
+    k: int = 100,
+    index: str | Path | None = None,
+    name: str | None = None,
+    **runner: Any,
+) -> Run:
+    """Make the retriever for this benchmark and run it; `runner` are options of `Runner`."""
+    opened = Benchmark.open(benchmark)
+    work = Path(index) if index else default_index_folder(opened)
+    made = make_retriever(retriever, opened, work, options or {})
+    place = (
+        str(benchmark)
+        if str(benchmark).startswith("builtin/")
+        else str(opened.folder.root.resolve())
+    )
+    return run_retriever(
+        made,
+        opened,
+        run,
+        k=k,
+        name=name or retriever.rpartition(":")[2],
+        benchmark_place=place,
+        **runner,
+    )
+
+
+def make_retriever(
+    name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]
+) -> Retriever:
+    """A registered retriever for this benchmark, or the user's own `module:function`."""
+    if ":" in name:
+        return as_retriever(load_function(name))
+    kind = registry.find("retrievers", name)
+    try:
+        made: Retriever = kind.for_benchmark(benchmark, work, **options)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise UsageError(f"{name} does not take these options: {error}") from error
+    return made
+
+
+def as_retriever(search: Any, *, batched: bool | None = None, name: str | None = None) -> Retriever:
+    """Anything with a `search(questions, k)` of ours as it is; a function wrapped."""
+    if isinstance(search, Retriever) and not callable(search):
+        return search
+    return FunctionRetriever(search, batched=batched, name=name)
+
+
+def load_function(place: str) -> Any:
+    """What `module:attribute` means, looked up in the current folder first."""
+    module, _, attribute = place.partition(":")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise Missing(
+            f"there is no module {error.name!r}", hint="is it in this folder, or installed?"
+        ) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise UsageError(f"{module} has no {attribute!r}")
+        found = getattr(found, part)
+    return found
+
+
+def default_index_folder(benchmark: Benchmark) -> Path:
+    """Indexes are derived and can be made again: they lie in the cache, by the corpus' hash."""
+    from whichone.files.cache import cache_folder
+
+    return (
+        cache_folder() / "indexes" / benchmark.folder.manifest.files["passages.parquet"].sha256[:16]
+    )
