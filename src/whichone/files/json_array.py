@@ -1,0 +1,176 @@
+"""Cutting a large file of JSON records (one array, or JSON lines) into parts without parsing it.
+
+A cut is guessed and then proved: when every part, put between brackets, is a valid array, their
+elements in order are the elements of the whole. A part that does not decode means a wrong guess
+(or a damaged file); the caller then reads the file whole.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.files.lines import open_binary
+
+Layout = Literal["array", "lines"]
+PART_BYTES = 4 << 20
+_OPENING = re.compile(rb"\s*\[\s*")
+_FIRST_KEY = re.compile(rb'\{\s*("(?:[^"\\]|\\.)*")\s*:')
+_OVERLAP = 256
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Records of one file as they lie there: bytes, or the byte range to read them from."""
+
+    path: str
+    layout: Layout
+    data: bytes | None = None
+    start: int = 0
+    end: int = 0
+
+    def array(self) -> bytes | bytearray:
+        """The part as a JSON array of its own."""
+        if self.data is None and self.layout == "array":
+            buffer = bytearray(self.end - self.start + 2)
+            buffer[0], buffer[-1] = b"[]"
+            with Path(self.path).open("rb", buffering=0) as file:
+                file.seek(self.start)
+                file.readinto(memoryview(buffer)[1:-1])
+            return buffer
+        data = self.data if self.data is not None else self._read()
+        if self.layout == "lines":
+            data = b",".join(line for line in data.splitlines() if line.strip())
+        return b"[" + data + b"]"
+
+    def _read(self) -> bytes:
+        with Path(self.path).open("rb") as file:
+            file.seek(self.start)
+            return file.read(self.end - self.start)
+
+
+class _Cuts(msgspec.Struct, frozen=True):
+    """`pattern` finds the end of a record; its group 1 is the separator to leave out."""
+
+    layout: Layout
+    opening: int
+    pattern: re.Pattern[bytes]
+
+
+def parts(path: str | Path, size: int = PART_BYTES) -> Iterator[Part]:
+    """Parts of about `size` bytes; of a plain file only byte ranges, to be read where they are used."""
+    with open_binary(path) as file:
+        try:
+            head = file.read(size)
+            cuts = _learn_cuts(head, path)
+            plain = isinstance(getattr(file, "raw", None), io.FileIO)
+            yield from _ranges(path, cuts, size) if plain else _stream(path, file, head, cuts, size)
+        except (EOFError, OSError, zlib.error) as error:
+            raise BadInput(f"damaged: {error}", file=path, hint="fetch it again") from error
+
+
+def _stream(
+    path: str | Path, file: IO[bytes], head: bytes, cuts: _Cuts, size: int
+) -> Iterator[Part]:
+    buffer = head[cuts.opening :]
+    while more := file.read(size):
+        searched = max(0, len(buffer) - _OVERLAP)
+        buffer += more
+        if cut := cuts.pattern.search(buffer, searched):
+            yield Part(str(path), cuts.layout, data=buffer[: cut.start(1)])
+            buffer = buffer[cut.end(1) :]
+    yield Part(str(path), cuts.layout, data=_without_closing(buffer, cuts.layout, path))
+
+
+def _ranges(path: str | Path, cuts: _Cuts, size: int) -> Iterator[Part]:
+    start, total = cuts.opening, Path(path).stat().st_size
+    with Path(path).open("rb") as file:
+        while start + size < total:
+            cut = _next_cut(file, cuts.pattern, start + size)
+            if cut is None:
+                break
+            yield Part(str(path), cuts.layout, start=start, end=cut[0])
+            start = cut[1]
+        file.seek(max(start, total - 64))
+        tail = file.read()
+    end = total - len(tail) + len(_without_closing(tail, cuts.layout, path))
+    yield Part(str(path), cuts.layout, start=start, end=end)
+
+
+def _next_cut(file: IO[bytes], pattern: re.Pattern[bytes], at: int) -> tuple[int, int] | None:
+    """End of a record and start of the next one, at or after `at`."""
+    window = b""
+    file.seek(at)
+    while more := file.read(1 << 18):
+        searched = max(0, len(window) - _OVERLAP)
+        window += more
+        if cut := pattern.search(window, searched):
+            return at + cut.start(1), at + cut.end(1)
+    return None
+
+
+def _learn_cuts(head: bytes, path: str | Path) -> _Cuts:
+    """How the records of this file are divided, seen on its first one."""
+    skipped = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
+    opening = _OPENING.match(head, skipped)
+    if opening is None:
+        if not head[skipped:].lstrip().startswith(b"{"):
+            raise BadInput(
+                "neither a JSON array nor JSON lines" if head.strip() else "the file is empty",
+                file=path,
+            )
+        return _Cuts("lines", skipped, re.compile(rb"(\r?\n)"))
+    return _Cuts("array", opening.end(), _record_end(head, opening.end()))
+
+
+def _record_end(head: bytes, start: int) -> re.Pattern[bytes]:
+    """The first key of a record marks the next one; what stands before tells it from inner objects."""
+    key = _FIRST_KEY.match(head, start)
+    if key is None:
+        return re.compile(rb"(,)(?!)")
+    following = rb"(\s*,\s*)\{\s*" + re.escape(key.group(1)) + rb"\s*:"
+    loose = re.compile(rb"\}" + following)
+    for cut in loose.finditer(head, start):
+        try:
+            msgspec.json.decode(b"[" + head[start : cut.start(1)] + b"]", type=list[msgspec.Raw])
+        except msgspec.DecodeError:
+            continue
+        strict = re.compile(rb"\]\s*\}" + following)
+        return strict if any(m.end() == cut.end() for m in strict.finditer(head)) else loose
+    return loose
+
+
+def _without_closing(tail: bytes, layout: Layout, path: str | Path) -> bytes:
+    if layout == "lines":
+        return tail
+    bare = tail.rstrip()
+    if not bare.endswith(b"]"):
+        raise BadInput(
+            "the array is not closed",
+            file=path,
+            hint="the file was cut off; write or fetch it again",
+        )
+    return bare[:-1]
+
+
+def decode_whole(path: str | Path, kind: Any) -> Any:
+    """All records of a file at once, NaN and lone surrogates allowed as Python's `json` allows them."""
+    with open_binary(path) as file:
+        data = file.read().removeprefix(_BYTE_ORDER_MARK)
+    if not data.lstrip().startswith(b"["):
+        data = b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]"
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as strict:
+        try:
+            return msgspec.convert(json.loads(data), type=kind)
+        except (ValueError, msgspec.ValidationError):
+            raise BadInput(f"not the JSON that is expected here: {strict}", file=path) from strict
