@@ -76,5 +76,9 @@ def emit_benchmark(benchmark: Any, as_json: bool) -> None:
     if as_json:
         emit_json({"id": benchmark.id, "path": str(benchmark.folder.root), "counts": counts})
         return
-    told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
+    told = ", ".join(
+        f"{value:,} {key.replace('_', ' ')}"
+        for key, value in counts.items()
+        if isinstance(value, int) and value
+    )
     click.echo(f"{benchmark.folder.root}: {benchmark.id} ({told})")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+from whichone.text.squad import tokens
+
 _DISAMBIGUATION = re.compile(r"\(disambiguation\)$")
 
 
@@ -24,16 +23,10 @@ def stop_words() -> frozenset[str]:
     return frozenset(text.split())
 
 
-def normalise(text: str) -> str:
-    """SQuAD's normal form: only ASCII punctuation goes, accents stay."""
-    bare = text.lower().translate(_NO_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", bare).split())
-
-
 def content_tokens(text: str, without: Iterable[str] = ()) -> list[str]:
     """The words of `text` that carry content, and none of the tokens in `without`."""
     dropped = stop_words().union(without)
-    return [token for token in normalise(text).split() if token not in dropped]
+    return [token for token in tokens(text) if token not in dropped]
 
 
 def surface_name(ambiguous_entity: str) -> str:

@@ -17,7 +17,8 @@ from whichone.measures.ambigdocs.overlap import (
 )
 from whichone.measures.ambigdocs.rules import PUBLISHED
 from whichone.measures.ambigdocs.score import PredictionScore, score_prediction
-from whichone.text.ambigdocs import content_tokens, normalise
+from whichone.text.ambigdocs import content_tokens
+from whichone.text.squad import normalize
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_every_token_overlap(shared: Path) -> None:
         gold, text, name, expect = row["gold"], row["pred"], row["surface"], row["expect"]
         found = text_overlap(gold, text) if name is None else entity_overlap(gold, text, name)
         assert found == Overlap(expect["precision"], expect["recall"], expect["f1"]), row
-        assert len(normalise(gold).split()) == expect["n_tokens"]
+        assert len(normalize(gold).split()) == expect["n_tokens"]
         assert len(content_tokens(gold)) == expect["n_content_tokens"]
         if name is not None:
             left = distinguishing_tokens(gold, name)

@@ -10,7 +10,8 @@ import msgspec
 
 from whichone.benchmarks.ambigdocs.records import AmbigQuestion, Document, Prediction
 from whichone.errors import BadInput
-from whichone.files.lines import open_binary, read_json, read_json_lines, write_atomic
+from whichone.files.json_array import decode_whole
+from whichone.files.lines import open_binary, read_json_lines, write_atomic
 
 _QUESTION_FIELDS = ("qid", "ambiguous_entity", "question", "documents")
 _PREDICTION_FIELDS = ("docs", "gen_answer", "span_predictions", "wrong_answers")
@@ -21,7 +22,7 @@ def read_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with open_binary(path) as file:
         start = file.read(256).lstrip()
     if start.startswith(b"["):
-        records: Iterable[tuple[int, Any]] = enumerate(read_json(path), 1)
+        records: Iterable[tuple[int, Any]] = enumerate(decode_whole(path, list[Any]), 1)
     else:
         records = read_json_lines(path)
     for number, record in records:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from whichone.text.ambigdocs import normalise
+from whichone.text.squad import normalize
 
 
 def contains(text: str, answer: str) -> bool:
     """Substring after SQuAD normalisation; an answer that normalises to nothing is never found."""
-    wanted = normalise(answer)
-    return bool(wanted) and wanted in normalise(text)
+    wanted = normalize(answer)
+    return bool(wanted) and wanted in normalize(text)
 
 
 def str_em(text: str, answers: Sequence[Iterable[str]]) -> float:

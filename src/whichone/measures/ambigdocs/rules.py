@@ -9,7 +9,8 @@ import msgspec
 
 from whichone.benchmarks.ambigdocs.records import Document, Prediction
 from whichone.measures.ambigdocs.categories import MOVING, Threshold
-from whichone.text.ambigdocs import content_tokens, normalise
+from whichone.text.ambigdocs import content_tokens
+from whichone.text.squad import normalize
 
 DocumentChoice = Literal["shown", "first-5", "all"]
 
@@ -51,7 +52,7 @@ def answer_tokens(answer: str, rules: Rules) -> list[str]:
     answer keeps its stop words.
     """
     tokens = content_tokens(answer)
-    return tokens if tokens or rules.published else normalise(answer).split()
+    return tokens if tokens or rules.published else normalize(answer).split()
 
 
 def has_answer(document: Document, rules: Rules) -> bool:

@@ -19,7 +19,8 @@ from whichone.measures.ambigdocs.rules import (
     has_answer,
     scored_documents,
 )
-from whichone.text.ambigdocs import content_tokens, normalise, surface_name
+from whichone.text.ambigdocs import content_tokens, surface_name
+from whichone.text.squad import normalize
 
 
 class BearerScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ def answer_recall(answer: str, generated: str, rules: Rules) -> float:
     """
     if rules.published or content_tokens(answer):
         return overlap(content_tokens(answer), content_tokens(generated)).recall
-    return float(f" {normalise(answer)} " in f" {normalise(generated)} ")
+    return float(f" {normalize(answer)} " in f" {normalize(generated)} ")
 
 
 def score_bearer(document: Document, name: str, generated: str, rules: Rules) -> BearerScore:
@@ -103,7 +104,8 @@ def score_prediction(prediction: Prediction, rules: Rules = DEFAULT) -> Predicti
     """Score a prediction on the documents that `rules` choose.
 
     Where documents exist but none of them was shown, nothing could be answered: all recalls are 0
-    and the category is "no answer". A question without any document is not scored at all.
+    and the category is "no answer". A question without any document is not scored at all. RAMDocs'
+    exact match is over all answers of the question, shown or not, as its paper defines it.
     """
     documents = scored_documents(prediction, rules)
     generated = generated_text(prediction)
@@ -118,13 +120,13 @@ def _question_score(
 ) -> PredictionScore:
     question = prediction.question
     mentions = [b.mention for b in bearers]
-    answers = [(b.answer,) for b in bearers]
+    gold = [(d.answer,) for d in question.documents if d.answer is not None]
     precision = (
         None
         if prediction.docs is None
         else knowledge_precision(question.question, prediction.docs, generated)
     )
-    em = str_em(generated, answers) if bearers else 0.0
+    em = str_em(generated, [(b.answer,) for b in bearers])
     return PredictionScore(
         qid=question.qid,
         category=category(mentions) if scorable else None,
@@ -135,7 +137,7 @@ def _question_score(
         disambig_f1=_mean_or_none([b.disambig_f1 for b in bearers]),
         str_em=em if scorable else None,
         str_hit=float(em == 1.0) if scorable else None,
-        ramdocs_em=float(ramdocs_em(generated, answers, prediction.wrong_answers))
+        ramdocs_em=float(ramdocs_em(generated, gold, prediction.wrong_answers))
         if scorable
         else None,
         paired=mentions.count(Mention.PAIRED),

@@ -1,0 +1,85 @@
+"""Scoring a predictions file: read, score, summarise, and one line a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone import registry
+from whichone.benchmarks.ambigdocs.files import read_predictions
+from whichone.benchmarks.ambigdocs.records import Prediction
+from whichone.errors import missing_extra
+from whichone.measures.ambigdocs.disambig_f1 import with_spans
+from whichone.measures.ambigdocs.rules import DEFAULT, PUBLISHED, DocumentChoice, Rules
+from whichone.measures.ambigdocs.score import PredictionScore
+from whichone.measures.ambigdocs.semantic import CharacterTrigrams, Encoder, missed_paraphrases
+from whichone.measures.ambigdocs.summary import clusters, score_all, summarise
+from whichone.measures.ambigdocs.validity import means_within_categories, threshold_sensitivity
+
+
+def score_file(
+    path: str | Path,
+    *,
+    published: bool = False,
+    documents: str | None = None,
+    reader: str | None = None,
+    validity: bool = False,
+    semantic: str | None = None,
+    seed: int = 0,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The result of a predictions file, and its lines."""
+    predictions = list(read_predictions(path))
+    rules = choose_rules(published, documents)
+    if reader is not None:
+        predictions = with_spans(
+            predictions, registry.find("readers", reader)(), published=published
+        )
+    return score_predictions(predictions, rules, validity=validity, semantic=semantic, seed=seed)
+
+
+def choose_rules(published: bool, documents: str | None = None) -> Rules:
+    rules = PUBLISHED if published else DEFAULT
+    if documents is None:
+        return rules
+    return msgspec.structs.replace(rules, documents=msgspec.convert(documents, DocumentChoice))
+
+
+def score_predictions(
+    predictions: Sequence[Prediction],
+    rules: Rules = DEFAULT,
+    *,
+    validity: bool = False,
+    semantic: str | None = None,
+    seed: int = 0,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    scores = score_all(predictions, rules)
+    result = summarise(predictions, scores, rules, seed=seed)
+    if validity:
+        names = clusters(predictions)
+        result["means_within_categories"] = means_within_categories(scores, names, seed=seed)
+        result["threshold_sensitivity"] = threshold_sensitivity(predictions, rules)
+    if semantic is not None:
+        result["semantic"] = missed_paraphrases(predictions, find_encoder(semantic), rules)
+    return result, [line(score) for score in scores]
+
+
+def line(score: PredictionScore) -> dict[str, Any]:
+    """A question's score as plain data."""
+    row: dict[str, Any] = msgspec.to_builtins(score)
+    return row
+
+
+def find_encoder(name: str) -> Encoder:
+    """`trigrams`, or a sentence-transformers model by name or folder."""
+    if name == "trigrams":
+        return CharacterTrigrams()
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise missing_extra("sentence-transformers", "dense") from None
+    model: Any = SentenceTransformer(name)
+    encoder: Encoder = model
+    return encoder

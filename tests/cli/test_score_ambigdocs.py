@@ -1,0 +1,121 @@
+"""`whichone score ambigdocs` as a person types it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from whichone.cli import whichone
+from whichone.errors import BadInput
+from whichone.files.lines import read_json_lines
+
+
+def score(*arguments: object) -> Result:
+    return CliRunner().invoke(
+        whichone, ["score", "ambigdocs", *map(str, arguments)], catch_exceptions=True
+    )
+
+
+@pytest.fixture
+def predictions(tmp_path: Path) -> Path:
+    def row(qid: str, name: str, answer: str | None) -> dict[str, Any]:
+        documents = [
+            {"title": f"{name} (film)", "text": "a film", "pid": "1", "answer": "Ann Lee"},
+            {"title": f"{name} (novel)", "text": "a novel", "pid": "2", "answer": "Bob Ray"},
+        ]
+        return {
+            "qid": qid,
+            "ambiguous_entity": name,
+            "question": f"Who wrote {name}?",
+            "documents": documents,
+            "docs": documents,
+            "gen_answer": answer,
+            "span_predictions": ["Ann", "Bob Ray"],
+        }
+
+    rows = [
+        row("1_a", "Foo", "The film is by Ann Lee, the novel by Bob Ray."),
+        row("2", "Foo", "The film is by Ann Lee."),
+        row("3", "Bar", "Lee."),
+        row("4", "Baz", None),
+    ]
+    path = tmp_path / "predictions.json"
+    path.write_bytes(msgspec.json.encode(rows))
+    return path
+
+
+def test_json(predictions: Path) -> None:
+    result = score(predictions, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["scored"] == 4
+    shares = {name: row["value"] for name, row in found["categories"].items()}
+    assert shares == {
+        "complete": 0.25,
+        "partial": 0.25,
+        "ambiguous": 0.25,
+        "merged": 0.0,
+        "no answer": 0.25,
+    }
+    recall = found["measures"]["answer_recall"]
+    assert recall["value"] == pytest.approx((1 + 0.5 + 0.25 + 0) / 4)
+    assert recall["low"] <= recall["value"] <= recall["high"]
+    assert found["measures"]["disambig_f1"]["value"] == pytest.approx((2 / 3 + 1) / 2)
+    assert found["notes"]["empty_answers"] == 1
+
+
+def test_per_query_lines(predictions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "lines.jsonl"
+    assert score(predictions, "--per-query", out).exit_code == 0
+    lines = [row for _, row in read_json_lines(out)]
+    assert [(row["qid"], row["category"]) for row in lines] == [
+        ("1_a", "complete"),
+        ("2", "partial"),
+        ("3", "ambiguous"),
+        ("4", "no answer"),
+    ]
+    assert lines[1]["answer_recall"] == lines[1]["entity_recall"] == 0.5
+    assert [b["mention"] for b in lines[1]["bearers"]] == ["paired", "absent"]
+
+
+def test_tables_for_people(predictions: Path) -> None:
+    result = score(predictions, "--validity", "--semantic", "trigrams")
+    assert result.exit_code == 0, result.output
+    for word in ("answer_recall", "ambiguous", "2 tokens", "semantic_only", "empty_answers"):
+        assert word in result.stdout
+
+
+def test_published_numbers_of_the_golden_examples(shared: Path, tmp_path: Path) -> None:
+    examples = [row for _, row in read_json_lines(shared / "golden/ambigdocs/examples.jsonl")]
+    rows = [{**e["example"], "span_predictions": e["span_predictions"]} for e in examples]
+    path = tmp_path / "p.json"
+    path.write_bytes(msgspec.json.encode(rows))
+    found = json.loads(score(path, "--rules", "published", "--json").stdout)
+    expected = [0] * 5
+    for example in examples:
+        expected[example["expect"]["category"]] += 1
+    assert [row["count"] for row in found["categories"].values()] == expected
+    precision = sum(e["expect"]["kp"] for e in examples) / len(examples)
+    assert found["published"]["KP"] == round(precision, 3)
+    assert set(found["published"]) == {"R", "Entity", "EWR", "KP", "DF1"}
+
+
+def test_questions_answered_twice_are_refused_but_published(tmp_path: Path) -> None:
+    row = {"qid": "1", "ambiguous_entity": "A", "question": "?", "documents": [], "gen_answer": "x"}
+    path = tmp_path / "p.json"
+    path.write_bytes(msgspec.json.encode([row, row]))
+    refused = score(path)
+    assert isinstance(refused.exception, BadInput)
+    assert "answered twice" in str(refused.exception)
+    published = json.loads(score(path, "--rules", "published", "--json").stdout)
+    assert published["notes"]["without_documents"] == ["1", "1"]
+    assert published["scored"] == 0
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text("[]")
+    assert isinstance(score(path).exception, BadInput)
