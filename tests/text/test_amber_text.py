@@ -1,0 +1,64 @@
+"""AmbER's normaliser, its answer search, its ids and its quantities."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whichone.files.lines import read_json_lines
+from whichone.measures.token_overlap import token_f1
+from whichone.text import amber
+
+WORDS = st.lists(st.sampled_from(["x", "y", "z"]), max_size=8)
+
+
+def golden(shared: Path, name: str) -> list[dict[str, object]]:
+    rows = [r for _, r in read_json_lines(shared / f"golden/amber/primitives/{name}.jsonl")]
+    assert rows
+    return rows
+
+
+def test_normaliser_and_tokens_agree_with_the_golden_values(shared: Path) -> None:
+    for row in golden(shared, "normalize"):
+        assert amber.normalize(str(row["text"])) == row["normalized"]
+        assert amber.tokens(str(row["text"])) == row["tokens"]
+
+
+def test_exact_match_and_f1_agree_with_the_golden_values(shared: Path) -> None:
+    for row in golden(shared, "em_f1"):
+        prediction, gold = amber.tokens(str(row["prediction"])), amber.tokens(str(row["gold"]))
+        assert (prediction == gold) == row["em"]
+        assert token_f1(prediction, gold) == row["f1"]
+
+
+def test_answer_search_agrees_with_the_golden_values(shared: Path) -> None:
+    for row in golden(shared, "answer_in_doc"):
+        document, answer = amber.tokens(str(row["document"])), amber.tokens(str(row["answer"]))
+        assert amber.contains_answer(document, answer) == row["found"]
+
+
+def test_ids_and_quantities_agree_with_the_golden_values(shared: Path) -> None:
+    for row in golden(shared, "amber_id"):
+        assert amber.tuple_id(str(row["name"]), str(row["qid"]), str(row["pid"])) == row["id"]
+    for row in golden(shared, "quantity_aliases"):
+        assert amber.quantity_aliases(str(row["amount"])) == (row["aliases"], row["additional"])
+
+
+def test_hyphens_part_words() -> None:
+    assert amber.tokens("The rock-and-roll of O'Neal") == ["rock", "and", "roll", "of", "oneal"]
+
+
+def test_an_answer_without_tokens_is_in_every_document_that_has_one() -> None:
+    assert amber.contains_answer(["word"], [])
+    assert not amber.contains_answer([], [])
+
+
+@given(WORDS, WORDS)
+def test_contains_answer_is_a_contiguous_run(document: list[str], answer: list[str]) -> None:
+    runs = [document[i : i + len(answer)] for i in range(len(document))]
+    assert amber.contains_answer(document, answer) == (answer in runs)
+
+
+def test_a_query_id_hangs_on_its_tuple_and_its_input() -> None:
+    made = amber.query_id("6282d9b738c7d9187f59d4d450052b5e", "n query 0 0 0")
+    assert made == "6282d9b738c7d9187f59d4d450052b5e=d5fad0365bbeaaf4d14c1e054872db47"
