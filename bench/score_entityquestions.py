@@ -47,7 +47,7 @@ def compare(path: Path, rounds: int) -> None:
         arguments = ["score", "entityquestions", str(path), "--match", matcher, "--json"]
         commands[matcher] = [sys.executable, "-m", "whichone", *arguments]
     rounds_of = {name: [measure(c) for _ in range(rounds)] for name, c in commands.items()}
-    best = {name: [min(column) for column in zip(*runs)] for name, runs in rounds_of.items()}
+    best = {name: [min(column) for column in zip(*runs, strict=True)] for name, runs in rounds_of.items()}
     wall, cpu, _ = best["json.load"]
     print(f"{'':16}  wall s  of json.load   CPU s  of json.load    MB")
     for name, (seconds, cpu_seconds, megabytes) in best.items():
