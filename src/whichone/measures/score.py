@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,4 +26,13 @@ def slice_rows(scores: Scores, by: Sequence[str] = (), *, seed: int = 0) -> list
     return [
         {**where, **{name: e.brief() for name, e in estimates.items()}}
         for where, estimates in slice_scores(scores, by, seed=seed)
+    ]
+
+
+def distinctly_named(scores: Sequence[Scores], paths: Sequence[str | Path]) -> list[Scores]:
+    """Systems of one name get their folder's name in parentheses."""
+    names = [s.system for s in scores]
+    return [
+        replace(s, system=f"{s.system} ({Path(path).name})") if names.count(s.system) > 1 else s
+        for s, path in zip(scores, paths, strict=True)
     ]

@@ -1,0 +1,61 @@
+"""`whichone compare`: systems side by side."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import Words, json_option, seed_option
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.option("--measures", type=Words(), default="acc@1,confused@20", show_default=True)
+@click.option("--baseline", default=None, help="Compare each system with this one only.")
+@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@seed_option
+@json_option
+def command(
+    runs: tuple[str, ...],
+    measures: tuple[str, ...],
+    baseline: str | None,
+    benchmark: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compare two or more RUNS (or ANSWERS) over one benchmark: paired tests by cluster.
+
+    \b
+    whichone compare RUN_A RUN_B --measures acc@1,confused@20
+    """
+    from whichone.cli.output import emit_json, emit_table
+    from whichone.measures.comparison import compare
+    from whichone.measures.score import distinctly_named, score_folder
+
+    scores = distinctly_named(
+        [score_folder(run, measures, benchmark=benchmark) for run in runs], runs
+    )
+    found = compare(scores, scores[0].measures, seed=seed, baseline=baseline)
+    if as_json:
+        emit_json(found)
+        return
+    emit_table(
+        [
+            {
+                "measure": c.measure,
+                "a": c.a,
+                "b": c.b,
+                "value a": c.value_a,
+                "value b": c.value_b,
+                "b - a": c.difference.value,
+                "interval": f"[{c.difference.low:.3f}, {c.difference.high:.3f}]"
+                if c.difference.low is not None and c.difference.high is not None
+                else "-",
+                "p": f"{c.p:.4f}",
+                "p (Holm)": f"{c.p_holm:.4f}",
+                "effect": c.effect,
+                "win/tie/loss": f"{c.wins}/{c.ties}/{c.losses}",
+            }
+            for c in found
+        ],
+        title=f"paired by cluster on {scores[0].benchmark}",
+    )

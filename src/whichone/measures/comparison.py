@@ -1,0 +1,153 @@
+"""Tests between systems: paired, by cluster, seeded, corrected for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.errors import BadInput, UsageError
+from whichone.measures.intervals import Estimate, cluster_sums, resampled_means
+from whichone.measures.measure import Measure
+from whichone.measures.scores import Scores, cluster
+
+PERMUTATIONS = 10_000
+
+Floats = npt.NDArray[np.float64]
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """System b against system a on one measure over the same queries.
+
+    `difference` is b minus a with its bootstrap interval; `p` from the paired permutation test by
+    cluster, `p_holm` corrected for all comparisons made together; `effect` is the mean difference of
+    the clusters over their standard deviation; wins, ties and losses count queries, from b's side.
+    """
+
+    measure: str
+    a: str
+    b: str
+    value_a: float
+    value_b: float
+    difference: Estimate
+    p: float
+    p_holm: float
+    effect: float | None
+    wins: int
+    ties: int
+    losses: int
+
+
+def compare(
+    systems: Sequence[Scores],
+    measures: Sequence[Measure],
+    *,
+    seed: int = 0,
+    baseline: str | None = None,
+) -> list[Comparison]:
+    """Every pair of systems (or each with the baseline) on every measure, Holm-corrected together."""
+    check_comparable(systems)
+    if baseline is not None and baseline not in {s.system for s in systems}:
+        raise UsageError(f"no system is called {baseline!r}")
+    pairs = [
+        (a, b)
+        for i, a in enumerate(systems)
+        for b in systems[i + 1 :]
+        if baseline is None or baseline in (a.system, b.system)
+    ]
+    if baseline is not None:
+        pairs = [(b, a) if b.system == baseline else (a, b) for a, b in pairs]
+    found = [_pair(a, b, m, seed) for m in measures for a, b in pairs]
+    corrected = holm([c.p for c in found])
+    return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(found, corrected, strict=True)]
+
+
+def check_comparable(systems: Sequence[Scores]) -> None:
+    """Refuse systems that were asked different things."""
+    if len(systems) < 2:
+        raise UsageError("two or more systems are needed for a comparison")
+    asked = {s.benchmark for s in systems}
+    if len(asked) > 1:
+        told = ", ".join(f"{s.system} on {s.benchmark}" for s in systems)
+        raise BadInput(
+            f"the systems were run over different benchmarks: {told}",
+            hint="their queries or corpora differ, so their numbers do not compare; run them on one",
+        )
+
+
+def _pair(a: Scores, b: Scores, measure: Measure, seed: int) -> Comparison:
+    values_a, values_b, clusters = _paired_values(a, b, measure)
+    differences = values_b - values_a
+    sums, counts = cluster_sums(differences, clusters)
+    value = float(differences.mean()) if len(differences) else 0.0
+    low, high = None, None
+    if len(sums) >= 2:
+        means = resampled_means(sums, counts, seed=seed, replicates=1000)
+        low, high = (float(q) for q in np.quantile(means, [0.025, 0.975]))
+    spread = float(np.std(sums / counts, ddof=1)) if len(sums) >= 2 else 0.0
+    p = permutation_p(sums, seed=seed)
+    return Comparison(
+        measure=str(measure),
+        a=a.system,
+        b=b.system,
+        value_a=float(values_a.mean()) if len(values_a) else 0.0,
+        value_b=float(values_b.mean()) if len(values_b) else 0.0,
+        difference=Estimate(value, low, high, len(differences), len(sums)),
+        p=p,
+        p_holm=p,
+        effect=float(np.mean(sums / counts)) / spread if spread > 0 else None,
+        wins=int((differences > 0).sum()),
+        ties=int((differences == 0).sum()),
+        losses=int((differences < 0).sum()),
+    )
+
+
+def _paired_values(
+    a: Scores, b: Scores, measure: Measure
+) -> tuple[Floats, Floats, npt.NDArray[np.str_]]:
+    """Both systems' values where both apply: one a query, or one a name set for all-correct."""
+    values_a, values_b = a.values[str(measure)], b.values[str(measure)]
+    keep = ~(np.isnan(values_a) | np.isnan(values_b))
+    names = np.array([":".join(cluster(q)) for q in a.queries])
+    values_a, values_b, names = values_a[keep], values_b[keep], names[keep]
+    if measure.aggregate == "mean":
+        return values_a, values_b, names
+    sets, place = np.unique(names, return_inverse=True)
+    lowest_a, lowest_b = np.ones(len(sets)), np.ones(len(sets))
+    np.minimum.at(lowest_a, place, values_a)
+    np.minimum.at(lowest_b, place, values_b)
+    return lowest_a, lowest_b, sets
+
+
+def permutation_p(sums: Floats, *, seed: int = 0, permutations: int = PERMUTATIONS) -> float:
+    """Two-sided p of the total difference when each cluster's sign is a coin toss.
+
+    All sign patterns are tried where there are few enough of them; otherwise they are drawn, and the
+    observed one counts as one of them, so that p is never 0.
+    """
+    moved = sums[sums != 0]
+    if not len(moved):
+        return 1.0
+    observed = abs(moved.sum()) * (1 - 1e-12)
+    if 2 ** min(len(moved), 62) <= permutations:
+        patterns = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))) & 1
+        return float((np.abs((2 * patterns - 1) @ moved) >= observed).mean())
+    generator = np.random.default_rng(seed)
+    hits, step = 0, max(1, 4_000_000 // len(moved))
+    for start in range(0, permutations, step):
+        signs = generator.integers(0, 2, (min(step, permutations - start), len(moved))) * 2 - 1
+        hits += int((np.abs(signs @ moved) >= observed).sum())
+    return (hits + 1) / (permutations + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction for the number of tests."""
+    order = np.argsort(p_values, kind="stable")
+    corrected = np.empty(len(p_values))
+    highest = 0.0
+    for rank, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        corrected[i] = highest
+    return [float(p) for p in corrected]

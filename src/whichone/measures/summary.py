@@ -1,0 +1,104 @@
+"""The table of AmbER's Table 5: all, head, tail, all correct and confusion, by collection and task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.intervals import Estimate
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
+from whichone.records import Query
+from whichone.retrieval.run import Run
+
+COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
+DEPTH = 20
+"""How far down a ranking confusion is looked for."""
+
+
+class SummaryRow(msgspec.Struct, frozen=True):
+    """One system on one collection and task."""
+
+    system: str
+    collection: str
+    task: str
+    values: dict[str, Estimate]
+
+
+def summarise(scores: Scores, k: int = 1, *, seed: int = 0) -> list[SummaryRow]:
+    """Rows by collection and task, from scores that hold acc@k, all_correct@k and a confusion."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, query in enumerate(scores.queries):
+        groups.setdefault((collection_of(query), query.task), []).append(i)
+    by_name = {str(m): m for m in scores.measures}
+    accuracy, correct = by_name[f"acc@{k}"], by_name[f"all_correct@{k}"]
+    confusion = next(m for name, m in by_name.items() if name.startswith("confused"))
+    rows = []
+    for (collection, task), members in sorted(groups.items()):
+        every = np.array(members)
+        head = np.array([i for i in members if scores.queries[i].role == "head"], np.int64)
+        tail = np.array([i for i in members if scores.queries[i].role == "tail"], np.int64)
+        values = {
+            "all": estimate(scores, accuracy, every, seed),
+            "head": estimate(scores, accuracy, head, seed),
+            "tail": estimate(scores, accuracy, tail, seed),
+            "all_correct": estimate(scores, correct, every, seed),
+            "confused": estimate(scores, confusion, every, seed),
+            "confused_head": estimate(scores, confusion, head, seed),
+            "confused_tail": estimate(scores, confusion, tail, seed),
+        }
+        rows.append(SummaryRow(scores.system, collection, task, values))
+    return rows
+
+
+def collection_of(query: Query) -> str:
+    """The collection a query belongs to, else its dataset, else nothing."""
+    return str(query.attributes.get("collection") or query.attributes.get("dataset") or "")
+
+
+def summarise_runs(
+    runs: Sequence[Run], benchmark: Benchmark, k: int = 1, *, seed: int = 0
+) -> list[SummaryRow]:
+    measures = parse_measures([f"acc@{k}", f"all_correct@{k}", f"confused@{DEPTH}"])
+    return [
+        row for run in runs for row in summarise(score_run(run, benchmark, measures), k, seed=seed)
+    ]
+
+
+def as_document(rows: Sequence[SummaryRow], benchmark: Benchmark) -> dict[str, Any]:
+    """One JSON document: per system, collection and task the seven figures, as fractions."""
+    systems: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        figures = {name: row.values[name].brief() for name in COLUMNS}
+        systems.setdefault(row.system, {}).setdefault(row.collection, {})[row.task] = figures
+    return {
+        "benchmark": benchmark.id,
+        "retrievers": systems,
+        "intervals": f"95 %, bootstrap by {cluster_rule(benchmark.queries)}",
+    }
+
+
+def as_table(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
+    """Rows for a terminal, in percent as the paper prints them."""
+    return [
+        {
+            "collection": row.collection,
+            "task": row.task,
+            "retriever": row.system,
+            **{name: _percent(row.values[name]) for name in COLUMNS},
+        }
+        for row in sorted(rows, key=lambda r: (r.collection, r.task))
+    ]
+
+
+def _percent(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "-"
+    shown = f"{100 * estimate.value:.1f}"
+    if estimate.low is None or estimate.high is None:
+        return shown
+    return f"{shown} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"

@@ -1,0 +1,159 @@
+"""What a folder holds and how it was made, as a document and as text."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.files.folder import MANIFEST, Folder, Manifest
+from whichone.files.lines import read_json
+from whichone.retrieval.run import Run
+
+Shown = tuple[Any, str]
+
+
+def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown:
+    """The right view of whatever kind of folder this is."""
+    kind = folder_kind(place)
+    if kind == "knowledge base":
+        return _knowledge_base(place, name)
+    if kind == "run" and name:
+        return _ranking(place, name)
+    if name:
+        raise UsageError(f"a name can be looked up in a knowledge base, not in a {kind}")
+    if kind == "benchmark":
+        return show_benchmark(Benchmark.open(place))
+    return show_manifest(Folder.open(place, kind))
+
+
+def folder_kind(place: str) -> str:
+    if place.startswith("builtin/") and not Path(place).exists():
+        return "benchmark"
+    manifest = Path(place) / MANIFEST
+    if not manifest.exists():
+        Folder.open(place, "benchmark, run or knowledge base")
+    return str(read_json(manifest)["kind"])
+
+
+def show_benchmark(benchmark: Benchmark) -> Shown:
+    """Counts by task, role and relation; the collection's own tables where it has any."""
+    queries = benchmark.queries
+    document: dict[str, Any] = {
+        "id": benchmark.id,
+        "queries": len(queries),
+        "sets": len(benchmark.sets),
+        "pages": len(benchmark.pages),
+        "passages": benchmark.passages.num_rows,
+        "tasks": dict(sorted(Counter(q.task for q in queries).items())),
+        "roles": dict(sorted(Counter(q.role or "none" for q in queries).items())),
+        "relations": dict(Counter(q.relation or "none" for q in queries).most_common()),
+        "parameters": benchmark.folder.manifest.parameters,
+        "counts": benchmark.folder.manifest.counts,
+    }
+    lines = [f"{benchmark.id}"]
+    for key in ("queries", "sets", "pages", "passages"):
+        lines.append(f"  {key:<10}{document[key]:>10,}")
+    for key in ("tasks", "roles", "relations"):
+        told = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
+        lines.append(f"  {key:<10}{told}")
+    return document, "\n".join(lines)
+
+
+def show_manifest(folder: Folder) -> Shown:
+    """A run's or result's parameters, parents, counts, and the command that makes it again."""
+    manifest = folder.manifest
+    document = {
+        "kind": manifest.kind,
+        "name": manifest.name,
+        "content": folder.content_hash,
+        "parameters": manifest.parameters,
+        "parents": manifest.parents,
+        "counts": manifest.counts,
+        "made": manifest.made,
+        "command": command_of(manifest, folder.root),
+    }
+    lines = [f"{folder.root}: {manifest.kind} {manifest.name}".rstrip()]
+    for key in ("parameters", "parents", "counts", "made"):
+        lines.append(f"{key}:")
+        lines += [f"  {k}: {_short(v)}" for k, v in document[key].items()]  # type: ignore[attr-defined]
+    if document["command"]:
+        lines += ["made by:", f"  {document['command']}"]
+    return document, "\n".join(lines)
+
+
+def command_of(manifest: Manifest, root: Path) -> str | None:
+    """The command line that makes this folder again."""
+    told = manifest.made.get("command")
+    if told:
+        return str(told)
+    if manifest.kind != "run":
+        return None
+    parameters = dict(manifest.parameters)
+    words = ["whichone", "retrieve", str(manifest.made.get("benchmark", "BENCH")), str(root)]
+    retriever = parameters.pop("retriever", "bm25")
+    words += ["--retriever", str(parameters.pop("function", retriever))]
+    words += ["-k", str(parameters.pop("k", 100))]
+    if returns := parameters.pop("returns", None):
+        words += ["--returns", str(returns)]
+    for key, value in sorted(parameters.items()):
+        if isinstance(value, str | int | float | bool):
+            words += ["-o", f"{key}={value}"]
+    return shlex.join(words)
+
+
+def _ranking(place: str, question: str) -> Shown:
+    run = Run.open(place)
+    benchmark = run.benchmark()
+    known = {q.id: q for q in benchmark.queries}
+    if question not in known:
+        raise BadInput(f"no question {question!r}", file=place, hint=did_you_mean(question, known))
+    query = known[question]
+    rows = [
+        {
+            **row,
+            "title": benchmark.page_titles.get(row["page"], ""),
+            "is": _is(row["page"], query, benchmark),
+        }
+        for row in run.rankings.to_pylist()
+        if row["question"] == question
+    ]
+    notes = {}
+    if run.folder.has("notes.parquet"):
+        table = run.folder.table("notes").to_pylist()
+        notes = {row["question"]: row["notes"] for row in table}
+    told = msgspec.json.decode(notes[question]) if question in notes else None
+    document = {"question": question, "input": query.input, "ranking": rows, "notes": told}
+    lines = [query.input]
+    lines += [
+        f"{r['rank']:>4}  {r['score']:>9.4f}  {r['is']:<9} {r['title']}  ({r['passage']})"
+        for r in rows
+    ]
+    if told:
+        lines += ["", msgspec.json.format(msgspec.json.encode(told), indent=2).decode()]
+    return document, "\n".join(lines)
+
+
+def _is(page: str, query: Any, benchmark: Benchmark) -> str:
+    if page in query.gold_pages():
+        return "gold"
+    return "namesake" if page in benchmark.other_pages(query) else ""
+
+
+def _knowledge_base(place: str, name: str | None) -> Shown:
+    if name is None:
+        return show_manifest(Folder.open(place, "knowledge base"))
+    from whichone.knowledge.show import describe_name, show_name
+
+    document = show_name(place, name)
+    return document, describe_name(document)
+
+
+def _short(value: Any, most: int = 300) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= most else f"{text[:most]}…"
