@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from whichone.errors import BadInput, Missing
 from whichone.files import parts
-from whichone.files.parts import Chunk, Part, plan_parts, read_part, stream_parts, whole_records
+from whichone.files.parts import (
+    ByteRange,
+    Chunk,
+    plan_parts,
+    read_part,
+    stream_parts,
+    whole_records,
+)
 
 
 def cut(data: bytes, delimiter: bytes, bounds: list[int], piece: int) -> list[list[bytes]]:
@@ -24,7 +31,7 @@ def cut(data: bytes, delimiter: bytes, bounds: list[int], piece: int) -> list[li
     for n, (start, end) in enumerate(itertools.pairwise(edges)):
         inside = [Chunk(i, data[i : min(i + piece, end)]) for i in range(start, end, piece)]
         beyond = [Chunk(i, data[i : i + piece]) for i in range(end, len(data), piece)]
-        chunks = whole_records([*inside, *beyond], Part(n, start, end), delimiter)
+        chunks = whole_records([*inside, *beyond], ByteRange(n, start, end), delimiter)
         found.append([c.data for c in chunks])
     return found
 
@@ -57,7 +64,7 @@ def test_plain_and_bzip2_parts_join_to_the_file(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_bytes(raw)
         size = len(raw)
-        shares = [Part(n, size * n // 7, size * (n + 1) // 7) for n in range(7)]
+        shares = [ByteRange(n, size * n // 7, size * (n + 1) // 7) for n in range(7)]
         found = [b"".join(c.data for c in read_part(path, share)) for share in shares]
         assert b"".join(found) == data
         assert sum(bool(f) for f in found) > 3
@@ -89,9 +96,10 @@ def test_streams_are_cut_at_records(tmp_path: Path, suffix: str) -> None:
     path.write_bytes(raw)
     found = list(stream_parts(path))
     assert len(found) > 2
-    assert b"".join(c.data for _, chunks in found for c in chunks) == data
-    assert [p.start for p, _ in found][1:] == [p.end for p, _ in found][:-1]
-    assert all(chunks[-1].data.endswith(b"\n") for _, chunks in found)
+    assert b"".join(c.data for part in found for c in part.chunks) == data
+    assert all(a.range.end == b.range.start for a, b in itertools.pairwise(found))
+    assert all(part.chunks[-1].data.endswith(b"\n") for part in found)
+    assert found[-1].consumed == len(raw)
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
@@ -110,7 +118,7 @@ def test_damaged_blocks_stand_where_their_records_stood(tmp_path: Path) -> None:
     raw[len(raw) // 2] ^= 0xFF
     path = tmp_path / "a.bz2"
     path.write_bytes(bytes(raw))
-    chunks = list(read_part(path, Part(0, 0, len(raw))))
+    chunks = list(read_part(path, ByteRange(0, 0, len(raw))))
     problems = [c for c in chunks if c.problem]
     assert len(problems) == 1
     assert "damaged" in (problems[0].problem or "")
@@ -125,7 +133,7 @@ def test_a_record_without_end_is_a_problem_not_a_full_memory(
     monkeypatch.setattr(parts, "LONGEST_RECORD", 2 << 20)
     path = tmp_path / "a"
     path.write_bytes(b"first\n" + b"x" * (5 << 20) + b"\nlast\n")
-    plan = [Part(0, 0, 3 << 20), Part(1, 3 << 20, path.stat().st_size)]
+    plan = [ByteRange(0, 0, 3 << 20), ByteRange(1, 3 << 20, path.stat().st_size)]
     chunks = [c for part in plan for c in read_part(path, part)]
     assert [c.data for c in chunks if c.data] == [b"first\n", b"last\n"]
     assert len([c for c in chunks if c.problem]) == 1

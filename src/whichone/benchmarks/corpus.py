@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,17 @@ def field(record: dict[str, Any], name: str, path: str | Path, line: int) -> Any
         raise BadInput("a record with named fields is expected", file=path, line=line) from None
 
 
+def plain_title(title: str) -> str:
+    """A title with HTML entities decoded and accents composed: what makes two titles one page."""
+    return unicodedata.normalize("NFC", html.unescape(title))
+
+
 def read_passages(
     path: str | Path, fields: PassageFields, source: str = "corpus"
 ) -> Iterator[Passage]:
     """Passages in the order of the file; those of one page are numbered as they come.
 
-    Without a page field, passages with one title (HTML entities decoded) are one page.
+    Without a page field, passages whose plain titles are equal are one page.
     """
     path = Path(path)
     if path.is_dir():
@@ -92,7 +98,7 @@ def read_passages(
         if own in seen:
             raise BadInput(f"passage id {own!r} occurs twice", file=path, line=line)
         seen.add(own)
-        title = html.unescape(str(field(record, fields.title, path, line) or ""))
+        title = plain_title(str(field(record, fields.title, path, line) or ""))
         text = str(field(record, fields.text, path, line) or "")
         key = str(field(record, fields.page, path, line)) if fields.page else title or own
         page = page_id(source, key)

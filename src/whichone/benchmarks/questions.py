@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.corpus import (
     PassageFields,
     field,
+    plain_title,
     read_passages,
     read_records,
     sets_from_titles,
@@ -47,7 +47,7 @@ class _Corpus:
         self.sets = sets_from_titles(self.titles)
         self._pages: dict[str, str] = {}
         for passage in passages:
-            for key in (passage.page, passage.id, passage.source_id, html.unescape(passage.title)):
+            for key in (passage.page, passage.id, passage.source_id, passage.title):
                 if key:
                     self._pages.setdefault(key, passage.page)
 
@@ -57,7 +57,7 @@ class _Corpus:
 
     def page(self, gold: str) -> str | None:
         """The page that a gold title, page id or passage id means."""
-        return self._pages.get(gold) or self._pages.get(html.unescape(gold))
+        return self._pages.get(gold) or self._pages.get(plain_title(gold))
 
     def set_of(self, pages: list[str]) -> NameSet | None:
         for page in pages:
@@ -181,7 +181,7 @@ def _query(
         raise BadInput("the question is empty", file=path, line=line)
     gold_field = fields.gold or ("gold" if "gold" in record else None)
     titles = _texts(field(record, gold_field, path, line)) if gold_field else []
-    found = {html.unescape(title): corpus.page(title) for title in titles}
+    found = {plain_title(title): corpus.page(title) for title in titles}
     lost = [title for title, page in found.items() if page is None]
     pages = sorted({page for page in found.values() if page})
     answers = _texts(field(record, fields.answers, path, line)) if fields.answers else []

@@ -1,0 +1,129 @@
+"""Anybody's own corpus and questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.corpus import PassageFields
+from whichone.benchmarks.questions import QuestionFields, import_questions
+from whichone.errors import BadInput
+
+PASSAGES = [
+    {"id": "1", "title": "Her (film)", "text": "A film."},
+    {"id": "2", "title": "Her (song)", "text": "A song."},
+    {"id": "3", "title": "Her (song)", "text": "More of the song."},
+    {"id": "4", "title": "&quot;Heroes&quot;", "text": "An album."},
+    {"id": "5", "title": "heroes", "text": "People."},
+    {"id": "6", "title": "Apple", "text": "A fruit."},
+]
+QUESTIONS = [
+    {"question": "Who sang Her?", "gold": ["Her (song)"], "answers": ["x"], "popularity": 3},
+    {"question": "What is Apple?", "gold": ["6"], "answers": ["y"], "popularity": 5},
+    {"question": "Who made Heroes?", "gold": ['"Heroes"'], "answers": ["z"], "popularity": 7},
+]
+FIELDS = QuestionFields(gold="gold", answers="answers")
+
+
+def write(path: Path, records: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(r) + "\n" for r in records))
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write(tmp_path / "passages.jsonl", PASSAGES)
+
+
+def test_pages_sets_and_shared_names(tmp_path: Path, corpus: Path) -> None:
+    questions = write(tmp_path / "questions.jsonl", QUESTIONS)
+    made = import_questions(questions, corpus, tmp_path / "b", fields=FIELDS)
+    opened = Benchmark.open(tmp_path / "b")
+    assert opened.id == made.id
+    assert [q.attributes["shared_name"] for q in opened.queries] == [True, False, False]
+    assert opened.queries[0].gold_pages() == {"corpus:Her (song)"}
+    assert opened.other_pages(opened.queries[0]) == {"corpus:Her (film)"}
+    assert opened.queries[0].attributes["popularity"] == 3
+    assert opened.passages["id"].to_pylist().count("corpus:Her (song)#1") == 1
+
+
+def test_quoted_titles_are_not_the_same_name(tmp_path: Path, corpus: Path) -> None:
+    questions = write(tmp_path / "q.jsonl", QUESTIONS[2:])
+    made = import_questions(questions, corpus, tmp_path / "b", fields=FIELDS)
+    assert made.queries[0].gold_pages() == {'corpus:"Heroes"'}
+
+
+def test_tsv_and_beir_give_the_same_benchmark(tmp_path: Path, corpus: Path) -> None:
+    beir = tmp_path / "beir"
+    (beir / "qrels").mkdir(parents=True)
+    write(
+        beir / "corpus.jsonl",
+        [{"_id": p["id"], **{k: p[k] for k in ("title", "text")}} for p in PASSAGES],
+    )
+    write(
+        beir / "queries.jsonl",
+        [{"_id": "a", "text": "What is Apple?"}, {"_id": "b", "text": "unused"}],
+    )
+    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\na\t6\t1\na\t1\t0\n")
+    made = import_questions(beir, beir, tmp_path / "b1")
+    assert [(q.id, q.gold_pages()) for q in made.queries] == [("a", {"corpus:Apple"})]
+
+    tsv = tmp_path / "passages.tsv"
+    tsv.write_text(
+        "pid\ttext\ttitle\n" + "".join(f"{p['id']}\t{p['text']}\t{p['title']}\n" for p in PASSAGES)
+    )
+    questions = tmp_path / "q.tsv"
+    questions.write_text('q\tgold\nWhat is Apple?\t["Apple"]\n')
+    fields = QuestionFields(question="q", gold="gold")
+    made = import_questions(
+        questions, tsv, tmp_path / "b2", fields=fields, passage_fields=PassageFields(id="pid")
+    )
+    assert made.queries[0].gold_pages() == {"corpus:Apple"}
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ([{"question": "?", "gold": []}], "without gold"),
+        ([{"question": " ", "gold": ["6"]}], "empty"),
+        ([{"ask": "?", "gold": ["6"]}], "no field 'question'"),
+        ([{"question": "?", "gold": ["Nobody"]}], "not in the corpus"),
+        ([], "no queries"),
+    ],
+)
+def test_bad_questions(tmp_path: Path, corpus: Path, questions, message: str) -> None:
+    file = write(tmp_path / "q.jsonl", questions)
+    with pytest.raises(BadInput, match=message):
+        import_questions(file, corpus, tmp_path / "b", fields=QuestionFields(gold="gold"))
+    assert not (tmp_path / "b" / "manifest.json").exists()
+
+
+def test_bad_questions_can_be_skipped_and_are_counted(tmp_path: Path, corpus: Path) -> None:
+    file = write(tmp_path / "q.jsonl", [*QUESTIONS, {"question": "", "gold": ["6"], "answers": []}])
+    made = import_questions(file, corpus, tmp_path / "b", fields=FIELDS, on_error="skip")
+    assert made.folder.manifest.counts["skipped"] == 1
+    assert "Left out: 1" in made.card
+
+
+def test_twice_the_same_passage_id(tmp_path: Path) -> None:
+    passages = write(tmp_path / "p.jsonl", [PASSAGES[0], PASSAGES[0]])
+    file = write(tmp_path / "q.jsonl", QUESTIONS)
+    with pytest.raises(BadInput, match=r"p\.jsonl:2: passage id '1' occurs twice"):
+        import_questions(file, passages, tmp_path / "b", fields=FIELDS)
+
+
+def test_the_48k_corpus(tmp_path: Path, shared: Path) -> None:
+    data = shared / "data" / "wikipedia-48k"
+    made = import_questions(
+        data / "questions-dev.jsonl.gz",
+        data / "passages.jsonl.gz",
+        tmp_path / "b",
+        fields=QuestionFields(gold="gold_titles", answers="answers", name="name"),
+    )
+    assert made.passages.num_rows == 48_048
+    assert len(made.queries) == 2_480
+    # of 39,225 titles ten differ from another one in HTML entities or composed accents only
+    assert len(made.pages) == 39_215

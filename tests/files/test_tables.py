@@ -1,0 +1,55 @@
+"""The one table writer: same rows, same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whichone.errors import BrokenFolder, Missing
+from whichone.files import tables
+from whichone.files.tables import TableSchema, read_table, write_sorted, write_table
+
+PAIRS = TableSchema("pairs", pa.schema([("key", pa.string()), ("n", pa.int64())]), ("key", "n"))
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.integers(-5, 5)), max_size=30), st.randoms())
+def test_order_of_rows_does_not_reach_the_bytes(tmp_path_factory, rows, random) -> None:
+    folder = tmp_path_factory.mktemp("t")
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    for name, some in (("a", rows), ("b", shuffled)):
+        records = [{"key": key, "n": n} for key, n in some]
+        write_table(folder / name, PAIRS.from_rows(records), PAIRS)
+    assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
+
+
+def test_parts_merge_to_the_bytes_of_one_table(tmp_path: Path) -> None:
+    rows = [{"key": f"k{n % 97}", "n": n} for n in range(5000)]
+    write_table(tmp_path / "whole", PAIRS.from_rows(rows), PAIRS)
+    parts = []
+    for i in range(3):
+        parts.append(tmp_path / f"part-{i}.parquet")
+        pq.write_table(PAIRS.from_rows(rows[i::3]), parts[-1])
+    write_sorted(tmp_path / "merged", parts, PAIRS)
+    assert (tmp_path / "merged").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not (tmp_path / ".spill").exists()
+
+
+def test_row_groups_are_fixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "ROW_GROUP", 100)
+    write_table(tmp_path / "t", PAIRS.from_rows([{"key": "a", "n": n} for n in range(250)]), PAIRS)
+    metadata = pq.read_metadata(tmp_path / "t")
+    assert [metadata.row_group(i).num_rows for i in range(3)] == [100, 100, 50]
+
+
+def test_unreadable_tables(tmp_path: Path) -> None:
+    with pytest.raises(Missing):
+        read_table(tmp_path / "none")
+    (tmp_path / "broken").write_bytes(b"PAR1 not really")
+    with pytest.raises(BrokenFolder, match="not a readable"):
+        read_table(tmp_path / "broken")

@@ -1,0 +1,60 @@
+"""Paired tests: hand-computed p values, Holm's example, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from whichone.errors import BadInput, UsageError
+from whichone.measures.comparison import compare, holm, permutation_p
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import Scores
+from whichone.records import Query
+
+MEASURES = parse_measures(["acc@1", "all_correct@1"])
+
+
+def scores(system: str, values: list[float]) -> Scores:
+    queries = [
+        Query(id=f"q{i}", task="qa", input="?", name_set=f"s{i // 2}") for i in range(len(values))
+    ]
+    array = np.array(values)
+    return Scores(system, "b-1", queries, MEASURES, {"acc@1": array, "all_correct@1": array})
+
+
+def test_exact_permutation_p() -> None:
+    """Four clusters all won by 1: 2 of 16 sign patterns are as extreme."""
+    assert permutation_p(np.array([1.0, 1, 1, 1])) == 2 / 16
+    assert permutation_p(np.array([1.0, -1, 0, 0])) == 1
+    assert permutation_p(np.zeros(3)) == 1
+
+
+def test_drawn_permutation_p_is_never_zero_and_close_to_exact() -> None:
+    sums = np.ones(30)
+    assert 0 < permutation_p(sums) < 0.001
+    noise = np.random.default_rng(0).normal(size=200)
+    assert permutation_p(noise) > 0.01
+
+
+def test_holm() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_wins_ties_losses_and_all_correct() -> None:
+    a = scores("a", [1, 0, 0, 0, 1, 1])
+    b = scores("b", [1, 1, 1, 0, 1, 0])
+    accuracy, together = compare([a, b], MEASURES)
+    assert (accuracy.wins, accuracy.ties, accuracy.losses) == (2, 3, 1)
+    assert accuracy.difference.value == pytest.approx(1 / 6)
+    assert (together.value_a, together.value_b, together.difference.n) == (1 / 3, 1 / 3, 3)
+
+
+def test_different_benchmarks_are_refused() -> None:
+    a = scores("a", [1, 0])
+    with pytest.raises(BadInput, match="different benchmarks: a on b-1, b on b-2"):
+        compare([a, replace(scores("b", [1, 0]), benchmark="b-2")], MEASURES)
+    with pytest.raises(UsageError):
+        compare([a], MEASURES)

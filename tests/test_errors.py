@@ -1,0 +1,33 @@
+"""Errors say what is wrong, where, and what to do; the tree fixes the exit codes."""
+
+from __future__ import annotations
+
+from whichone import errors
+
+
+def test_exit_codes() -> None:
+    codes = {
+        c.__name__: c.exit_code
+        for c in (errors.GateFailed, errors.UsageError, errors.BadInput, errors.Missing)
+    }
+    assert codes == {"GateFailed": 1, "UsageError": 2, "BadInput": 3, "Missing": 4}
+    assert (
+        errors.BrokenFolder.exit_code
+        == errors.LockedFolder.exit_code
+        == errors.NewerFormat.exit_code
+        == 3
+    )
+
+
+def test_a_message_names_file_line_and_ids() -> None:
+    error = errors.BadInput("twice", file="f.jsonl", line=3, ids=["a", 5], hint="remove one")
+    assert str(error) == "f.jsonl:3: twice (a, 5)\n  remove one"
+
+
+def test_long_lists_are_sampled() -> None:
+    assert errors.sample([str(n) for n in range(9)]) == "0, 1, 2, 3, 4, and 4 more"
+
+
+def test_did_you_mean() -> None:
+    assert errors.did_you_mean("bm52", ["bm25", "dense"]) == "did you mean bm25?"
+    assert errors.did_you_mean("zzz", ["bm25", "dense"]) == "known: bm25, dense"
