@@ -1,0 +1,71 @@
+"""Whether gold answers and gold titles can be read in the retrieved texts or in the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from whichone.measures.kilt.records import GetKeys
+from whichone.text.kilt import normalize
+from whichone.text.squad import ARTICLES
+
+NEVER = 1 << 62
+
+
+def gold_titles(outputs: Iterable[Any], get_title: GetKeys) -> set[str]:
+    """The distinct stripped titles of gold pages; TypeError where one is something else than text."""
+    titles = set()
+    for output in outputs:
+        if output.provenance is UNSET:
+            continue
+        for title in map(get_title, output.provenance):
+            if title is UNSET or not title:
+                continue
+            if type(title) is not str:
+                raise TypeError(f"the gold title {title!r} is not text")
+            if stripped := title.strip():
+                titles.add(stripped)
+    return titles
+
+
+def title_in_input(titles: Iterable[str], text: str) -> bool:
+    """Whether a title, normalised, is a substring of the input, normalised."""
+    normal = normalize(text)
+    return any(_may_occur(title, normal) and normalize(title) in normal for title in titles)
+
+
+def _may_occur(title: str, normal: str) -> bool:
+    """False only where it is sure at little cost: a plain last word survives as it is."""
+    last = title.rsplit(None, 1)[-1].lower()
+    return last in normal or last in ARTICLES or not (last.isascii() and last.isalnum())
+
+
+def first_mentions(
+    texts: Sequence[Any], answers: Iterable[str], titles: Iterable[str]
+) -> tuple[int, int, int]:
+    """Index of the first text with a gold answer, with both answer and title, with a title.
+
+    `NEVER` where there is no such text. A substring of the normalised text will do, so an answer
+    that normalises to nothing is in every text.
+    """
+    answer_at = both_at = title_at = NEVER
+    normal_answers = [normalize(answer) for answer in answers]
+    normal_titles = [normalize(title) for title in titles]
+    for index, text in enumerate(texts):
+        if text is UNSET:
+            continue
+        if type(text) is not str:
+            raise TypeError(f"the text {text!r} of a retrieved passage is not text")
+        normal = normalize(text)
+        has_answer = any(answer in normal for answer in normal_answers)
+        has_title = any(title in normal for title in normal_titles)
+        if has_answer:
+            answer_at = min(answer_at, index)
+        if has_title:
+            title_at = min(title_at, index)
+        if has_answer and has_title:
+            both_at = index
+            break
+    return answer_at, both_at, title_at
