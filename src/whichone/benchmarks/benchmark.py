@@ -103,8 +103,12 @@ def save_benchmark(
     parents: Mapping[str, str] | None = None,
     counts: Mapping[str, Any] | None = None,
     allow_no_gold: bool = False,
+    files: Mapping[str, bytes] | None = None,
 ) -> Benchmark:
-    """Check and write a benchmark; nothing half-written is left behind by an error."""
+    """Check and write a benchmark; nothing half-written is left behind by an error.
+
+    `files` are further files by name that a kind of benchmark keeps for its own format.
+    """
     rows = list(queries)
     check_queries(rows, allow_no_gold=allow_no_gold)
     with Folder.create(path, KIND) as folder:
@@ -114,6 +118,8 @@ def save_benchmark(
             PASSAGES, passages if isinstance(passages, pa.Table) else passage_rows(passages)
         )
         folder.write_bytes("card.md", card.encode())
+        for file, content in (files or {}).items():
+            folder.write_bytes(file, content)
         folder.commit(
             name=name,
             parameters=parameters,
