@@ -99,7 +99,7 @@ def evaluate(
     retriever = as_retriever(search, batched=batched, name=name)
     wanted = ("acc@1", "all_correct@1", f"confused@{DEPTH}", *measures)
     parsed = parse_measures(list(dict.fromkeys(wanted)))
-    called = name or getattr(retriever, "name", type(retriever).__name__)
+    called = str(name or getattr(retriever, "name", type(retriever).__name__))
     with tempfile.TemporaryDirectory() as temporary:
         made = run_retriever(
             retriever,

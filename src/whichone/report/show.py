@@ -68,7 +68,7 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
 def show_manifest(folder: Folder) -> Shown:
     """A run's or result's parameters, parents, counts, and the command that makes it again."""
     manifest = folder.manifest
-    document = {
+    document: dict[str, Any] = {
         "kind": manifest.kind,
         "name": manifest.name,
         "content": folder.content_hash,
@@ -81,7 +81,7 @@ def show_manifest(folder: Folder) -> Shown:
     lines = [f"{folder.root}: {manifest.kind} {manifest.name}".rstrip()]
     for key in ("parameters", "parents", "counts", "made"):
         lines.append(f"{key}:")
-        lines += [f"  {k}: {_short(v)}" for k, v in document[key].items()]  # type: ignore[attr-defined]
+        lines += [f"  {k}: {_short(v)}" for k, v in document[key].items()]
     if document["command"]:
         lines += ["made by:", f"  {document['command']}"]
     return document, "\n".join(lines)

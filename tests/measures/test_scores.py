@@ -1,0 +1,172 @@
+"""Scores of a run, their clusters and slices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.errors import BadInput, UsageError
+from whichone.measures.gate import Budgets, check_budgets, tail_gap
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import Scores, cluster, cluster_rule, score_run, slice_scores
+from whichone.measures.summary import summarise
+from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Ranking
+from whichone.report.gate import junit, markdown
+from whichone.retrieval.runner import run_retriever
+
+
+def query(n: int, page: str, role: str, relation: str = "P1") -> Query:
+    return Query(
+        id=f"q{n}",
+        task="qa",
+        input=f"question {n}",
+        outputs=(Output(answer="x", provenance=((Provenance(page=page),),)),),
+        name_set=f"s{n // 2}",
+        role=role,
+        relation=relation,
+        attributes={"collection": "human", "popularity": n},
+    )
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Benchmark:
+    queries = [query(n, f"w:{n}", "head" if n % 2 == 0 else "tail") for n in range(8)]
+    sets = [
+        NameSet(
+            id=f"s{n}",
+            name=f"Name {n}",
+            bearers=(
+                Bearer(entity=f"Q{2 * n}", role="head", pages=(f"w:{2 * n}",)),
+                Bearer(entity=f"Q{2 * n + 1}", role="tail", pages=(f"w:{2 * n + 1}",)),
+            ),
+        )
+        for n in range(4)
+    ]
+    passages = [Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"T{n}", text="text") for n in range(8)]
+    return save_benchmark(
+        tmp_path / "bench", name="b", queries=queries, sets=sets, passages=passages
+    )
+
+
+class AlwaysHead:
+    """Returns the head's page first, the tail's second."""
+
+    def search(self, questions, k):
+        for question in questions:
+            n = int(question.id[1:]) // 2 * 2
+            yield Ranking(
+                question=question.id, passages=(f"w:{n}#0", f"w:{n + 1}#0"), scores=(2, 1)
+            )
+
+
+@pytest.fixture
+def scores(benchmark: Benchmark, tmp_path: Path) -> Scores:
+    run = run_retriever(AlwaysHead(), benchmark, tmp_path / "run", k=2, name="head")
+    return score_run(run, benchmark, parse_measures(["acc@1", "all_correct@1", "confused@20"]))
+
+
+def test_popularity_bias_shows(scores: Scores) -> None:
+    (row,) = summarise(scores)
+    found = {name: estimate.value for name, estimate in row.values.items()}
+    assert found == {
+        "all": 0.5,
+        "head": 1,
+        "tail": 0,
+        "all_correct": 0,
+        "confused": 0.5,
+        "confused_head": 0,
+        "confused_tail": 1,
+    }
+    assert row.values["all"].clusters == 4
+
+
+def test_slices(scores: Scores) -> None:
+    rows = slice_scores(scores, ["role"])
+    assert [(where, e["acc@1"].value, e["acc@1"].n) for where, e in rows] == [
+        ({"role": "head"}, 1, 4),
+        ({"role": "tail"}, 0, 4),
+    ]
+    assert len(slice_scores(scores, ["popularity"])) == 8
+    with pytest.raises(UsageError, match="did you mean popularity"):
+        slice_scores(scores, ["popularty"])
+
+
+def test_clusters_fall_back() -> None:
+    gold = (Output(provenance=((Provenance(page="w:2"), Provenance(page="w:1")),)),)
+    cases = [
+        (Query(id="q", task="qa", input="?", name_set="s", entity="e"), ("name set", "s")),
+        (Query(id="q", task="qa", input="?", entity="e", outputs=gold), ("entity", "e")),
+        (Query(id="q", task="qa", input="?", outputs=gold), ("gold page", "w:1")),
+        (Query(id="q", task="qa", input="?"), ("query", "q")),
+    ]
+    for one, expected in cases:
+        assert cluster(one) == expected
+    assert cluster_rule([one for one, _ in cases]) == "name set and entity and gold page and query"
+
+
+def test_a_run_of_another_benchmark_is_refused(
+    benchmark: Benchmark, scores: Scores, tmp_path: Path
+) -> None:
+    run = run_retriever(AlwaysHead(), benchmark, tmp_path / "run", k=2, name="head")
+    other = save_benchmark(
+        tmp_path / "other",
+        name="b",
+        queries=benchmark.queries[:2],
+        sets=benchmark.sets,
+        passages=benchmark.passages,
+    )
+    with pytest.raises(BadInput, match="the run is over b-"):
+        run.benchmark(other.folder.root)
+    with pytest.raises(BadInput, match="unknown queries: q2, q3"):
+        score_run(run, other, parse_measures(["acc@1"]))
+
+
+def test_the_gate(scores: Scores) -> None:
+    report = check_budgets(scores, Budgets(max_tail_gap=0.5, max_confusion=0.6, min_accuracy=0.9))
+    verdicts = {check.name: check.verdict for check in report.checks}
+    assert verdicts == {
+        "max_tail_gap": "failed",
+        "max_confusion": "passed",
+        "min_accuracy": "failed",
+    }
+    assert report.exit_code == 1
+    assert "only 4 name sets" in report.warnings[0]
+    assert tail_gap(scores).value == 1
+    assert b'failures="2"' in junit(report)
+    assert "| max-tail-gap | **failed** |" in markdown(report)
+
+
+def test_undecided_exits_1_only_when_strict(scores: Scores) -> None:
+    mixed = Scores(
+        "s",
+        scores.benchmark,
+        scores.queries,
+        scores.measures,
+        {**scores.values, "confused@20": np.array([0, 0, 1, 1, 0, 0, 1, 1.0])},
+    )
+    budgets = Budgets(max_confusion=0.5)
+    assert check_budgets(mixed, budgets).verdict == "undecided"
+    assert check_budgets(mixed, budgets).exit_code == 0
+    assert check_budgets(mixed, budgets, strict=True).exit_code == 1
+
+
+def test_a_regression_fails(benchmark: Benchmark, scores: Scores) -> None:
+    queries = [query(n, f"w:{n}", "head") for n in range(40)]
+    measures = parse_measures(["acc@1", "confused@20"])
+    good = {"acc@1": np.ones(40), "confused@20": np.zeros(40)}
+    bad = {"acc@1": np.array([0.0] * 20 + [1.0] * 20), "confused@20": np.zeros(40)}
+    old = Scores("old", "b", queries, measures, good)
+    new = Scores("new", "b", queries, measures, bad)
+    verdicts = [c.verdict for c in check_budgets(new, Budgets(), baseline=old).checks]
+    assert verdicts == ["failed", "passed"]
+    assert check_budgets(old, Budgets(), baseline=new).verdict == "passed"
+
+
+def test_wrong_use(scores: Scores) -> None:
+    with pytest.raises(UsageError, match="nothing to check"):
+        check_budgets(scores, Budgets())
+    with pytest.raises(UsageError, match="from 0 to 1"):
+        check_budgets(scores, Budgets(max_confusion=20))
