@@ -31,3 +31,9 @@ def decomposed(text: str) -> str:
 
 def has_tokens(text: str) -> bool:
     return TOKEN.search(text) is not None
+
+
+def is_sublist(needle: list[str], haystack: list[str]) -> bool:
+    """Whether the tokens of `needle` stand in `haystack`, one after another."""
+    n = len(needle)
+    return any(haystack[i : i + n] == needle for i in range(len(haystack) - n + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from whichone.measures.matching.matcher import Passage
-from whichone.text.drqa import TOKEN, WORD_CHARACTER, decomposed, has_tokens, tokens
+from whichone.text.drqa import TOKEN, WORD_CHARACTER, decomposed, has_tokens, is_sublist, tokens
 
 _SIGMAS = ("σ", "ς")
 
@@ -55,11 +55,6 @@ def any_found(answers: list[AnswerTokens], text: str) -> bool:
         haystack = tokens(text)
         return any(is_sublist(answer.tokens, haystack) for answer in answers)
     return any(_found(answer.tokens, text, lower) for answer in answers)
-
-
-def is_sublist(needle: list[str], haystack: list[str]) -> bool:
-    n = len(needle)
-    return any(haystack[i : i + n] == needle for i in range(len(haystack) - n + 1))
 
 
 def _found(answer: list[str], text: str, lower: str) -> bool:

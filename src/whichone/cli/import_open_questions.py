@@ -1,0 +1,45 @@
+"""`whichone import open-questions`: NQ-open, WebQuestions, CuratedTREC and DPR's CSV files."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True))
+@click.argument("benchmark", type=click.Path())
+@click.option(
+    "--format",
+    "layout",
+    required=True,
+    type=click.Choice(["nq-open", "webquestions", "curatedtrec", "dpr-csv"]),
+    help="How the file is laid out; answers of curatedtrec are regular expressions.",
+)
+@click.option(
+    "--passages",
+    required=True,
+    type=click.Path(exists=True),
+    help="The corpus: .jsonl, .tsv, BEIR.",
+)
+@click.option("--called", default=None, help="The benchmark's name; the format's when not given.")
+@json_option
+def command(
+    file: str, benchmark: str, layout: str, passages: str, called: str | None, as_json: bool
+) -> None:
+    """Make a benchmark of a published question FILE; these name no gold pages, only answers.
+
+    \b
+    whichone import open-questions NQ-open.dev.jsonl BENCH --format nq-open --passages psgs.tsv
+    """
+    from whichone.benchmarks.open_questions import read_open_questions
+    from whichone.benchmarks.published_questions import import_published
+    from whichone.cli.output import emit_benchmark
+
+    queries = read_open_questions(file, layout)
+    about = f"Questions of a {layout} file, with answers and no gold pages."
+    made = import_published(
+        queries, passages, benchmark, name=called or layout, files=[file], about=about
+    )
+    emit_benchmark(made, as_json)
