@@ -1,0 +1,197 @@
+"""AmbigDocs without a model: names, a fact several bearers have, passages that state it, a template."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from whichone.benchmarks.ambigdocs.answers import answer_forms, holds
+from whichone.benchmarks.ambigdocs.bearers import (
+    LEAST,
+    MOST,
+    SurfaceName,
+    joined,
+    listed_names,
+    shared_names,
+    usable_name,
+)
+from whichone.benchmarks.ambigdocs.filter_rules import Draft, failed_rule
+from whichone.benchmarks.ambigdocs.funnel import Funnel
+from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
+from whichone.benchmarks.entityquestions.relations import Relation, published_relations
+from whichone.records import Passage
+from whichone.text.squad import tokens
+
+if TYPE_CHECKING:
+    from whichone.benchmarks.amber.names import Tables
+
+NameSource = Literal["auto", "disambiguation", "shared"]
+DEFAULT_QUESTION = "What is the $property of $name?"
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One bearer's own answer, other ways to write it, and the passage that states it."""
+
+    bearer: BearerPage
+    answer: str
+    aliases: tuple[str, ...]
+    passage: str
+
+
+class BuiltQuestion(msgspec.Struct, frozen=True):
+    name: SurfaceName
+    property: str
+    question: str
+    statements: tuple[Statement, ...]
+
+
+def surface_names(
+    tables: Tables, source: NameSource, language: str, funnel: Funnel
+) -> list[SurfaceName]:
+    """The names to ask about: with 2 to 10 bearers, written so that a question can hold them.
+
+    "auto" takes disambiguation pages where the knowledge base has any, else shared names.
+    """
+    found: list[SurfaceName] = []
+    if source in ("auto", "disambiguation"):
+        found = joined(listed_names(tables))
+        funnel.count("names of disambiguation pages", len(found))
+    if source == "shared" or (source == "auto" and not found):
+        found = joined(shared_names(tables, language))
+        funnel.count(f"names that {LEAST} to {MOST} entities with a page share", len(found))
+    readable = [name for name in found if usable_name(name.name)]
+    funnel.count("names that begin with a letter or hold one", len(readable))
+    kept = [name for name in readable if LEAST <= len(name.pages) <= MOST]
+    funnel.count(f"names with {LEAST} to {MOST} bearers", len(kept))
+    funnel.count("bearers", sum(len(name.pages) for name in kept))
+    funnel.count("pairs of bearers", sum(len(n.pages) * (len(n.pages) - 1) // 2 for n in kept))
+    return kept
+
+
+class PageTokens:
+    """The tokens of each passage of a page, made once."""
+
+    def __init__(self, passages: Mapping[str, Sequence[Passage]]) -> None:
+        self._passages = passages
+        self._tokens: dict[str, list[list[str]]] = {}
+
+    def stating(self, page: str, answer: str) -> str | None:
+        """The first passage of a page that holds an answer."""
+        if page not in self._tokens:
+            self._tokens[page] = [tokens(p.text) for p in self._passages.get(page, ())]
+        wanted = tokens(answer)
+        for passage, words in zip(self._passages.get(page, ()), self._tokens[page], strict=True):
+            if holds(words, wanted):
+                return passage.id
+        return None
+
+
+def statement(
+    bearer: BearerPage,
+    facts: Iterable[Mapping[str, Any]],
+    labels: Mapping[str, Sequence[str]],
+    pages: PageTokens,
+) -> Statement | None:
+    """A bearer's answer: its first value (preferred ones before others) that its page states.
+
+    Its other values are right too, and become aliases.
+    """
+    ranked = sorted(facts, key=lambda fact: fact["rank"] != "preferred")
+    values = [forms for fact in ranked if (forms := answer_forms(fact, labels))]
+    for forms in values:
+        for form in forms:
+            passage = pages.stating(bearer.page, form)
+            if passage is not None:
+                others = dict.fromkeys(f for value in values for f in value if f != forms[0])
+                return Statement(bearer, forms[0], tuple(others), passage)
+    return None
+
+
+def distinct(
+    statements: Sequence[Statement], name: SurfaceName, question: str
+) -> tuple[list[Statement], list[str]]:
+    """The statements that can stand in one question, best-known bearer first, and why others cannot.
+
+    Every pair must pass the paper's filters: no title in the question, no answer inside another.
+    """
+    kept: list[Statement] = []
+    reasons: list[str] = []
+    for one in statements:
+        failed = next(
+            (
+                rule
+                for other in kept
+                if (rule := failed_rule(_draft(name, question, other, one))) is not None
+            ),
+            None,
+        )
+        if failed is None:
+            kept.append(one)
+        else:
+            reasons.append(failed)
+    return kept, reasons
+
+
+def _draft(name: SurfaceName, question: str, one: Statement, other: Statement) -> Draft:
+    titles = (one.bearer.title, other.bearer.title)
+    return Draft(name.name, titles, question, (one.answer, other.answer))
+
+
+def ask(prop: str, label: str | None, name: str, templates: Mapping[str, Relation]) -> str | None:
+    """The question for a property of a name; None for a property without template and label."""
+    if prop in templates:
+        return templates[prop].ask(name)
+    if not label:
+        return None
+    return DEFAULT_QUESTION.replace("$property", label).replace("$name", name)
+
+
+def questions(
+    names: Sequence[SurfaceName],
+    facts: Iterable[Mapping[str, Any]],
+    *,
+    bearers: Mapping[str, BearerPage],
+    pages: PageTokens,
+    labels: Mapping[str, Sequence[str]],
+    properties: Mapping[str, str],
+    funnel: Funnel,
+    templates: Mapping[str, Relation] | None = None,
+) -> Iterator[BuiltQuestion]:
+    """A question for every name and property that at least two bearers' passages answer differently.
+
+    `facts` come ordered by name, property and page.
+    """
+    templates = published_relations() if templates is None else templates
+    by_key = {name.key: name for name in names}
+    for step in ("properties that two bearers have", "  no question can be made",
+                 "  fewer than two bearers' passages state it"):  # fmt: skip
+        funnel.count(step, 0)
+    kept_questions = 0
+    for (key, prop), group in itertools.groupby(facts, lambda f: (f["key"], f["property"])):
+        name = by_key[key]
+        funnel.count("properties that two bearers have")
+        question = ask(prop, properties.get(prop), name.name, templates)
+        if question is None:
+            funnel.count("  no question can be made")
+            continue
+        stated = [
+            found
+            for page, own in itertools.groupby(group, lambda f: f["page"])
+            if (found := statement(bearers[page], own, labels, pages)) is not None
+        ]
+        if len(stated) < LEAST:
+            funnel.count("  fewer than two bearers' passages state it")
+            continue
+        stated.sort(key=lambda s: (-(s.bearer.popularity or 0.0), s.bearer.page))
+        kept, reasons = distinct(stated, name, question)
+        for reason in reasons:
+            funnel.count(f"  bearers left out: {reason}")
+        if len(kept) < LEAST:
+            funnel.count("  fewer than two bearers left")
+            continue
+        kept_questions += 1
+        yield BuiltQuestion(name, prop, question, tuple(kept))
+    funnel.count("questions", kept_questions)
