@@ -1,0 +1,176 @@
+"""`whichone build amber`: a knowledge base in, a benchmark of AmbER sets out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.benchmarks.amber.account import Account
+from whichone.benchmarks.amber.before import check_before
+from whichone.benchmarks.amber.card import card
+from whichone.benchmarks.amber.collection import Collection, Popularity
+from whichone.benchmarks.amber.corpus import corpus
+from whichone.benchmarks.amber.false_claims import false_values
+from whichone.benchmarks.amber.instantiate import TASKS, Instantiation, set_id
+from whichone.benchmarks.amber.layout import TUPLES_FILE, tuple_record
+from whichone.benchmarks.amber.model import AmberSet
+from whichone.benchmarks.amber.relations import Pipeline, duckdb_tables
+from whichone.benchmarks.amber.rules import PAPER, Rules
+from whichone.benchmarks.amber.sets import amber_sets
+from whichone.benchmarks.amber.statistics import property_shares, set_statistics
+from whichone.benchmarks.amber.values import value_book
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.tables import KIND
+from whichone.records import Bearer, NameSet, Query
+
+
+class Built(msgspec.Struct):
+    """What a build made: sets, queries, and the account of what was removed on the way."""
+
+    sets: list[AmberSet]
+    queries: list[Query]
+    account: Account
+
+
+@contextmanager
+def opened_pipeline(
+    kb: Folder,
+    collection: Collection,
+    rules: Rules,
+    *,
+    popularity: Popularity | None = None,
+    language: str = "en",
+    memory: str = DEFAULT_MEMORY,
+) -> Iterator[Pipeline]:
+    """The pipeline over a knowledge base on DuckDB; its spilled files go when it is closed."""
+    with (
+        tempfile.TemporaryDirectory(prefix="whichone-amber-") as spill,
+        duckdb_tables(kb, memory, Path(spill)) as (engine, tables),
+    ):
+        yield Pipeline(
+            engine,
+            tables,
+            collection,
+            rules,
+            popularity=popularity or collection.popularity,
+            language=language,
+        )
+
+
+def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built:
+    """Checks, relations, values, alignment, queries: everything but the writing."""
+    account = check_before(pipeline, where)
+    pipeline.run()
+    relational_steps(pipeline, account)
+    book = value_book(pipeline)
+    sets = amber_sets(pipeline, book, account)
+    instantiation = Instantiation(
+        pipeline.collection,
+        pipeline.rules,
+        false_values(pipeline, book, sets),
+        account,
+        language=pipeline.language,
+        ranked=pipeline.popularity != "none",
+    )
+    return Built(sets, list(instantiation.queries(sets, tasks)), account)
+
+
+def relational_steps(pipeline: Pipeline, account: Account) -> None:
+    """Account for the filters that ran inside the engine."""
+    from whichone.benchmarks.amber.explain import relational_examples
+
+    relational_examples(pipeline, account)
+
+
+def build_amber(
+    kb_path: str | Path,
+    out: str | Path,
+    collection: Collection,
+    rules: Rules = PAPER,
+    *,
+    popularity: Popularity | None = None,
+    language: str = "en",
+    tasks: Sequence[str] = TASKS,
+    memory: str = DEFAULT_MEMORY,
+) -> tuple[Benchmark, Account]:
+    """Build AmbER sets of a collection and write them as a benchmark."""
+    kb = Folder.open(kb_path, KIND)
+    with opened_pipeline(
+        kb, collection, rules, popularity=popularity, language=language, memory=memory
+    ) as pipeline:
+        built = build(pipeline, str(kb_path), tasks)
+        if not built.sets:
+            steps = "; ".join(
+                f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed"
+                for s in built.account.steps
+            )
+            raise BadInput(f"no AmbER set is left ({steps})", file=kb_path)
+        passages = corpus(pipeline)
+    sets = name_sets(collection, built.sets, ranked=pipeline.popularity != "none")
+    statistics = set_statistics(sets, built.queries)
+    shares = property_shares(collection, built.sets)
+    parameters = {
+        "collection": msgspec.to_builtins(collection),
+        "rules": msgspec.to_builtins(rules),
+        "popularity": pipeline.popularity,
+        "language": language,
+        "tasks": list(tasks),
+    }
+    counts: dict[str, Any] = {
+        **statistics,
+        "properties": shares,
+        "steps": built.account.counts(),
+        "remarks": built.account.remarks,
+    }
+    lines = b"".join(msgspec.json.encode(tuple_record(s)) + b"\n" for s in built.sets)
+    benchmark = save_benchmark(
+        out,
+        name=f"amber-{collection.key}",
+        queries=built.queries,
+        sets=sets,
+        passages=passages,
+        card=card(collection, rules, statistics, shares, built.account, kb),
+        parameters=parameters,
+        sources=kb.manifest.sources,
+        parents={"knowledge base": kb.content_hash},
+        counts=counts,
+        files={TUPLES_FILE: lines},
+    )
+    return benchmark, built.account
+
+
+def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool) -> list[NameSet]:
+    """The sets as the benchmark keeps them: head first, then by popularity."""
+    made = []
+    for amber_set in sets:
+        ordered = sorted(
+            amber_set.bearers, key=lambda b: (not b.is_head, -(b.popularity or 0), b.entity)
+        )
+        bearers = tuple(
+            Bearer(
+                entity=b.entity,
+                label=b.label,
+                role=("head" if b.is_head else "tail") if ranked else None,
+                popularity=b.popularity,
+                types=b.types,
+                pages=tuple(ref.page for ref in b.pages),
+            )
+            for b in ordered
+        )
+        made.append(
+            NameSet(
+                id=set_id(collection, amber_set.name),
+                name=amber_set.name,
+                collection=collection.key,
+                bearers=bearers,
+            )
+        )
+    return made

@@ -1,0 +1,46 @@
+"""Shows a build's working: what each relational filter removed, and one name as the paper's Figure 3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whichone.benchmarks.amber.account import EXAMPLES, Account
+from whichone.benchmarks.amber.relations import Pipeline
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+
+def relational_examples(pipeline: Pipeline, account: Account) -> None:
+    """Steps for the filters that ran inside the engine, with a few of what they removed."""
+    relations = pipeline.relations
+    shared = account.step("two or more bearers of the collection's types", "names")
+    shared.kept = pipeline.count("shared_names")
+    if pipeline.popularity != "none":
+        gap = account.step(
+            f"the head leads by {pipeline.rules.gap:.0%} ({pipeline.rules.gap_scale})", "names"
+        )
+        sets, leads = relations["set_bearers"], relations["leads"]
+        gap.kept = pipeline.number(sets.grouped.nunique())
+        gap.removed = pipeline.count("leads") - gap.kept
+        gap.examples = _texts(pipeline, leads.anti_join(sets, "grouped"), ["grouped"], "{}")
+    facts = relations["set_facts"]
+    listed = account.step("the property is listed for the bearer's type", "statements")
+    listed.kept = pipeline.number(facts.filter(facts.listed).count())
+    listed.removed = pipeline.count("set_facts") - listed.kept
+    columns = ["grouped", "entity", "property"]
+    listed.examples = _texts(pipeline, facts.filter(~facts.listed), columns, "{}: {} {}")
+    single = account.step("no other bearer of the name has the property", "statements")
+    single.kept = pipeline.count("distinguishing_facts")
+    single.removed = listed.kept - single.kept
+    single.examples = _texts(
+        pipeline,
+        facts.filter(facts.listed, facts.having > 1),
+        [*columns, "having"],
+        "{}: {} {}, {} bearers have it",
+    )
+
+
+def _texts(pipeline: Pipeline, relation: Table, columns: list[str], pattern: str) -> list[str]:
+    some = relation.select(*columns).distinct().order_by(columns).limit(EXAMPLES)
+    return [pattern.format(*row) for row in pipeline.tuples(some)]

@@ -1,0 +1,58 @@
+"""What the released program does that is not relational: ids, choices, number words, exact to the bit."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import random
+import re
+from collections.abc import Sequence
+
+_DIGITS = re.compile(r"[A-Za-z]+(\d+)")
+
+
+def tuple_id(name: str, entity: str, prop: str) -> str:
+    """MD5 of the text Python prints for the list [name, entity, property]; quoting rules included."""
+    return hashlib.md5(repr([name, entity, prop]).encode()).hexdigest()
+
+
+def query_id(tuple_id: str, text: str) -> str:
+    return f"{tuple_id}={hashlib.md5(text.encode()).hexdigest()}"
+
+
+def choose_template(entity: str, prop: str, templates: Sequence[str]) -> str:
+    """The template that Python's Mersenne Twister draws, seeded with both ids' digits in a row.
+
+    Ids of other shapes, such as a catalogue's, seed it with their text.
+    """
+    one, two = _DIGITS.fullmatch(entity), _DIGITS.fullmatch(prop)
+    seed: int | str = int(one[1] + two[1]) if one and two else f"{entity} {prop}"
+    return random.Random(seed).choice(templates)
+
+
+def amount_name(amount: str) -> str:
+    """A quantity as an answer: its digits without the sign, so that -3 becomes 3."""
+    return amount[1:] if amount[:1] in ("+", "-") else amount
+
+
+@functools.cache
+def number_words(amount: str) -> tuple[str, ...]:
+    """A quantity in English words ("one hundred"), or nothing where there are none."""
+    text = amount_name(amount)
+    try:
+        words = _inflect().number_to_words(text)
+    except Exception:  # the released program swallows whatever the library raises
+        return ()
+    return (words,) if isinstance(words, str) and words else ()
+
+
+@functools.cache
+def _inflect():  # type: ignore[no-untyped-def]
+    import inflect
+
+    return inflect.engine()
+
+
+def fill(template: str, name: str, value: str = "") -> str:
+    """Slots replaced one after the other: a name that holds `$object` is rewritten, as released."""
+    return template.replace("$name", name).replace("$object", value)

@@ -1,0 +1,173 @@
+"""From sets to distinguishing facts as relations, and the pipeline that keeps each under its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whichone.benchmarks.amber import names
+from whichone.benchmarks.amber.collection import Collection, Popularity
+from whichone.benchmarks.amber.names import Tables
+from whichone.benchmarks.amber.rules import Rules
+from whichone.files.folder import Folder
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+USERS = ("P3095", "P1535")
+"""Practised by, used by: the released program takes their names as further answers."""
+CANDIDATE_FALSE_VALUES = 200
+"""How many of a property's most frequent values are looked at for a false claim."""
+BATCH = 20_000
+_TABLES = ("entities", "names", "facts", "properties", "pages", "views", "links")
+
+
+def usable(facts: Table, rules: Rules) -> Table:
+    """Facts whose value can be an answer: items and quantities, and other kinds where rules allow."""
+    item = (facts.kind == "entity") & facts.value.startswith("Q")
+    kinds = ["quantity", "string", "monolingual"] if rules.other_value_kinds else ["quantity"]
+    if rules.other_value_kinds:
+        item = facts.kind == "entity"
+    kept = facts.filter(item | facts.kind.isin(kinds))
+    return kept if rules.deprecated_facts else kept.filter(kept["rank"] != "deprecated")
+
+
+def set_facts(facts: Table, bearers: Table, collection: Collection) -> Table:
+    """Facts of the sets' bearers with a property of the collection, and how many bearers have it.
+
+    `listed` says whether the property is one of those of the bearer's own types.
+    """
+    import ibis
+
+    facts = facts.filter(facts["property"].isin(collection.property_ids))
+    facts = facts.select("entity", "property", "kind", "value", "unit", "place", "rank")
+    who = bearers.select("grouped", "entity", "position", "types")
+    joined = who.inner_join(facts, "entity")
+    pairs = joined.select("grouped", "entity", "property").distinct()
+    having = pairs.group_by(["grouped", "property"]).agg(having=pairs.count())
+    counted = joined.inner_join(having, ["grouped", "property"])
+    listed = ibis.or_(
+        *(
+            counted.types.contains(t.id) & counted["property"].isin(t.properties)
+            for t in collection.types.values()
+        )
+    )
+    return counted.mutate(listed=listed).drop("types")
+
+
+def distinguishing_facts(set_facts: Table) -> Table:
+    """Facts whose property is listed for the bearer's type and had by no other bearer of the set."""
+    return set_facts.filter(set_facts.listed, set_facts.having == 1)
+
+
+def value_counts(facts: Table, collection: Collection) -> Table:
+    """The most frequent values of each property in the whole knowledge base, the most frequent first."""
+    import ibis
+
+    facts = facts.filter(facts["property"].isin(collection.property_ids))
+    counted = facts.group_by(["property", "kind", "value"]).agg(times=facts.count())
+    order = [ibis.desc(counted.times), counted.value]
+    ranked = counted.mutate(
+        frequency_rank=ibis.row_number().over(group_by="property", order_by=order)
+    )
+    return ranked.filter(ranked.frequency_rank < CANDIDATE_FALSE_VALUES)
+
+
+class Pipeline:
+    """The named relations of one build: each is computed once, and can be printed, counted, sampled."""
+
+    def __init__(
+        self,
+        engine: Any,
+        tables: Tables,
+        collection: Collection,
+        rules: Rules,
+        *,
+        popularity: Popularity,
+        language: str = "en",
+    ) -> None:
+        self.engine = engine
+        self.tables = tables
+        self.collection = collection
+        self.rules = rules
+        self.popularity = popularity
+        self.language = language
+        self.relations: dict[str, Table] = {}
+
+    def keep(self, name: str, relation: Table) -> Table:
+        """Compute a relation now and keep it under its name."""
+        kept = self.engine.create_table(name, relation, temp=True)
+        self.relations[name] = kept
+        return kept
+
+    def run(self, only: str | None = None) -> None:
+        """All relational steps, for every name or for one."""
+        tables, rules, collection = self.tables, self.rules, self.collection
+        naming = names.naming(tables, rules, self.language)
+        if only is not None:
+            from whichone.names import name_key
+
+            key = only if rules.same_name == "exact" else name_key(only)
+            naming = naming.filter(naming.grouped == key)
+        people = self.keep("population", names.population(tables, collection, self.popularity))
+        shared = self.keep("shared_names", names.shared_names(naming, people))
+        borne = self.keep("bearers", names.bearers(naming, shared, people))
+        if self.popularity == "none":
+            passed = self.keep("leads", names.unranked(shared))
+        else:
+            leads = self.keep("leads", names.leads(borne, rules))
+            passed = names.gap_filter(leads, rules)
+        sets = self.keep("set_bearers", names.set_bearers(borne, passed))
+        facts = usable(tables.facts, rules)
+        listed = self.keep("set_facts", set_facts(facts, sets, collection))
+        self.keep("distinguishing_facts", distinguishing_facts(listed))
+        if rules.false_value == "knowledge base":
+            self.keep("value_counts", value_counts(facts, collection))
+
+    def count(self, name: str) -> int:
+        return self.number(self.relations[name].count())
+
+    def number(self, expression: Any) -> int:
+        """One number that an expression stands for."""
+        return int(expression.to_pyarrow().as_py() or 0)
+
+    def pages(self) -> Table:
+        """The pages that may be evidence."""
+        pages = self.tables.pages
+        return pages if self.rules.disambiguation_pages else pages.filter(pages.kind == "article")
+
+    def batches(self, relation: Table) -> Iterator[Any]:
+        """Arrow batches of a relation, in constant memory.
+
+        On DuckDB the compiled query is read directly: Ibis 12 calls a method that DuckDB 2 has dropped.
+        """
+        if self.engine.name == "duckdb":
+            yield from self.engine.con.sql(self.engine.compile(relation)).to_arrow_reader(BATCH)
+        else:
+            yield from relation.to_pyarrow_batches(chunk_size=BATCH)
+
+    def tuples(self, relation: Table) -> Iterator[tuple[Any, ...]]:
+        """Rows of a relation as tuples, a batch at a time."""
+        for batch in self.batches(relation):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+@contextmanager
+def duckdb_tables(kb: Folder, memory: str, spill: Path) -> Iterator[tuple[Any, Tables]]:
+    """A DuckDB engine with bounded memory, and the knowledge base's tables on it."""
+    import ibis
+
+    engine = ibis.duckdb.connect(
+        memory_limit=memory, temp_directory=str(spill), preserve_insertion_order=False
+    )
+    try:
+        engine.raw_sql("set enable_progress_bar = false")
+        read = (
+            engine.read_parquet(kb.path(f"{name}.parquet"), table_name=f"kb_{name}")
+            for name in _TABLES
+        )
+        yield engine, Tables(**dict(zip(_TABLES, read, strict=True)))
+    finally:
+        engine.disconnect()

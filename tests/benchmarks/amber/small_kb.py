@@ -1,0 +1,117 @@
+"""Knowledge bases for tests, written straight from dump records without the readers."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from whichone.files.folder import Folder
+from whichone.knowledge import tables
+from whichone.names import name_key
+
+
+def write_kb(
+    path: Path,
+    entities: Iterable[Mapping[str, Any]],
+    pages: Iterable[Mapping[str, Any]],
+    views: Mapping[str, int],
+) -> Path:
+    """Wikidata records, KILT records and views by title as a knowledge base."""
+    rows: dict[str, list[dict[str, Any]]] = {schema.name: [] for schema in tables.ALL}
+    for position, entity in enumerate(entities):
+        _add_entity(rows, entity, position)
+    for position, page in enumerate(pages):
+        rows["pages"].append(
+            {
+                "page": f"enwiki:{page['wikipedia_id']}",
+                "title": page["wikipedia_title"],
+                "entity": page.get("wikidata_info", {}).get("wikidata_id"),
+                "kind": page.get("kind", "article"),
+                "paragraphs": page["text"],
+                "categories": [],
+                "position": position,
+            }
+        )
+    rows["views"] = [
+        {"title": title.replace("_", " "), "views": count, "source": "test"}
+        for title, count in views.items()
+    ]
+    with Folder.create(path, tables.KIND) as folder:
+        for schema in tables.ALL:
+            folder.write(schema, schema.from_rows(rows[schema.name]))
+        folder.commit(name="test")
+    return path
+
+
+def _add_entity(rows: dict[str, list[dict[str, Any]]], entity: Mapping[str, Any], n: int) -> None:
+    labels = entity.get("labels", {})
+    label = labels.get("en", {}).get("value")
+    if entity["type"] == "property":
+        rows["properties"].append(
+            {"property": entity["id"], "label": label, "datatype": "", "position": n}
+        )
+        return
+    types = []
+    place = 0
+    for prop, claims in entity.get("claims", {}).items():
+        for claim in claims:
+            given = claim["mainsnak"].get("datavalue")
+            if claim["mainsnak"]["snaktype"] == "value" and given:
+                fact = _fact(given)
+                if prop == "P31":
+                    types.append(fact["value"])
+                rows["facts"].append(
+                    {
+                        "entity": entity["id"], "property": prop, "place": place,
+                        "rank": claim.get("rank", "normal"), **fact,
+                    }
+                )  # fmt: skip
+            place += 1
+    sitelinks = entity.get("sitelinks", {})
+    rows["entities"].append(
+        {
+            "entity": entity["id"], "label": label, "types": types, "position": n,
+            "sitelinks": len(sitelinks), "title": sitelinks.get("enwiki", {}).get("title"),
+            "source": "wikidata",
+        }
+    )  # fmt: skip
+    names = [(0, "label", label)] if label is not None else []
+    aliases = entity.get("aliases", {}).get("en", [])
+    names += [(m, "alias", alias["value"]) for m, alias in enumerate(aliases, 1)]
+    for m, kind, name in names:
+        rows["names"].append(
+            {
+                "entity": entity["id"], "name": name, "key": name_key(name), "language": "en",
+                "kind": kind, "count": 1, "place": m,
+            }
+        )  # fmt: skip
+
+
+def _fact(given: Mapping[str, Any]) -> dict[str, Any]:
+    value = given["value"]
+    if given["type"] == "wikibase-entityid":
+        return {"kind": "entity", "value": value["id"]}
+    if given["type"] == "quantity":
+        unit = None if value["unit"] == "1" else value["unit"].rpartition("/")[2]
+        return {"kind": "quantity", "value": value["amount"], "unit": unit}
+    return {"kind": "string", "value": str(value)}
+
+
+def dump_records(wikidata: Path) -> list[dict[str, Any]]:
+    lines = bz2.decompress(wikidata.read_bytes()).decode().splitlines()
+    return [json.loads(line.rstrip(",")) for line in lines if len(line) > 2]
+
+
+def page_records(path: Path) -> list[dict[str, Any]]:
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def view_counts(path: Path) -> dict[str, int]:
+    rows = [line.split() for line in bz2.decompress(path.read_bytes()).decode().splitlines()]
+    return {row[1]: int(row[2]) for row in rows if len(row) == 3 and row[0] == "en.z"}
