@@ -1,0 +1,138 @@
+"""KILT scores of large prediction files, against one plain `json.loads` pass over the same files.
+
+    python bench/score_kilt.py                     # 20,000 records of 100 results
+    python bench/score_kilt.py --records 100000    # the size of the budget: at most 4 passes, 1.8 GB
+
+The two programs run in turn, each in a process of its own, and the smaller of `--rounds` times
+counts for each; a busy machine slows both, but takes the second core only from ours, so processor
+seconds are printed beside the wall clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+WORDS = ("the a of in city river king queen album song film team war north new first music").split()  # noqa: SIM905
+PASS = """
+import json, sys
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            json.loads(line)
+"""
+
+
+class Cost(NamedTuple):
+    wall: float
+    processor: float
+    memory: int  # the largest resident size of one process, in bytes
+
+
+def words(rng: random.Random, low: int, high: int) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randint(low, high)))
+
+
+def gold_record(rng: random.Random, number: int) -> tuple[dict[str, object], list[str]]:
+    outputs: list[dict[str, object]] = []
+    pages: list[str] = []
+    for _ in range(rng.randint(1, 4)):
+        entries = []
+        for _ in range(rng.randint(1, 3)):
+            page = str(rng.randrange(1, 2_000_000))
+            pages.append(page)
+            for _ in range(rng.randint(1, 2)):
+                place = rng.randint(1, 30)
+                entries.append(
+                    {
+                        "wikipedia_id": page,
+                        "title": f"Title {page}",
+                        "section": "Section::::Abstract.",
+                        "start_paragraph_id": place,
+                        "start_character": 0,
+                        "end_paragraph_id": place,
+                        "end_character": 40,
+                        "bleu_score": 1.0,
+                    }
+                )
+        outputs.append({"provenance": entries, "answer": words(rng, 1, 4)})
+    return {"id": f"record-{number}", "input": words(rng, 5, 12), "output": outputs}, pages
+
+
+def guess_record(
+    rng: random.Random, gold: dict[str, object], pages: list[str], depth: int
+) -> dict[str, object]:
+    ranked = [str(rng.randrange(1, 2_000_000)) for _ in range(depth)]
+    for page in pages:
+        if rng.random() < 0.55:
+            ranked[min(int(rng.expovariate(1 / 8)), depth - 1)] = page
+    answers = [output["answer"] for output in gold["output"]]  # type: ignore[attr-defined]
+    answer = rng.choice(answers) if rng.random() < 0.4 else words(rng, 1, 4)
+    entries = [{"wikipedia_id": page} for page in ranked]
+    return {"id": gold["id"], "output": [{"answer": answer, "provenance": entries}]}
+
+
+def write_files(folder: Path, records: int, depth: int) -> list[str]:
+    rng = random.Random(7)
+    guesses = []
+    with (folder / "gold.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(records):
+            gold, pages = gold_record(rng, number)
+            file.write(json.dumps(gold) + "\n")
+            guesses.append(json.dumps(guess_record(rng, gold, pages, depth)) + "\n")
+    rng.shuffle(guesses)
+    (folder / "guess.jsonl").write_text("".join(guesses), encoding="utf-8")
+    return [str(folder / "gold.jsonl"), str(folder / "guess.jsonl")]
+
+
+def run(command: list[str]) -> Cost:
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} failed")
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def best(costs: list[Cost]) -> Cost:
+    return Cost(
+        min(c.wall for c in costs), min(c.processor for c in costs), max(c.memory for c in costs)
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--depth", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--files", nargs=2, metavar=("GOLD", "GUESS"), help="score these instead")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        files = options.files or write_files(Path(folder), options.records, options.depth)
+        ours = [sys.executable, "-m", "whichone", "score", "kilt", *files, "--json"]
+        plain = [sys.executable, "-c", PASS, *files]
+        rounds = [(run(plain), run(ours)) for _ in range(options.rounds)]
+    one_pass, scores = best([r[0] for r in rounds]), best([r[1] for r in rounds])
+    for name, cost in (("one json.loads pass", one_pass), ("whichone score kilt", scores)):
+        print(
+            f"{name:22} {cost.wall:7.2f} s wall {cost.processor:7.2f} s processor "
+            f"{cost.memory / 1e9:5.2f} GB"
+        )
+    print(
+        f"{'ratio':22} {scores.wall / one_pass.wall:7.2f}        "
+        f"{scores.processor / one_pass.processor:7.2f}             (budget 4, aim 1.5)"
+    )
+
+
+if __name__ == "__main__":
+    main()
