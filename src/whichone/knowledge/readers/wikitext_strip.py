@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 
 from whichone.knowledge.readers.wiki_site import Site
 from whichone.names import name_key
@@ -21,24 +22,24 @@ _DROPPED_TAGS = (
     "includeonly|onlyinclude"
 )
 _RAW = re.compile(
-    r"<!--.*?(?:-->|\Z)"
-    rf"|<(?P<dropped>{_DROPPED_TAGS})\b[^<>]*?(?:/>|>(?:.*?</(?P=dropped)\s*>)?)"
-    r"|<(?P<kept>nowiki|pre)\b[^<>]*?(?:/>|>(?P<text>.*?)</(?P=kept)\s*>)"
+    rf"<!--|<(?P<dropped>{_DROPPED_TAGS})\b[^<>]*>|<(?P<kept>nowiki|pre)\b[^<>]*>"
     r"|</?noinclude\s*/?>",
-    re.DOTALL | re.IGNORECASE,
+    re.IGNORECASE,
 )
 _OWN_LINE = re.compile(r"(?m)^[ \t]*(?:<!--[^\n]*?-->[ \t]*)+\n")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_UNCLOSED = 200
 _MARKUP = re.compile(r"[\[\]{}|'<>=*#:;&_~]")
 _BRACE = re.compile(
-    r"(?P<open>\{\{)|(?P<close>\}\})|^[ \t]*:*[ \t]*(?P<table>\{\|)|^[ \t]*(?P<end>\|\})(?!\})",
+    r"(?P<open>\{\{)|(?P<close>\}\})|^[ \t:]*(?P<table>\{\|)|^[ \t]*(?P<end>\|\})(?!\})",
     re.MULTILINE,
 )
 _ARGUMENTS = re.compile(r"\|(?![^\[\]]*\]\])")
 _MAGIC = re.compile(r"__[A-Z_]+__")
 _QUOTES = re.compile(r"'{2,}")
 _GAPS = (
-    (re.compile(rf"\([\s;,:–]*{GAP}[\s;,:{GAP}]*"), "("),  # ({{IPA}}; {{lang}}, 1 May)
-    (re.compile(rf"[\s;,:]*{GAP}[\s;,:{GAP}]*\)"), ")"),
+    (re.compile(rf"\([\s;,:–]{{0,20}}{GAP}[\s;,:{GAP}]*"), "("),  # ({{IPA}}; {{lang}}, 1 May)
+    (re.compile(rf"[\s;,:]{{0,20}}{GAP}[\s;,:{GAP}]*\)"), ")"),
     (re.compile(r"[ ]?\([ ]*\)"), ""),
     (re.compile(rf"{GAP}(?=[.,;:])"), ""),
     (re.compile(rf"(?m)^[*#:;]+[ ]*{GAP}[ {GAP}]*$"), ""),  # a list item that was one template
@@ -67,7 +68,7 @@ def strip_wikitext(text: str, site: Site) -> Stripped:
             text = pattern.sub(kept, text)
     if "''" in text:
         text = "\n".join(without_quotes(line) for line in text.split("\n"))
-    return Stripped(text, templates, lost)
+    return Stripped(_tamed(text), templates, lost)
 
 
 def _without_raw(text: str, lost: Counter[str]) -> str:
@@ -75,23 +76,55 @@ def _without_raw(text: str, lost: Counter[str]) -> str:
     if "<!--" in text:
         text = _OWN_LINE.sub("", text)
 
-    def replace(match: re.Match[str]) -> str:
-        dropped = match["dropped"]
-        if dropped:
-            dropped = dropped.lower()
-            lost["references" if dropped.startswith("ref") else dropped] += 1
-            return GAP if dropped in ("math", "chem", "ce", "hiero") else ""
-        protected = match["text"]
-        if protected is None:
-            return ""
-        return _MARKUP.sub(lambda m: f"&#{ord(m.group())};", protected)
+    pieces, at = [], 0
+    unclosed: set[str] = set()  # tags that are not closed in the rest of the text: look no more
+    for match in _RAW.finditer(text):
+        if match.start() < at:
+            continue
+        pieces.append(text[at : match.start()])
+        at = match.end()
+        name = (match["dropped"] or match["kept"] or match.group()).lower()
+        if name.startswith("<"):
+            closing = text.find("-->", at) if name == "<!--" else at
+            at = at if name != "<!--" else (closing + 3 if closing >= 0 else len(text))
+            continue
+        end = None
+        if not match.group().endswith("/>") and name not in unclosed:
+            end = _closing(name).search(text, at)
+            if end is None:
+                unclosed.add(name)
+        inside = text[at : end.start()] if end else ""
+        at = end.end() if end else at
+        if match["kept"]:
+            pieces.append(_MARKUP.sub(lambda m: f"&#{ord(m.group())};", inside))
+            continue
+        lost["references" if name.startswith("ref") else name] += 1
+        pieces.append(GAP if name in ("math", "chem", "ce", "hiero") else "")
+    return "".join([*pieces, text[at:]])
 
-    return _RAW.sub(replace, text)
+
+@cache
+def _closing(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</{name}\s*>", re.IGNORECASE)
+
+
+def _tamed(text: str) -> str:
+    """Wikitext that a parser reads in linear time: hundreds of openings without an end are text."""
+    if text.count("[") - text.count("]") > _UNCLOSED:
+        text = text.replace("[", "&#91;")
+    if text.count("<") > _UNCLOSED:
+        tags = sum(not m.group().lower().startswith(("<br", "<hr")) for m in _TAG.finditer(text))
+        if tags - 2 * text.count("</") - text.count("/>") > _UNCLOSED:
+            text = _TAG.sub("", text)
+        if text.count("<") - text.count(">") > _UNCLOSED:
+            text = text.replace("<", "&lt;")
+    return text
 
 
 def _without_braces(text: str, site: Site, templates: list[str], lost: Counter[str]) -> str:
     """Templates expanded or dropped and tables dropped, innermost first; odd braces stay text."""
     stack: list[tuple[str, list[str], str]] = []  # kind, pieces so far, how it was opened
+    opened = Counter[str]()
     pieces: list[str] = []
     at = 0
     for match in _BRACE.finditer(text):
@@ -101,15 +134,21 @@ def _without_braces(text: str, site: Site, templates: list[str], lost: Counter[s
         at = match.end()
         if kind in ("open", "table"):
             stack.append((kind, pieces, match[kind]))
+            opened[kind] += 1
             pieces = []
             continue
         wanted = "open" if kind == "close" else "table"
-        if not any(opened == wanted for opened, _, _ in stack):
+        if not opened[wanted]:
             pieces.append(text[start:at])
             continue
-        while stack[-1][0] != wanted:  # opened inside and never closed: it was text
-            pieces = _reopened(stack.pop(), pieces)
-        _, before, _ = stack.pop()
+        inner = len(stack) - 1
+        while stack[inner][0] != wanted:
+            inner -= 1
+        pieces = _as_text(stack[inner + 1 :], pieces)  # opened inside and never closed
+        for unclosed, _, _ in stack[inner:]:
+            opened[unclosed] -= 1
+        before = stack[inner][1]
+        del stack[inner:]
         if wanted == "table":
             lost["tables"] += 1
             before.append("")
@@ -117,24 +156,23 @@ def _without_braces(text: str, site: Site, templates: list[str], lost: Counter[s
             before.append(_template("".join(pieces), site, templates, lost))
         pieces = before
     pieces.append(text[at:])
-    while stack:
-        pieces = _reopened(stack.pop(), pieces)
-    return "".join(pieces)
+    return "".join(_as_text(stack, pieces))
 
 
-def _reopened(unclosed: tuple[str, list[str], str], pieces: list[str]) -> list[str]:
-    _, before, opening = unclosed
-    before.append(opening)
-    before.extend(pieces)
-    return before
+def _as_text(unclosed: list[tuple[str, list[str], str]], pieces: list[str]) -> list[str]:
+    """What was opened and never closed is text: its opening and all that followed."""
+    text: list[str] = []
+    for _, before, opening in unclosed:
+        text += before
+        text.append(opening.replace("{", "&#123;"))  # so that no parser tries again
+    return text + pieces if text else pieces
 
 
 def _template(content: str, site: Site, templates: list[str], lost: Counter[str]) -> str:
     """What stands in the text where a template was called."""
     name, _, rest = content.partition("|")
     name = name.strip().replace("_", " ")
-    if "\n" in name or len(name) > 200:
-        name = name.split("\n", 1)[0].strip()
+    name = name.split("\n", 1)[0][:200].strip()
     templates.append(name)
     key = name_key(name)
     fixed = site.character_templates.get(key)
