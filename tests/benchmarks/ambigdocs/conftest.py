@@ -84,9 +84,9 @@ def fact_rows() -> list[dict[str, Any]]:
     ]
 
 
-def page_rows(disambiguation: bool) -> list[dict[str, Any]]:
+def page_rows(disambiguation: bool, texts: dict[str, list[str]]) -> list[dict[str, Any]]:
     rows = [
-        page(int(q[1:]), title, "article", [" ".join(TEXTS[q])], q)
+        page(int(q[1:]), title, "article", [" ".join(texts[q])], q)
         for q, (_, title, _, _) in PEOPLE.items()
     ]
     if disambiguation:
@@ -119,7 +119,9 @@ def link_rows(disambiguation: bool) -> list[dict[str, Any]]:
     ]
 
 
-def write_knowledge_base(path: Path, *, disambiguation: bool) -> Path:
+def write_knowledge_base(
+    path: Path, *, disambiguation: bool, texts: dict[str, list[str]] = TEXTS
+) -> Path:
     properties = {"P19": "place of birth", "P106": "occupation", "P571": "inception", "P999": ""}
     views = [{"title": t, "views": v, "source": "t"} for _, t, v, _ in PEOPLE.values()]
     content = {
@@ -127,7 +129,7 @@ def write_knowledge_base(path: Path, *, disambiguation: bool) -> Path:
         tables.NAMES: name_rows(),
         tables.FACTS: fact_rows(),
         tables.PROPERTIES: [{"property": p, "label": label} for p, label in properties.items()],
-        tables.PAGES: page_rows(disambiguation),
+        tables.PAGES: page_rows(disambiguation, texts),
         tables.LINKS: link_rows(disambiguation),
         tables.REDIRECTS: [],
         tables.VIEWS: views,
@@ -150,3 +152,16 @@ def listed(tmp_path: Path) -> Path:
 def unlisted(tmp_path: Path) -> Path:
     """The same without disambiguation pages."""
     return write_knowledge_base(tmp_path / "unlisted", disambiguation=False)
+
+
+@pytest.fixture
+def alike(tmp_path: Path) -> Path:
+    """The same, but the bearers of one name are told of in similar words."""
+    texts = TEXTS | {
+        "Q10": [
+            "She was born in the town of Paris and painted boats, rivers and fog for a living."
+        ],
+        "Q11": ["Some say she was born in the town of Rome; her verses praise bread, wine, mules."],
+        "Q12": ["Nobody knows much, but Rome Town is where this one came from, records tell."],
+    }
+    return write_knowledge_base(tmp_path / "alike", disambiguation=True, texts=texts)

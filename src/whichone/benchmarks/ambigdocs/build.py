@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from whichone.benchmarks.ambigdocs.answers import answer_forms, holds
 from whichone.benchmarks.ambigdocs.bearers import (
     LEAST,
@@ -18,6 +16,7 @@ from whichone.benchmarks.ambigdocs.bearers import (
     shared_names,
     usable_name,
 )
+from whichone.benchmarks.ambigdocs.built import BuiltQuestion, Statement
 from whichone.benchmarks.ambigdocs.filter_rules import Draft, failed_rule
 from whichone.benchmarks.ambigdocs.funnel import Funnel
 from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
@@ -30,22 +29,6 @@ if TYPE_CHECKING:
 
 NameSource = Literal["auto", "disambiguation", "shared"]
 DEFAULT_QUESTION = "What is the $property of $name?"
-
-
-class Statement(msgspec.Struct, frozen=True):
-    """One bearer's own answer, other ways to write it, and the passage that states it."""
-
-    bearer: BearerPage
-    answer: str
-    aliases: tuple[str, ...]
-    passage: str
-
-
-class BuiltQuestion(msgspec.Struct, frozen=True):
-    name: SurfaceName
-    property: str
-    question: str
-    statements: tuple[Statement, ...]
 
 
 def surface_names(

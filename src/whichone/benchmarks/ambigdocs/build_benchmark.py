@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from whichone.benchmarks.ambigdocs.bearers import SurfaceName, rows
-from whichone.benchmarks.ambigdocs.build import (
-    BuiltQuestion,
-    NameSource,
-    PageTokens,
-    questions,
-    surface_names,
-)
+from whichone.benchmarks.ambigdocs.build import NameSource, PageTokens, questions, surface_names
+from whichone.benchmarks.ambigdocs.built import BuiltQuestion, built_queries, built_sets
 from whichone.benchmarks.ambigdocs.funnel import Funnel
 from whichone.benchmarks.ambigdocs.page_passages import WORDS, page_passages
-from whichone.benchmarks.ambigdocs.queries import TASK, set_id
+from whichone.benchmarks.ambigdocs.queries import TASK
 from whichone.benchmarks.ambigdocs.shared_facts import (
     BearerPage,
     bearer_pages,
@@ -28,25 +24,21 @@ from whichone.benchmarks.ambigdocs.shared_facts import (
     shared_facts,
     value_labels,
 )
-from whichone.benchmarks.ambigdocs.splits import split_names
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.entityquestions.relations import published_relations, read_relations
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.tables import KIND
-from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_of
+from whichone.records import Passage
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table
-
     from whichone.benchmarks.amber.names import Tables
 
-CARD = """# AmbigDocs without a model
+CARD = """# AmbigDocs, built
 
-Questions about a shared name of 2 to 10 bearers: a property that at least two of them have, asked by
-a template, with each bearer's own value as its answer and a passage of its page that states it.
-Splits are by name, 70/10/20. Names from {source}. Passages of {words} words; corpus: {corpus}.
+Questions about a shared name of 2 to 10 bearers, with each bearer's own answer and a passage of its
+page that states it: {how}. Splits are by name, 70/10/20. Names from {source}. Passages of {words} words; corpus: {corpus}.
 
 | step | count |
 | --- | ---: |
@@ -73,6 +65,18 @@ def build_options(**values: Any) -> BuildOptions:
     return msgspec.convert(values, BuildOptions)
 
 
+@contextmanager
+def open_tables(kb: Folder, memory: str = DEFAULT_MEMORY) -> Iterator[Tables]:
+    """The tables of a knowledge base on DuckDB, with bounded memory."""
+    from whichone.benchmarks.amber.relations import duckdb_tables
+
+    with (
+        tempfile.TemporaryDirectory(prefix="whichone-") as spill,
+        duckdb_tables(kb, memory, Path(spill)) as (_, tables),
+    ):
+        yield tables
+
+
 def build_ambigdocs(
     kb: str | Path,
     out: str | Path,
@@ -81,53 +85,64 @@ def build_ambigdocs(
     memory: str = DEFAULT_MEMORY,
 ) -> tuple[Benchmark, dict[str, int]]:
     """The benchmark, and the funnel that it came through."""
-    from whichone.benchmarks.amber.relations import duckdb_tables
-
     options = options or BuildOptions()
     folder = Folder.open(kb, KIND)
     funnel = Funnel()
-    with (
-        tempfile.TemporaryDirectory(prefix="whichone-") as spill,
-        duckdb_tables(folder, memory, Path(spill)) as (_, tables),
-    ):
+    with open_tables(folder, memory) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
-        bearers = bearer_table(names)
-        about = bearer_pages(tables, bearers)
-        passages = list(_passages(folder, options.words, about))
-        built = list(_questions(tables, names, bearers, about, passages, options, funnel))
-        if not built:
-            raise BadInput(
-                "no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}"
-            )
+        about, passages = bearers_and_passages(tables, folder, names, options)
+        built = list(_questions(tables, names, about, passages, options, funnel))
+    if not built:
+        raise BadInput("no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}")
+    made = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
+    return save_built(folder, out, built, about, passages, options, funnel, made), funnel.counts()
+
+
+def bearers_and_passages(
+    tables: Tables, kb: Folder, names: Sequence[SurfaceName], options: BuildOptions
+) -> tuple[dict[str, BearerPage], list[Passage]]:
+    """The bearers by page, and the passages of their pages."""
+    about = bearer_pages(tables, bearer_table(names))
+    return about, list(_passages(kb, options.words, about))
+
+
+def save_built(
+    kb: Folder,
+    out: str | Path,
+    built: Sequence[BuiltQuestion],
+    about: Mapping[str, BearerPage],
+    passages: Iterable[Passage],
+    options: BuildOptions,
+    funnel: Funnel,
+    parameters: Mapping[str, Any],
+) -> Benchmark:
+    """Built questions as a benchmark over all articles, or over the bearers' passages only."""
     if options.corpus == "all":
-        passages = list(_passages(folder, options.words))
-    queries, sets = _queries(built, options.seed), _sets(built, about)
+        passages = _passages(kb, options.words)
     counts = funnel.counts()
-    benchmark = save_benchmark(
+    return save_benchmark(
         out,
         name=TASK,
-        queries=queries,
-        sets=sets,
+        queries=built_queries(built, options.seed),
+        sets=built_sets(built, about),
         passages=passages,
-        card=_card(options, counts),
-        parameters={"builder": "ambigdocs", **msgspec.to_builtins(options)},
-        parents={"knowledge base": folder.content_hash},
-        sources=folder.manifest.sources,
+        card=_card(options, counts, "models" in parameters),
+        parameters=parameters,
+        parents={"knowledge base": kb.content_hash},
+        sources=kb.manifest.sources,
         counts={"funnel": counts},
     )
-    return benchmark, counts
 
 
 def _questions(
     tables: Tables,
     names: Sequence[SurfaceName],
-    bearers: Table,
     about: Mapping[str, BearerPage],
     passages: Sequence[Passage],
     options: BuildOptions,
     funnel: Funnel,
 ) -> Iterator[BuiltQuestion]:
-    facts = list(rows(shared_facts(tables, bearers, options.properties)))
+    facts = list(rows(shared_facts(tables, bearer_table(names), options.properties)))
     ids = [f["value"] for f in facts if f["kind"] == "entity"]
     ids += [f["unit"] for f in facts if f["unit"]]
     by_page: dict[str, list[Passage]] = {}
@@ -160,78 +175,15 @@ def _passages(kb: Folder, words: int, only: Container[str] | None = None) -> Ite
                     yield from page_passages(row["page"], row["title"], row["paragraphs"], words)
 
 
-def _queries(built: Sequence[BuiltQuestion], seed: int) -> list[Query]:
-    splits = split_names((question.name.key for question in built), seed)
-    order = {"train": 0, "dev": 1, "test": 2}
-    queries = [_query(question, splits[question.name.key]) for question in built]
-    return sorted(queries, key=lambda q: (order[q.attributes["split"]], q.id))
-
-
-def _query(question: BuiltQuestion, split: str) -> Query:
-    outputs = tuple(
-        Output(
-            answer=one.answer,
-            aliases=one.aliases,
-            entity=one.bearer.entity,
-            provenance=(
-                (
-                    Provenance(
-                        page=page_of(one.passage), passage=one.passage, title=one.bearer.title
-                    ),
-                ),
-            ),
-            attributes={"popularity": one.bearer.popularity},
-        )
-        for one in question.statements
-    )
-    return Query(
-        id=f"{set_id(question.name.name)}/{question.property}",
-        task=TASK,
-        input=question.question,
-        outputs=outputs,
-        name=question.name.name,
-        name_set=set_id(question.name.name),
-        relation=question.property,
-        attributes={"split": split, "bearers": len(outputs)},
-    )
-
-
-def _sets(built: Sequence[BuiltQuestion], about: Mapping[str, BearerPage]) -> list[NameSet]:
-    """The names asked about with all their bearers, the most popular first and head."""
-    names = {question.name.key: question.name for question in built}
-    return [
-        NameSet(
-            id=set_id(name.name),
-            name=name.name,
-            collection=TASK,
-            bearers=_ranked([about[page] for page in name.pages]),
-        )
-        for name in names.values()
-    ]
-
-
-def _ranked(pages: Sequence[BearerPage]) -> tuple[Bearer, ...]:
-    known = all(page.popularity is not None for page in pages)
-    ranked = sorted(pages, key=lambda p: (-(p.popularity or 0.0), p.page)) if known else pages
-    return tuple(
-        Bearer(
-            entity=page.entity,
-            label=page.title,
-            role=None if not known else "head" if rank == 0 else "tail",
-            popularity=page.popularity,
-            pages=(page.page,),
-        )
-        for rank, page in enumerate(ranked)
-    )
-
-
-def _card(options: BuildOptions, counts: Mapping[str, int]) -> str:
+def _card(options: BuildOptions, counts: Mapping[str, int], models: bool) -> str:
     sources = {
         "auto": "disambiguation pages where there are any, else shared names",
         "disambiguation": "disambiguation pages",
         "shared": "shared names",
     }
+    template = "a property that at least two bearers have, asked by a template"
     return CARD.format(
+        how="written, answered and judged by models" if models else template,
         source=sources[options.names],
         words=options.words,
         corpus="all articles" if options.corpus == "all" else "the bearers' pages",
