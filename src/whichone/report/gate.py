@@ -33,7 +33,7 @@ def junit(report: GateReport) -> bytes:
             ElementTree.SubElement(case, "failure", message=check.message)
         elif check.verdict == "undecided":
             ElementTree.SubElement(case, "skipped", message=f"undecided: {check.message}")
-    return ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 
 def _fails(report: GateReport, verdict: str) -> bool:

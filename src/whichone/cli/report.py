@@ -1,0 +1,63 @@
+"""`whichone report`: one self-contained page."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+from whichone.cli.options import json_option
+from whichone.errors import UsageError
+
+
+@click.command()
+@click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="RUN... OUT.html")
+@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@click.option(
+    "--gap-scale",
+    type=click.Choice(["views", "log10"]),
+    default="views",
+    show_default=True,
+    help="Scale of the popularity gap in Figure 4.",
+)
+@click.option("--redact", is_flag=True, help="Leave out names, titles and texts: numbers only.")
+@click.option(
+    "--names",
+    default=200,
+    show_default=True,
+    help="How many of the most telling names get a panel.",
+)
+@json_option
+def command(
+    places: tuple[str, ...],
+    benchmark: str | None,
+    gap_scale: Literal["views", "log10"],
+    redact: bool,
+    names: int,
+    as_json: bool,
+) -> None:
+    """Write the papers' tables and figures for RUNS to OUT.html, and each table and figure beside it.
+
+    \b
+    whichone report RUN_A RUN_B report.html
+    """
+    from whichone.cli.output import emit_json
+    from whichone.report.report import make_report
+
+    *runs, out = places
+    if not out.endswith((".html", ".htm")) or not runs:
+        raise UsageError(
+            "runs first, then the page to write", hint="whichone report RUN... OUT.html"
+        )
+    written = make_report(
+        runs,
+        out,
+        benchmark=benchmark,
+        gap_scale=gap_scale,
+        redact=redact,
+        panels=names,
+    )
+    if as_json:
+        emit_json({"written": [str(p) for p in written]})
+    else:
+        click.echo(f"{out} ({len(written) - 1} tables and figures beside it)")

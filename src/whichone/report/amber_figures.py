@@ -1,0 +1,153 @@
+"""AmbER's figures: the long tail of popularity (2), and popularity gap against retrieval gap (4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.scores import Scores
+from whichone.measures.summary import collection_of
+from whichone.records import Query
+from whichone.report.figure import GREY, HEAD, PALETTE, TAIL, Figure, drawing, finish
+
+GapScale = Literal["views", "log10"]
+BINS = ("0-20", "20-40", "40-60", "60-80", "80-100", "> 100")
+
+
+def long_tail(benchmark: Benchmark, name: str | None = None) -> Figure | None:
+    """Figure 2: popularity by rank, the bearers of one name in colour."""
+    bearers = [(b, s) for s in benchmark.sets for b in s.bearers if b.popularity]
+    if not bearers:
+        return None
+    bearers.sort(key=lambda pair: -(pair[0].popularity or 0))
+    shown = name or _telling_name(benchmark)
+    with drawing() as (figure, axes):
+        axis = axes[0][0]
+        axis.plot(
+            range(1, len(bearers) + 1), [b.popularity for b, _ in bearers], ".", color=GREY, ms=4
+        )
+        for rank, (bearer, name_set) in enumerate(bearers, 1):
+            if name_set.name == shown:
+                colour = HEAD if bearer.role == "head" else TAIL
+                axis.plot([rank], [bearer.popularity], "o", color=colour)
+                axis.annotate(
+                    bearer.label,
+                    (rank, bearer.popularity),
+                    xytext=(5, 4),
+                    textcoords="offset points",
+                )
+        axis.set(yscale="log", xlabel="rank", ylabel="page views")
+        return finish(
+            figure,
+            "long-tail",
+            f"The long tail of popularity, with the bearers of “{shown}” (AmbER, Figure 2)",
+            "Every bearer of a name in this benchmark by its popularity; head in red, tail in blue.",
+        )
+
+
+def _telling_name(benchmark: Benchmark) -> str:
+    """The name with the widest gap between its first two bearers."""
+
+    def gap(popularities: list[float]) -> float:
+        return popularities[0] / max(popularities[1], 1e-9) if len(popularities) > 1 else 0
+
+    sets = [
+        (gap(sorted((b.popularity or 0 for b in s.bearers), reverse=True)), s.name)
+        for s in benchmark.sets
+    ]
+    return max(sets)[1]
+
+
+def gap_bins(
+    scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale = "views"
+) -> list[Estimate]:
+    """For each bin of the popularity gap, head minus tail accuracy at 1 over pairs of a head and a tail.
+
+    A pair is a head and one tail of its set; its gap is (ph - pt) / pt; its difference is the mean over
+    the head's QA queries minus the mean over that tail's. Bins of 20 %, the last open.
+    """
+    values = scores.values["acc@1"]
+    by_bearer: dict[tuple[str, str], list[float]] = {}
+    for query, value in zip(scores.queries, values, strict=True):
+        if _counts(query, collection):
+            by_bearer.setdefault((query.name_set or "", query.entity or ""), []).append(
+                float(value)
+            )
+    found: list[list[tuple[float, str]]] = [[] for _ in BINS]
+    for name_set in benchmark.sets:
+        heads = [b for b in name_set.bearers if b.role == "head"]
+        for head in heads:
+            for tail in (b for b in name_set.bearers if b.role == "tail"):
+                pair = (
+                    by_bearer.get((name_set.id, head.entity)),
+                    by_bearer.get((name_set.id, tail.entity)),
+                )
+                gap = popularity_gap(head.popularity, tail.popularity, scale)
+                if pair[0] and pair[1] and gap is not None:
+                    place = min(int(gap / 0.2), len(BINS) - 1)
+                    found[place].append((float(np.mean(pair[0]) - np.mean(pair[1])), name_set.id))
+    return [bootstrap_mean([d for d, _ in pairs], [s for _, s in pairs]) for pairs in found]
+
+
+def popularity_gap(head: float | None, tail: float | None, scale: GapScale) -> float | None:
+    """(ph - pt) / pt on raw views or on their logarithms; None where it is not defined."""
+    if not head or not tail:
+        return None
+    if scale == "log10":
+        head, tail = float(np.log10(head)), float(np.log10(tail))
+    return (head - tail) / tail if tail > 0 else None
+
+
+def _counts(query: Query, collection: str) -> bool:
+    return query.task == "qa" and query.role is not None and collection_of(query) == collection
+
+
+def gap_figure(
+    systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "views"
+) -> Figure | None:
+    """Figure 4: a panel for each system and collection."""
+    collections = sorted(
+        {collection_of(q) for q in systems[0].queries if q.role and q.task == "qa"}
+    )
+    if not collections:
+        return None
+    size = (2.6 * len(systems), 2.2 * len(collections))
+    with drawing(len(collections), len(systems), size) as (figure, axes):
+        for i, collection in enumerate(collections):
+            for j, scores in enumerate(systems):
+                _panel(axes[i][j], scores, benchmark, collection, scale)
+                axes[i][j].set_title(f"{scores.system}, {collection}", fontsize=8)
+        return finish(
+            figure,
+            "popularity-gap",
+            "Popularity gap and retrieval gap (AmbER, Figure 4)",
+            f"Head minus tail accuracy at 1 on QA queries, for pairs of a head and a tail of one set, binned by "
+            f"(ph − pt) / pt on {'views' if scale == 'views' else 'log10 views'}; whiskers are 95 % intervals by "
+            "name set; the red line is the difference over all queries.",
+        )
+
+
+def _panel(
+    axis: Any, scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale
+) -> None:
+    bins = gap_bins(scores, benchmark, collection, scale)
+    heights = [100 * (b.value or 0) for b in bins]
+    axis.bar(range(len(BINS)), heights, color=PALETTE[0], width=0.8)
+    for x, found in enumerate(bins):
+        if found.low is not None and found.high is not None:
+            axis.plot([x, x], [100 * found.low, 100 * found.high], color="black", lw=1)
+    picked = [
+        (q.role, v)
+        for q, v in zip(scores.queries, scores.values["acc@1"], strict=True)
+        if _counts(q, collection)
+    ]
+    head = [v for role, v in picked if role == "head"]
+    tail = [v for role, v in picked if role == "tail"]
+    if head and tail:
+        axis.axhline(100 * (float(np.mean(head)) - float(np.mean(tail))), color=HEAD, lw=1)
+    axis.set_xticks(range(len(BINS)), BINS, rotation=45, fontsize=7)
+    axis.axhline(0, color="black", lw=0.5)

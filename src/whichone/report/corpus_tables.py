@@ -1,0 +1,80 @@
+"""EntityQuestions' Table 5 and KILT's Table 4 for any benchmark: by dataset or relation, shared or unique names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.scores import Scores, slice_scores
+from whichone.report.page import Section
+from whichone.report.table import Cell, Table
+
+
+def corpus_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
+    """Sections for benchmarks that know which of their names are shared, or that have relations."""
+    tables = []
+    keys = {key for query in benchmark.queries for key in query.attributes}
+    if "shared_name" in keys:
+        by = ["dataset", "shared_name"] if "dataset" in keys else ["shared_name"]
+        tables.append(shared_name_table(systems, by))
+    if any(q.relation for q in benchmark.queries) and not any(q.role for q in benchmark.queries):
+        tables.append(relation_table(systems))
+    return Section("Unique and shared names", tables) if tables else None
+
+
+def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
+    """Accuracy at 1, 5 and 20 and confusion, split into unique and shared names."""
+    rows: list[Sequence[Cell]] = []
+    for scores in systems:
+        for where, found in slice_scores(scores, by):
+            name = "shared" if where["shared_name"] else "unique"
+            rows.append(
+                (
+                    str(where.get("dataset", "all")),
+                    name,
+                    scores.system,
+                    *(found[m] for m in ("acc@1", "acc@5", "acc@20", "confused@20")),
+                    found["acc@1"].n,
+                )
+            )
+    return Table(
+        key="shared-names",
+        title="Unique and shared names",
+        columns=(
+            "dataset",
+            "names",
+            "system",
+            "acc@1",
+            "acc@5",
+            "acc@20",
+            "confused@20",
+            "queries",
+        ),
+        rows=sorted(rows, key=lambda r: (str(r[0]), str(r[1]))),
+        note="A name is shared when another page of the corpus has the same title once parentheses are removed "
+        "and case is folded. Confusion counts only where another bearer has a page that is not gold.",
+    )
+
+
+def relation_table(systems: Sequence[Scores]) -> Table:
+    """EntityQuestions, Table 5: top-20 accuracy for each relation, macro and micro."""
+    found: dict[str, dict[str, Cell]] = {}
+    macro: dict[str, Cell] = {}
+    micro: dict[str, Cell] = {}
+    for scores in systems:
+        values = []
+        for where, estimates in slice_scores(scores, ["relation"]):
+            found.setdefault(str(where["relation"]), {})[scores.system] = estimates["acc@20"]
+            values.append(estimates["acc@20"].value or 0.0)
+        macro[scores.system] = f"{100 * sum(values) / len(values):.1f}"
+        micro[scores.system] = slice_scores(scores)[0][1]["acc@20"]
+    names = [s.system for s in systems]
+    rows: list[Sequence[Cell]] = [(r, *(found[r].get(n) for n in names)) for r in sorted(found)]
+    rows += [("macro", *(macro[n] for n in names)), ("micro", *(micro[n] for n in names))]
+    return Table(
+        key="relations",
+        title="Top-20 accuracy by relation (EntityQuestions, Table 5)",
+        columns=("relation", *names),
+        rows=rows,
+        note="A gold page among the first 20. Macro is the mean of the relations, micro the mean of the queries.",
+    )

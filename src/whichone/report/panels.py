@@ -1,0 +1,122 @@
+"""The most telling names: bearers, popularity, queries, and what each system put first."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.scores import Scores
+from whichone.records import NameSet, Query
+from whichone.retrieval.run import Run
+
+MOST = 200
+
+
+class First(msgspec.Struct, frozen=True):
+    """What one system put first for one query."""
+
+    system: str
+    page: str | None
+    title: str
+    kind: str  # gold, namesake, other, nothing, failed
+
+
+class Panel(msgspec.Struct, frozen=True):
+    name_set: NameSet
+    queries: list[tuple[Query, list[First]]]
+    telling: float
+
+
+def telling_panels(
+    runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark, most: int = MOST
+) -> list[Panel]:
+    """Names by how much they tell: confused queries first, then queries on which the systems differ."""
+    tops = {scores.system: run.ranked_pages() for run, scores in zip(runs, systems, strict=True)}
+    failures = {scores.system: run.failures for run, scores in zip(runs, systems, strict=True)}
+    members: dict[str, list[Query]] = {}
+    for query in benchmark.queries:
+        if query.name_set:
+            members.setdefault(query.name_set, []).append(query)
+    panels = []
+    for name_set in benchmark.sets:
+        queries = members.get(name_set.id)
+        if not queries:
+            continue
+        rows = [(q, [_first(s, q, tops[s], failures[s], benchmark) for s in tops]) for q in queries]
+        panels.append(
+            Panel(name_set, rows, _telling([f for _, found in rows for f in found], rows))
+        )
+    panels.sort(key=lambda p: (-p.telling, p.name_set.name, p.name_set.id))
+    return panels[:most]
+
+
+def _first(
+    system: str,
+    query: Query,
+    pages: Mapping[str, Sequence[str]],
+    failures: Mapping[str, str],
+    benchmark: Benchmark,
+) -> First:
+    if query.id in failures:
+        return First(system, None, "failed", "failed")
+    ranked = pages.get(query.id, ())
+    if not ranked:
+        return First(system, None, "nothing", "nothing")
+    page = ranked[0]
+    if page in query.gold_pages():
+        kind = "gold"
+    else:
+        kind = "namesake" if page in benchmark.other_pages(query) else "other"
+    return First(system, page, benchmark.page_titles.get(page, page), kind)
+
+
+def _telling(found: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) -> float:
+    confused = sum(f.kind == "namesake" for f in found) / len(found) if found else 0.0
+    differ = (
+        sum(len({f.kind == "gold" for f in fs}) > 1 for _, fs in rows) / len(rows) if rows else 0.0
+    )
+    return confused + differ
+
+
+def panel_html(panel: Panel, *, redact: bool = False) -> str:
+    """One name as a folded panel; with `redact`, names and texts are replaced by their order."""
+    name = f"name {panel.name_set.id[:8]}" if redact else panel.name_set.name
+    bearers = "".join(
+        _bearer(n, panel.name_set, redact) for n in range(len(panel.name_set.bearers))
+    )
+    queries = "".join(_query(q, found, n, redact) for n, (q, found) in enumerate(panel.queries))
+    wrong = sum(f.kind == "namesake" for _, found in panel.queries for f in found)
+    return (
+        f'<details class="panel"><summary><b>{html.escape(name)}</b> · {len(panel.name_set.bearers)} bearers · '
+        f"{wrong} confusions</summary><table><thead><tr><th>bearer<th>role<th>popularity</tr></thead>"
+        f"<tbody>{bearers}</tbody></table><table><thead><tr><th>query<th>about<th>put first</tr></thead>"
+        f"<tbody>{queries}</tbody></table></details>"
+    )
+
+
+def _bearer(n: int, name_set: NameSet, redact: bool) -> str:
+    b = name_set.bearers[n]
+    label = f"bearer {n + 1}" if redact else (b.label or b.entity)
+    width = 12 * math.log10(b.popularity + 1) if b.popularity else 0
+    shown = (
+        f'<span class="bar" style="width:{width:.0f}px"></span> {b.popularity:,.0f}'
+        if b.popularity
+        else "–"
+    )
+    return f"<tr><td>{html.escape(label)}<td>{b.role or '–'}<td>{shown}</tr>"
+
+
+def _query(query: Query, found: Sequence[First], n: int, redact: bool) -> str:
+    text = f"query {n + 1}" if redact else query.input
+    about = query.role or "–" if redact else (query.entity or "–")
+    marks = {"gold": "gold", "namesake": "namesake"}
+    firsts = "<br>".join(
+        f"{html.escape(f.system)}: <span class='{marks.get(f.kind, '')}'>"
+        f"{html.escape(f.kind if redact else f.title)}</span> {'' if redact else f'({f.kind})'}"
+        for f in found
+    )
+    return f"<tr><td>{html.escape(text)}<td>{html.escape(str(about))}<td>{firsts}</tr>"

@@ -1,0 +1,136 @@
+"""Which tables and figures a set of runs gives, put on one page."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
+from whichone.measures.comparison import check_comparable, compare
+from whichone.measures.measure import parse_measures
+from whichone.measures.score import distinctly_named
+from whichone.measures.scores import Scores, cluster_rule, score_run
+from whichone.report.amber_figures import GapScale, gap_figure, long_tail
+from whichone.report.amber_tables import accuracy_table, confusion_table, example_sets
+from whichone.report.figure import Figure
+from whichone.report.page import Page, Section
+from whichone.report.panels import MOST, panel_html, telling_panels
+from whichone.report.table import Table
+from whichone.retrieval.run import Run
+
+MEASURES = ("acc@1", "acc@5", "acc@20", "all_correct@1", "all_correct@20", "confused@20")
+
+
+def make_report(
+    runs: Sequence[str | Path],
+    out: str | Path,
+    *,
+    benchmark: str | None = None,
+    gap_scale: GapScale = "views",
+    redact: bool = False,
+    panels: int = MOST,
+) -> list[Path]:
+    """Score the runs and write the page; what was written."""
+    if not runs:
+        raise UsageError("a report needs at least one run")
+    opened = [Run.open(run) for run in runs]
+    base = opened[0].benchmark(benchmark)
+    measures = parse_measures(MEASURES)
+    systems = distinctly_named([score_run(run, base, measures) for run in opened], list(runs))
+    if len(systems) > 1:
+        check_comparable([_with_own_benchmark(s, r) for s, r in zip(systems, opened, strict=True)])
+    page = Page(
+        title=f"whichone: {base.name}",
+        subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
+        sections=[
+            s for s in _sections(opened, systems, base, gap_scale, redact, panels) if s is not None
+        ],
+        meta=_meta(opened, base),
+    )
+    return page.write(Path(out))
+
+
+def _with_own_benchmark(scores: Scores, run: Run) -> Scores:
+    return Scores(scores.system, run.benchmark_id, scores.queries, scores.measures, scores.values)
+
+
+def _sections(
+    runs: Sequence[Run],
+    systems: Sequence[Scores],
+    benchmark: Benchmark,
+    gap_scale: GapScale,
+    redact: bool,
+    panels: int,
+) -> list[Section | None]:
+    from whichone.report.corpus_tables import corpus_section
+    from whichone.report.statistics import statistics_section
+
+    telling = telling_panels(runs, systems, benchmark, panels)
+    confusable = any(q.name_set for q in benchmark.queries)
+    return [
+        Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
+        Section("Confused", [confusion_table(systems)]) if confusable else None,
+        corpus_section(systems, benchmark),
+        Section("Between systems", [comparison_table(systems)]) if len(systems) > 1 else None,
+        Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact)),
+        statistics_section(benchmark, redact),
+        None if redact or not confusable else Section("Examples", [example_sets(benchmark)]),
+        Section(
+            f"The {len(telling)} most telling names",
+            html="".join(panel_html(p, redact=redact) for p in telling),
+        )
+        if telling
+        else None,
+    ]
+
+
+def _figures(
+    systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale, redact: bool
+) -> list[Figure]:
+    if importlib.util.find_spec("matplotlib") is None:
+        return []
+    drawn = [gap_figure(systems, benchmark, scale)]
+    if not redact:
+        drawn.insert(0, long_tail(benchmark))
+    return [figure for figure in drawn if figure is not None]
+
+
+def comparison_table(systems: Sequence[Scores]) -> Table:
+    """Every pair of systems, paired by cluster."""
+    found = compare(systems, parse_measures(["acc@1", "all_correct@1", "confused@20"]))
+    return Table(
+        key="comparison",
+        title="Paired differences",
+        columns=("measure", "a", "b", "b − a", "p", "p (Holm)", "effect", "win/tie/loss"),
+        rows=[
+            (
+                c.measure,
+                c.a,
+                c.b,
+                c.difference,
+                f"{c.p:.4f}",
+                f"{c.p_holm:.4f}{'*' if c.p_holm < 0.05 else ''}",
+                c.effect,
+                f"{c.wins}/{c.ties}/{c.losses}",
+            )
+            for c in found
+        ],
+        note=(
+            "b minus a in points with a bootstrap interval; p from a permutation test that swaps whole "
+            f"clusters ({cluster_rule(systems[0].queries)}); effect: mean difference of clusters over their "
+            "standard deviation; wins, ties and losses count queries from b's side."
+        ),
+    )
+
+
+def _meta(runs: Sequence[Run], benchmark: Benchmark) -> dict[str, str]:
+    made = {f"run {run.name}": str(run.description) for run in runs}
+    licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
+    return {
+        "benchmark": benchmark.id,
+        "intervals": f"95 %, by {cluster_rule(benchmark.queries)}",
+        "licence": licence or "see the benchmark's card",
+        **made,
+    }

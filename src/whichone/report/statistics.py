@@ -1,0 +1,87 @@
+"""What a benchmark is made of: AmbER's Tables 3 and 4 for any benchmark with name sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.summary import collection_of
+from whichone.report.page import Section
+from whichone.report.table import Cell, Table
+
+TASKS = ("qa", "sf", "fc")
+
+
+def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
+    tables = [set_statistics(benchmark)]
+    relations = relation_shares(benchmark)
+    if relations.rows:
+        tables.append(relations)
+    return Section("The benchmark", tables)
+
+
+def set_statistics(benchmark: Benchmark) -> Table:
+    """Table 4: sets, entities, properties and queries of each collection."""
+    collections = sorted({collection_of(q) for q in benchmark.queries})
+    rows: list[list[Cell]] = [[what] for what in _FIGURES]
+    for collection in collections:
+        for row, value in zip(rows, _column(benchmark, collection), strict=True):
+            row.append(value)
+    return Table(
+        key="statistics",
+        title="Statistics (AmbER, Table 4)",
+        columns=("", *(c or benchmark.name for c in collections)),
+        rows=rows,
+        note="A set counts when it has queries; averages are per set.",
+    )
+
+
+_FIGURES = (
+    "name sets",
+    "entities per set",
+    "entities with queries per set",
+    "properties per set",
+    "queries",
+    "question answering",
+    "slot filling",
+    "fact checking",
+)
+
+
+def _column(benchmark: Benchmark, collection: str) -> list[Cell]:
+    queries = [q for q in benchmark.queries if collection_of(q) == collection]
+    keys = {q.name_set for q in queries if q.name_set}
+    sets = [s for s in benchmark.sets if s.id in keys]
+    asked = {(q.name_set, q.entity) for q in queries if q.name_set}
+    facts = {(q.name_set, q.entity, q.relation) for q in queries if q.name_set}
+    tasks = Counter(q.task for q in queries)
+    count = len(sets) or 1
+    return [
+        len(sets),
+        sum(len(s.bearers) for s in sets) / count,
+        len(asked) / count,
+        len(facts) / count,
+        len(queries),
+        *(tasks.get(t, 0) for t in TASKS),
+    ]
+
+
+def relation_shares(benchmark: Benchmark) -> Table:
+    """Table 3: how often each property is asked for, by collection, over question answering."""
+    counts: Counter[tuple[str, str]] = Counter()
+    totals: Counter[str] = Counter()
+    for query in benchmark.queries:
+        if query.task == "qa" and query.relation:
+            label = str(query.attributes.get("property_label") or query.relation)
+            counts[
+                collection_of(query),
+                f"{label} ({query.relation})" if label != query.relation else label,
+            ] += 1
+            totals[collection_of(query)] += 1
+    return Table(
+        key="properties",
+        title="Distinguishing properties (AmbER, Table 3)",
+        columns=("collection", "property", "queries", "percent"),
+        rows=[(c, p, n, 100 * n / totals[c]) for (c, p), n in sorted(counts.items())],
+        note="Share of each property among the question-answering queries of its collection.",
+    )

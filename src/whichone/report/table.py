@@ -1,0 +1,133 @@
+"""A table as a value, written as HTML, LaTeX, Markdown and CSV from the same cells."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from whichone.measures.intervals import Estimate
+
+Cell = str | int | float | Estimate | None
+
+_LATEX = str.maketrans(
+    {
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows under a title, with a note that says what the numbers mean."""
+
+    key: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    percent: bool = True
+    """Whether estimates are printed in percent, as the papers do."""
+    marks: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Signs of significance behind a cell, by row and column."""
+
+    def text(self, row: int, column: int, *, interval: bool = True) -> str:
+        shown = self._cell(self.rows[row][column], interval)
+        return shown + self.marks.get((row, column), "")
+
+    def _cell(self, cell: Cell, interval: bool) -> str:
+        if cell is None:
+            return "–"
+        if isinstance(cell, Estimate):
+            return self._estimate(cell, interval)
+        if isinstance(cell, float):
+            return f"{cell:,.2f}"
+        return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
+
+    def _estimate(self, found: Estimate, interval: bool) -> str:
+        if found.value is None:
+            return "–"
+        scale, places = (100, 1) if self.percent else (1, 3)
+        shown = f"{scale * found.value:.{places}f}"
+        if not interval or found.low is None or found.high is None:
+            return shown
+        return f"{shown} [{scale * found.low:.{places}f}, {scale * found.high:.{places}f}]"
+
+    def _texts(self) -> list[list[str]]:
+        return [[self.text(r, c) for c in range(len(self.columns))] for r in range(len(self.rows))]
+
+    def numeric(self, column: int) -> bool:
+        cells = [row[column] for row in self.rows]
+        return any(isinstance(c, Estimate | int | float) for c in cells)
+
+    def to_html(self) -> str:
+        head = "".join(f"<th scope=col>{html.escape(c)}</th>" for c in self.columns)
+        body = []
+        for r in range(len(self.rows)):
+            cells = "".join(self._html_cell(r, c) for c in range(len(self.columns)))
+            body.append(f"<tr>{cells}</tr>")
+        return (
+            f'<div class="scroll"><table><caption>{html.escape(self.title)}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        )
+
+    def _html_cell(self, row: int, column: int) -> str:
+        cell = self.rows[row][column]
+        if not isinstance(cell, Estimate) or cell.low is None:
+            kind = ' class="n"' if isinstance(cell, Estimate | int | float) else ""
+            return f"<td{kind}>{html.escape(self.text(row, column))}</td>"
+        value = html.escape(self._estimate(cell, False) + self.marks.get((row, column), ""))
+        spread = html.escape(self._estimate(cell, True).partition(" ")[2])
+        return f'<td class="n">{value} <small>{spread}</small></td>'
+
+    def to_markdown(self) -> str:
+        rule = ["---:" if self.numeric(c) else "---" for c in range(len(self.columns))]
+        rows = [list(self.columns), rule, *self._texts()]
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        return (
+            "\n".join([f"**{self.title}**", "", *lines, *(["", self.note] if self.note else [])])
+            + "\n"
+        )
+
+    def to_csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        header: list[str] = []
+        for c, name in enumerate(self.columns):
+            estimates = any(isinstance(row[c], Estimate) for row in self.rows)
+            header += [name, f"{name} low", f"{name} high", f"{name} n"] if estimates else [name]
+        writer.writerow(header)
+        for row in self.rows:
+            cells: list[object] = []
+            for c, cell in enumerate(row):
+                if isinstance(cell, Estimate):
+                    cells += [cell.value, cell.low, cell.high, cell.n]
+                elif any(isinstance(other[c], Estimate) for other in self.rows):
+                    cells += [cell, None, None, None]
+                else:
+                    cells.append(cell)
+            writer.writerow(cells)
+        return out.getvalue()
+
+    def to_latex(self) -> str:
+        kinds = "".join("r" if self.numeric(c) else "l" for c in range(len(self.columns)))
+        lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
+        lines.append(" & ".join(c.translate(_LATEX) for c in self.columns) + r" \\")
+        lines.append(r"\midrule")
+        lines += [
+            " & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in self._texts()
+        ]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [rf"\caption{{{self.title.translate(_LATEX)}}}", rf"\label{{tab:{self.key}}}"]
+        return "\n".join([*lines, r"\end{table}"]) + "\n"
