@@ -90,6 +90,12 @@ def test_title_equal_to_the_name_is_named_when_the_name_stands_there() -> None:
     assert [b.mention for b in unnamed.bearers] == [U, N]
 
 
+def test_a_title_with_only_stop_words_more_than_the_name() -> None:
+    p = prediction("KSGF (AM) plays news.", ("KSGF (AM)", "news"), name="KSGF")
+    assert score_prediction(p).category is Category.COMPLETE
+    assert score_prediction(p, PUBLISHED).category is Category.AMBIGUOUS
+
+
 def test_documents_without_an_answer_are_not_scored() -> None:
     p = prediction("film Ann", ("Foo Bar (film)", "Ann"), ("Foo Bar (novel)", None))
     for rules in (Rules(), PUBLISHED):

@@ -5,7 +5,6 @@ from whichone.measures.ambigdocs.semantic import (
     CharacterTrigrams,
     best_similarity,
     missed_paraphrases,
-    sentences,
     windows,
 )
 from whichone.measures.ambigdocs.summary import clusters, score_all, summarise
@@ -80,13 +79,7 @@ def test_missed_paraphrases_are_counted_and_listed() -> None:
     assert found["missed_share"] == 0.5
 
 
-def test_windows_and_sentences() -> None:
+def test_windows() -> None:
     assert windows("a b c", 2) == ["a b", "b c"]
     assert windows("a", 2) == ["a"]
     assert windows("", 2) == []
-    assert sentences("One is A. Two is B; three? Four") == [
-        "One is A.",
-        "Two is B;",
-        "three?",
-        "Four",
-    ]

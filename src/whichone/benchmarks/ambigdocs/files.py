@@ -130,8 +130,9 @@ def question_object(question: AmbigQuestion) -> dict[str, Any]:
 
 
 def document_object(document: Document) -> dict[str, Any]:
+    known = {"answer": document.answer, "popularity": document.popularity}
     row = {"title": document.title, "text": document.text, "pid": document.pid}
-    return row if document.answer is None else {**row, "answer": document.answer}
+    return row | {name: value for name, value in known.items() if value is not None}
 
 
 def prediction_object(prediction: Prediction) -> dict[str, Any]:

@@ -39,7 +39,12 @@ def _output(document: Document, book: PassageBook) -> Output:
     source = Provenance(
         page=page_of(passage), passage=passage, title=document.title, attributes=attributes
     )
-    return Output(answer=document.answer, entity=document.title, provenance=((source,),))
+    return Output(
+        answer=document.answer,
+        entity=document.title,
+        provenance=((source,),),
+        attributes={} if document.popularity is None else {"popularity": document.popularity},
+    )
 
 
 def set_id(name: str) -> str:
@@ -104,6 +109,7 @@ def _document(
         text=found.text if found else "",
         pid=_pid(chosen),
         answer=output.answer,
+        popularity=output.attributes.get("popularity"),
     )
 
 

@@ -10,7 +10,8 @@ import msgspec
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A passage about one bearer: `title` is the bearer, `answer` its own answer.
 
-    `span` is what a reader found in a model's answer for this bearer (Disambig-F1), where known.
+    `span` is what a reader found in a model's answer for this bearer (Disambig-F1), and `popularity`
+    how well known the bearer is, where known.
     """
 
     title: str
@@ -18,6 +19,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pid: str | None = None
     answer: str | None = None
     span: str | None = None
+    popularity: float | None = None
 
     def same_as(self, other: Document) -> bool:
         """One passage: the same pid where both have one, else the same title and text."""

@@ -39,14 +39,16 @@ def distinguishing_tokens(title: str, name: str) -> list[str]:
     return content_tokens(title, content_tokens(name))
 
 
-def entity_overlap(title: str, predicted: str, name: str) -> Overlap:
+def entity_overlap(title: str, predicted: str, name: str, *, published: bool = True) -> Overlap:
     """Overlap of what distinguishes a bearer with a text.
 
-    A title that is nothing but the shared name has nothing that distinguishes it; it counts as
-    named when the text holds it letter by letter (case and parentheses aside).
+    A title that is nothing but the shared name (and stop words) has nothing that distinguishes it;
+    it counts as named when the text holds it letter by letter, case aside. The released scorer
+    deletes the title's parentheses but not the text's, so that "KSGF (AM)" is never found.
     """
     tokens = distinguishing_tokens(title, name)
     if tokens:
         return overlap(tokens, content_tokens(predicted))
-    found = float(title.translate(_NO_PARENTHESES).lower() in predicted.lower())
+    text = predicted if published else predicted.translate(_NO_PARENTHESES)
+    found = float(title.translate(_NO_PARENTHESES).lower() in text.lower())
     return Overlap(found, found, found)

@@ -33,6 +33,7 @@ class BearerScore(msgspec.Struct, frozen=True, kw_only=True):
     entity_answer_recall: float
     mention: Mention
     disambig_f1: float | None = None
+    popularity: float | None = None
 
 
 class PredictionScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ def answer_recall(answer: str, generated: str, rules: Rules) -> float:
 def score_bearer(document: Document, name: str, generated: str, rules: Rules) -> BearerScore:
     answer = document.answer or ""
     a = answer_recall(answer, generated, rules)
-    e = entity_overlap(document.title, generated, name).recall
+    e = entity_overlap(document.title, generated, name, published=rules.published).recall
     answer_length = len(answer_tokens(answer, rules))
     entity_length = len(distinguishing_tokens(document.title, name))
     return BearerScore(
@@ -97,6 +98,7 @@ def score_bearer(document: Document, name: str, generated: str, rules: Rules) ->
         entity_answer_recall=a * e,
         mention=mention(a, e, answer_length, entity_length, rules.threshold),
         disambig_f1=disambig_f1(document),
+        popularity=document.popularity,
     )
 
 

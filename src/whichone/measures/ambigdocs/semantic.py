@@ -18,7 +18,6 @@ from whichone.measures.ambigdocs.score import generated_text, score_prediction
 
 Floats = npt.NDArray[np.float64]
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _WORD = re.compile(r"\w+")
 
 
@@ -47,11 +46,6 @@ class CharacterTrigrams:
                 for i in range(len(padded) - 2):
                     vectors[row, zlib.crc32(padded[i : i + 3].encode()) % self.dimensions] += 1
         return vectors
-
-
-def sentences(text: str) -> list[str]:
-    """A text cut after full stops, semicolons, question and exclamation marks."""
-    return [part for part in _SENTENCE.split(text) if part.strip()]
 
 
 def windows(text: str, length: int) -> list[str]:

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+from whichone.benchmarks.ambigdocs.files import read_predictions
+from whichone.benchmarks.ambigdocs.import_files import import_ambigdocs
+from whichone.benchmarks.ambigdocs.ramdocs import import_ramdocs
+from whichone.files.lines import write_json_lines
+from whichone.measures.ambigdocs.answers import predictions_of, write_predictions
+from whichone.measures.ambigdocs.categories import Category
+from whichone.measures.ambigdocs.rules import Rules
+from whichone.measures.ambigdocs.score import score_prediction
+from whichone.measures.ambigdocs.summary import score_all, summarise
+from whichone.records import Answer
+
+QUESTION = {
+    "qid": "1",
+    "ambiguous_entity": "Her",
+    "question": "Who made Her?",
+    "documents": [
+        {"title": "Her (film)", "text": "by Spike Jonze", "pid": "a", "answer": "Spike Jonze"},
+        {"title": "Her (novel)", "text": "by H. D.", "pid": "42", "answer": "Hilda Doolittle"},
+    ],
+}
+
+
+def test_answers_become_predictions_and_files(tmp_path: Path) -> None:
+    write_json_lines(tmp_path / "test.json", [QUESTION, QUESTION | {"qid": "2"}])
+    benchmark, _ = import_ambigdocs([tmp_path / "test.json"], tmp_path / "b")
+    assert benchmark is not None
+    (film,) = (p.id for p in benchmark.passage_records() if p.title == "Her (film)")
+    said = [Answer(question="1", text="The film is by Spike Jonze.", passages=(film,))]
+    first, second = predictions_of(benchmark, said)
+    assert score_prediction(first).category is Category.COMPLETE
+    assert score_prediction(first, Rules(documents="all")).category is Category.PARTIAL
+    assert (second.gen_answer, second.docs) == ("", ())
+    assert write_predictions(tmp_path / "p.json", [first, second]) == 2
+    assert list(read_predictions(tmp_path / "p.json")) == [first, second]
+
+
+def test_perfect_answers_on_the_real_ramdocs(shared: Path, tmp_path: Path) -> None:
+    file = shared / "data/ramdocs/ramdocs-dev.jsonl.gz"
+    benchmark, _ = import_ramdocs(file, tmp_path / "b")
+    assert benchmark is not None
+    answers = [
+        Answer(
+            question=query.id,
+            text=" ".join(f"{o.entity} is {o.answer}." for o in query.outputs),
+            passages=tuple(query.attributes["documents"]),
+        )
+        for query in benchmark.queries
+    ]
+    predictions = predictions_of(benchmark, answers)
+    found = summarise(predictions, score_all(predictions))
+    assert found["notes"]["nothing_shown"] == 1, "of one question no bearer has a document"
+    assert found["notes"]["bearers_not_scored"] == 53
+    assert found["measures"]["answer_recall"]["value"] == 263 / 264
+    assert found["measures"]["str_em"]["value"] == 263 / 264
+    assert found["categories"]["complete"]["count"] == 263
+    everything = Rules(documents="all")
+    found = summarise(predictions, score_all(predictions, everything), everything)
+    assert found["categories"]["complete"]["count"] == 264
+    never = found["notes"]["never_exact"]
+    assert never == 8
+    assert found["measures"]["ramdocs_em"]["value"] <= 1 - never / 264
