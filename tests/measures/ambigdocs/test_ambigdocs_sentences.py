@@ -8,7 +8,7 @@ from whichone.measures.ambigdocs.sentences import matched_sentences, sentences
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("One is A. Two is B; three? Four", ["One is A.", "Two is B;", "three?", "Four"]),
+        ("One is red. Two is blue; three? Four", ["One is red.", "Two is blue;", "three?", "Four"]),
         ("It was J. R. Smith. He sang.", ["It was J. R. Smith.", "He sang."]),
         ("The U.S. film is by Dr. No.", ["The U.S. film is by Dr. No."]),
         ("  ", []),

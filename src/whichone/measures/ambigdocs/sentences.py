@@ -13,7 +13,7 @@ from whichone.measures.ambigdocs.score import BearerScore, generated_text, score
 from whichone.text.ambigdocs import surface_name
 
 _BREAK = re.compile(r"(?<=[.!?;])\s+(?=\S)")
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|no|No)\.$")
+_ABBREVIATION = re.compile(r"(?:^|[\s(.])(?:[A-Za-z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|no|No)\.$")
 
 
 class MatchedSentence(msgspec.Struct, frozen=True):
