@@ -115,3 +115,52 @@ def page_records(path: Path) -> list[dict[str, Any]]:
 def view_counts(path: Path) -> dict[str, int]:
     rows = [line.split() for line in bz2.decompress(path.read_bytes()).decode().splitlines()]
     return {row[1]: int(row[2]) for row in rows if len(row) == 3 and row[0] == "en.z"}
+
+
+def item(
+    key: str,
+    label: str | None,
+    *,
+    aliases: Iterable[str] = (),
+    types: Iterable[str] = ("Q5",),
+    title: str | None = None,
+    ranks: Mapping[str, str] | None = None,
+    **facts: str | int | list[str | int],
+) -> dict[str, Any]:
+    """A Wikidata record; facts by property, texts as item ids, numbers as quantities."""
+    claims: dict[str, list[dict[str, Any]]] = {"P31": [_claim(t) for t in types]}
+    for prop, values in facts.items():
+        rank = (ranks or {}).get(prop, "normal")
+        several = values if isinstance(values, list) else [values]
+        claims[prop] = [{**_claim(value), "rank": rank} for value in several]
+    return {
+        "type": "item",
+        "id": key,
+        "labels": {"en": {"value": label}} if label is not None else {},
+        "aliases": {"en": [{"value": alias} for alias in aliases]},
+        "claims": claims,
+        "sitelinks": {"enwiki": {"title": title}} if title is not None else {},
+    }
+
+
+def _claim(value: str | int) -> dict[str, Any]:
+    if isinstance(value, int):
+        given = {"type": "quantity", "value": {"amount": f"{value:+d}", "unit": "1"}}
+    else:
+        given = {"type": "wikibase-entityid", "value": {"id": value}}
+    return {"mainsnak": {"snaktype": "value", "datavalue": given}}
+
+
+def prop(key: str, label: str | None) -> dict[str, Any]:
+    labels = {"en": {"value": label}} if label is not None else {}
+    return {"type": "property", "id": key, "labels": labels}
+
+
+def page(number: int, title: str, entity: str, text: str, kind: str = "article") -> dict[str, Any]:
+    return {
+        "wikipedia_id": str(number),
+        "wikipedia_title": title,
+        "text": [f"{title}\n", text],
+        "wikidata_info": {"wikidata_id": entity},
+        "kind": kind,
+    }

@@ -15,7 +15,9 @@ from whichone.benchmarks.amber.before import check_before
 from whichone.benchmarks.amber.card import card
 from whichone.benchmarks.amber.collection import Collection, Popularity
 from whichone.benchmarks.amber.corpus import corpus
+from whichone.benchmarks.amber.explain import relational_steps
 from whichone.benchmarks.amber.false_claims import false_values
+from whichone.benchmarks.amber.figure import Figure, draw
 from whichone.benchmarks.amber.instantiate import TASKS, Instantiation, set_id
 from whichone.benchmarks.amber.layout import TUPLES_FILE, tuple_record
 from whichone.benchmarks.amber.model import AmberSet
@@ -83,11 +85,22 @@ def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built
     return Built(sets, list(instantiation.queries(sets, tasks)), account)
 
 
-def relational_steps(pipeline: Pipeline, account: Account) -> None:
-    """Account for the filters that ran inside the engine."""
-    from whichone.benchmarks.amber.explain import relational_examples
-
-    relational_examples(pipeline, account)
+def explain_name(
+    kb_path: str | Path,
+    name: str,
+    collection: Collection,
+    rules: Rules = PAPER,
+    *,
+    popularity: Popularity | None = None,
+    language: str = "en",
+    memory: str = DEFAULT_MEMORY,
+) -> Figure:
+    """One name as the paper's Figure 3 draws it; nothing is written."""
+    kb = Folder.open(kb_path, KIND)
+    with opened_pipeline(
+        kb, collection, rules, popularity=popularity, language=language, memory=memory
+    ) as pipeline:
+        return draw(pipeline, name, str(kb_path))
 
 
 def build_amber(

@@ -46,6 +46,10 @@ class CandidateSet(msgspec.Struct):
 
 def alive(pipeline: Pipeline) -> Table:
     """Names that can still become a set: two bearers with distinguishing facts, a head among them."""
+    if pipeline.every_set:
+        return pipeline.keep(
+            "alive", pipeline.relations["set_bearers"].select("grouped").distinct()
+        )
     facts = pipeline.relations["distinguishing_facts"]
     ends = facts.group_by("grouped").agg(low=facts.position.min(), high=facts.position.max())
     several = ends.filter(ends.low != ends.high).select("grouped")

@@ -1,4 +1,4 @@
-"""Shows a build's working: what each relational filter removed, and one name as the paper's Figure 3."""
+"""The account of the filters that ran inside the engine: what each removed, with examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ibis.expr.types import Table
 
 
-def relational_examples(pipeline: Pipeline, account: Account) -> None:
+def relational_steps(pipeline: Pipeline, account: Account) -> None:
     """Steps for the filters that ran inside the engine, with a few of what they removed."""
     relations = pipeline.relations
     shared = account.step("two or more bearers of the collection's types", "names")

@@ -95,6 +95,7 @@ class Pipeline:
         self.popularity = popularity
         self.language = language
         self.relations: dict[str, Table] = {}
+        self.every_set = False  # go on with names that cannot become a set, to explain why
 
     def keep(self, name: str, relation: Table) -> Table:
         """Compute a relation now and keep it under its name."""

@@ -44,7 +44,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
             tuples = tuple(_tuples(candidate.name, c, facts, stated, labels, aligned))
             bearers.append(_bearer(c, tuples, pages[c.entity], names.get(c.entity, ())))
         amber_set = AmberSet(name=candidate.name, bearers=tuple(bearers))
-        if _survives(amber_set, ranked=pipeline.popularity != "none"):
+        if pipeline.every_set or _survives(amber_set, ranked=pipeline.popularity != "none"):
             whole.kept += 1
             made.append(amber_set)
         else:

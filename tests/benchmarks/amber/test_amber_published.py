@@ -1,0 +1,59 @@
+"""Ids, choices and number words, to the bit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from whichone.benchmarks.amber.alignment import beginning, needle
+from whichone.benchmarks.amber.published import (
+    amount_name,
+    choose_template,
+    number_words,
+    query_id,
+    tuple_id,
+)
+from whichone.benchmarks.amber.rules import PAPER, PUBLISHED
+
+
+def golden(shared: Path, name: str) -> list[dict[str, object]]:
+    path = shared / "golden" / "amber" / "primitives" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_tuple_ids(shared: Path) -> None:
+    for case in golden(shared, "amber_id"):
+        assert tuple_id(str(case["name"]), str(case["qid"]), str(case["pid"])) == case["id"]
+
+
+def test_quantities(shared: Path) -> None:
+    for case in golden(shared, "quantity_aliases"):
+        amount = str(case["amount"])
+        assert [amount_name(amount)] == case["aliases"]
+        assert list(number_words(amount)) == case["additional"]
+
+
+def test_answers_in_documents(shared: Path) -> None:
+    for case in golden(shared, "answer_in_doc"):
+        document = beginning(str(case["document"]), 350)
+        wanted = needle(str(case["answer"]), PUBLISHED)
+        assert wanted is not None
+        assert (document != "  " and wanted in document) == case["found"]
+
+
+def test_an_empty_name_is_found_everywhere_or_nowhere() -> None:
+    assert needle("The", PUBLISHED) == ""
+    assert needle("The", PAPER) is None
+
+
+def test_templates_are_drawn_by_the_mersenne_twister() -> None:
+    import random
+
+    random.seed(42641)
+    assert choose_template("Q42", "P641", "abc") == random.choice("abc")
+    drawn = {choose_template(f"place {n}", "country", "abc") for n in range(50)}
+    assert drawn == {"a", "b", "c"}
+
+
+def test_query_id() -> None:
+    assert query_id("x", "") == "x=d41d8cd98f00b204e9800998ecf8427e"
