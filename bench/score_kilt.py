@@ -81,15 +81,18 @@ def guess_record(
 
 
 def write_files(folder: Path, records: int, depth: int) -> list[str]:
-    rng = random.Random(7)
-    guesses = []
+    """Predictions in another order than gold; each record has a seed of its own, so none is kept."""
+    order = list(range(records))
     with (folder / "gold.jsonl").open("w", encoding="utf-8") as file:
-        for number in range(records):
-            gold, pages = gold_record(rng, number)
+        for number in order:
+            gold, _ = gold_record(random.Random(number), number)
             file.write(json.dumps(gold) + "\n")
-            guesses.append(json.dumps(guess_record(rng, gold, pages, depth)) + "\n")
-    rng.shuffle(guesses)
-    (folder / "guess.jsonl").write_text("".join(guesses), encoding="utf-8")
+    random.Random(7).shuffle(order)
+    with (folder / "guess.jsonl").open("w", encoding="utf-8") as file:
+        for number in order:
+            rng = random.Random(number)
+            gold, pages = gold_record(rng, number)
+            file.write(json.dumps(guess_record(rng, gold, pages, depth)) + "\n")
     return [str(folder / "gold.jsonl"), str(folder / "guess.jsonl")]
 
 

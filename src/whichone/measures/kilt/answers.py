@@ -39,12 +39,12 @@ def answer_scores(answer: str, golds: set[str]) -> AnswerScores:
     words = squad.tokens(answer)
     if answer in golds:
         return 1.0, 1.0, 1.0 if words else 0.0, _PERFECT_ROUGE_L if answer.strip(".") else 0.0
-    sentences = rouge.sentence_words(answer)
-    exact = f1 = rouge_l = 0.0
+    exact = f1 = 0.0
     for gold in golds:
         gold_words = squad.tokens(gold)
         if words == gold_words:
             exact = 1.0
         f1 = max(f1, token_f1(words, gold_words))
-        rouge_l = max(rouge_l, rouge.rouge_l(sentences, rouge.sentence_words(gold)))
+    sentences = rouge.sentence_words(answer)
+    rouge_l = rouge.best_rouge_l(sentences, map(rouge.sentence_words, golds))
     return 0.0, exact, f1, rouge_l

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from whichone.measures.kilt.records import GetKeys
-from whichone.text.kilt import normalize
+from whichone.text.kilt import normalize, normalize_for_mapping
 from whichone.text.squad import ARTICLES
 
 NEVER = 1 << 62
@@ -33,13 +33,14 @@ def gold_titles(outputs: Iterable[Any], get_title: GetKeys) -> set[str]:
 def title_in_input(titles: Iterable[str], text: str) -> bool:
     """Whether a title, normalised, is a substring of the input, normalised."""
     normal = normalize(text)
-    return any(_may_occur(title, normal) and normalize(title) in normal for title in titles)
-
-
-def _may_occur(title: str, normal: str) -> bool:
-    """False only where it is sure at little cost: a plain last word survives as it is."""
-    last = title.rsplit(None, 1)[-1].lower()
-    return last in normal or last in ARTICLES or not (last.isascii() and last.isalnum())
+    possible = [  # a plain last word survives as it is, and has to be there
+        title
+        for title in titles
+        if (last := title.rsplit(None, 1)[-1].lower()) in normal
+        or not (last.isascii() and last.isalnum())
+        or last in ARTICLES
+    ]
+    return any(normalize(title) in normal for title in possible)
 
 
 def first_mentions(
@@ -51,16 +52,23 @@ def first_mentions(
     that normalises to nothing is in every text.
     """
     answer_at = both_at = title_at = NEVER
-    normal_answers = [normalize(answer) for answer in answers]
-    normal_titles = [normalize(title) for title in titles]
+    normal_answers = _with_longest_words(answers)
+    normal_titles = _with_longest_words(titles)
     for index, text in enumerate(texts):
         if text is UNSET:
             continue
         if type(text) is not str:
             raise TypeError(f"the text {text!r} of a retrieved passage is not text")
+        bare = normalize_for_mapping(text)
+        possible_titles = [title for title, word in normal_titles if word in bare]
+        if answer_at < NEVER and not possible_titles:
+            continue  # nothing new to be found here
+        possible_answers = [answer for answer, word in normal_answers if word in bare]
+        if not possible_answers and not possible_titles:
+            continue
         normal = normalize(text)
-        has_answer = any(answer in normal for answer in normal_answers)
-        has_title = any(title in normal for title in normal_titles)
+        has_answer = any(answer in normal for answer in possible_answers)
+        has_title = any(title in normal for title in possible_titles)
         if has_answer:
             answer_at = min(answer_at, index)
         if has_title:
@@ -69,3 +77,13 @@ def first_mentions(
             both_at = index
             break
     return answer_at, both_at, title_at
+
+
+def _with_longest_words(phrases: Iterable[str]) -> list[tuple[str, str]]:
+    """Normalised phrases, each with a word that stands in every text that contains the phrase.
+
+    A word of a normalised text also stands in the text in lower case without punctuation, which is
+    much cheaper to make.
+    """
+    normal = map(normalize, phrases)
+    return [(phrase, max(phrase.split(), key=len, default="")) for phrase in normal]
