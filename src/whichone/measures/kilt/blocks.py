@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,6 +22,7 @@ from whichone.measures.kilt.submission import PredictionInspector, SubmissionChe
 BLOCK = 2_000
 WORTH_FORKING = 32 << 20
 """Bytes in both files; below, one process is done before a second has started."""
+MOST_WORKERS = 8
 
 NAN = float("nan")
 
@@ -128,7 +129,7 @@ class BlockScorer:
 
 def score_blocks(
     scorer: RecordScorer, gold: LineIndex, guess: LineIndex, workers: int | None = None
-) -> Iterator[BlockResult]:
+) -> Generator[BlockResult, None, None]:
     """Results block by block in gold order, the same whatever the number of workers."""
     records = list(gold.number.items())
     stretches: list[Stretch] = [
@@ -136,8 +137,9 @@ def score_blocks(
     ]
     block_scorer = BlockScorer(scorer, gold, guess)
     if workers is None:
-        workers = _workers(gold.size + guess.size)
-    if workers < 2 or len(stretches) < 2:
+        large = gold.size + guess.size >= WORTH_FORKING
+        workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS) if large and _can_fork() else 1
+    if workers < 2 or len(stretches) < 2 or not _can_fork():
         yield from map(block_scorer.score, stretches)
         return
     with ProcessPoolExecutor(
@@ -149,13 +151,9 @@ def score_blocks(
         yield from pool.map(_score_inherited, range(len(stretches)))
 
 
-def _workers(size: int) -> int:
-    """More than one only for large files, and only where a fork cannot cut a thread in half."""
-    if size < WORTH_FORKING or not sys.platform.startswith("linux"):
-        return 1
-    if len(list(Path("/proc/self/task").iterdir())) > 1:
-        return 1
-    return min(len(os.sched_getaffinity(0)), 8)
+def _can_fork() -> bool:
+    """Only on Linux, and only where a fork cannot cut another thread in half."""
+    return sys.platform.startswith("linux") and len(list(Path("/proc/self/task").iterdir())) == 1
 
 
 _inherited: tuple[BlockScorer, list[Stretch]] | None = None

@@ -109,13 +109,14 @@ def evaluate(
         if not gold_index.number:
             raise BadInput("there is no record that can be scored", file=gold)
         blocks: list[BlockResult] = []
-        for block in score_blocks(scorer, gold_index, guess_index, workers):
-            check.merge(block.check)
-            problems.extend(block.problems)
-            blocks.append(block)
-            serious = [p for p in block.problems if not p.layout]
-            if serious and on_error == "fail":
-                raise _error(serious[0])
+        with closing(score_blocks(scorer, gold_index, guess_index, workers)) as results:
+            for block in results:
+                check.merge(block.check)
+                problems.extend(block.problems)
+                blocks.append(block)
+                serious = [p for p in block.problems if not p.layout]
+                if serious and on_error == "fail":
+                    raise _error(serious[0])
         ids = list(gold_index.number)
     answered = _has_answers(problems, len(ids), on_error)
     problems = [p for p in problems if not p.layout] if not answered else problems
