@@ -17,17 +17,23 @@ class Part:
     def __init__(self, *schemas: TableSchema) -> None:
         self._schemas = {schema.name: schema for schema in schemas}
         self._rows: dict[str, list[Mapping[str, Any]]] = {schema.name: [] for schema in schemas}
+        self._given: dict[str, pa.Table] = {}
         self.counts: Counter[str] = Counter()
         self.refused: list[tuple[int, str]] = []  # byte offset in the stretch, what is wrong
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         self._rows[table].append(row)
 
+    def give(self, table: str, rows: pa.Table) -> None:
+        """Hand over a whole table."""
+        self._given[table] = rows
+
     def refuse(self, offset: int, reason: str) -> None:
         self.refused.append((offset, reason))
 
     def tables(self) -> dict[str, pa.Table]:
-        return {
+        made = {
             name: pa.Table.from_pylist(rows, schema=self._schemas[name].schema)
             for name, rows in self._rows.items()
         }
+        return made | self._given

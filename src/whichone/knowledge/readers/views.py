@@ -1,0 +1,165 @@
+"""How often each page was looked at, from every format that Wikimedia has published.
+
+pagecounts-ez     en.z Title 42            or  en.z Title 42 A12B30
+pageviews hourly  en.m Title 42 0          and pagecounts-raw, en Title 42 6240
+pageview_complete en.wikipedia Title 307 desktop 42 A42   (older files: no page id)
+
+A line belongs to a language's Wikipedia by its first field; desktop and mobile are summed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+import pyarrow as pa
+
+from whichone.errors import BadInput
+from whichone.knowledge.readers.part import Part
+from whichone.knowledge.readers.wiki_site import clean_title, site_for
+from whichone.knowledge.tables import VIEWS
+
+Rules = Literal["summed", "published"]
+"""`summed` normalises titles and adds up; `published` is what AmbER's program does: only lines of
+exactly three fields that begin with en.z, the title as it stands, a later line replaces an earlier."""
+
+_NUMBER = re.compile(rb"\d+")
+_HOURS = re.compile(rb"(?:[^\d\s]\d+)+")
+_DEVICE = re.compile(rb"desktop|mobile-web|mobile-app|mobile")
+_SAMPLE = 200
+PARTS = VIEWS.schema.remove(VIEWS.schema.get_field_index("source")).append(
+    pa.field("position", pa.int64())
+)
+
+
+class ViewsFormat(msgspec.Struct, frozen=True):
+    """Where title and count stand in a line, counted from its end: a title may hold blanks."""
+
+    name: str
+    suffixes: tuple[str, ...]  # what follows the language in the first field
+    after_title: int  # how many fields
+    count: int
+
+    def projects(self, language: str) -> tuple[bytes, ...]:
+        return tuple(f"{language}{suffix} ".encode() for suffix in self.suffixes)
+
+
+_WIKIPEDIA = (".wikipedia",)
+_EZ = (".z", ".m.z", ".zero.z")
+_HOURLY = ("", ".m", ".zero")
+FORMATS = {
+    f.name: f
+    for f in (
+        ViewsFormat("pagecounts-ez totals", _EZ, 1, -1),
+        ViewsFormat("pagecounts-ez", _EZ, 2, -2),
+        ViewsFormat("pageviews hourly", _HOURLY, 2, -2),
+        ViewsFormat("pageview_complete", _WIKIPEDIA, 4, -2),
+        ViewsFormat("pageview_complete without page ids", _WIKIPEDIA, 3, -2),
+    )
+}
+
+
+def format_of_line(line: bytes) -> str | None:
+    """The format of one line, or None when it fits none."""
+    fields = line.split()
+    if len(fields) < 3:
+        return None
+    last, before = fields[-1], fields[-2]
+    if len(fields) >= 5 and _HOURS.fullmatch(last) and _NUMBER.fullmatch(before):
+        if _DEVICE.fullmatch(fields[-3]):
+            known = len(fields) >= 6 and re.fullmatch(rb"\d+|null|-", fields[-4])
+            return "pageview_complete" if known else "pageview_complete without page ids"
+        return None
+    if re.fullmatch(rb"[\w-]+(\.\w+)*\.[bdknoqsvz]", fields[0]):
+        if len(fields) == 3 and _NUMBER.fullmatch(last):
+            return "pagecounts-ez totals"
+        if _HOURS.fullmatch(last) and _NUMBER.fullmatch(before):
+            return "pagecounts-ez"
+    if len(fields) >= 4 and _NUMBER.fullmatch(last) and _NUMBER.fullmatch(before):
+        return "pageviews hourly"
+    return None
+
+
+def detect_format(head: bytes, *, file: str = "") -> ViewsFormat:
+    """The format of a file from its first bytes: the one that most of its first lines have."""
+    lines = [line for line in head.split(b"\n")[:-1] if line.strip() and not line.startswith(b"#")]
+    found = [name for line in lines[:_SAMPLE] if (name := format_of_line(line))]
+    if not found:
+        raise BadInput(
+            "none of the page-view formats fits its first lines",
+            file=file or None,
+            hint="known are pagecounts-ez, pagecounts-raw, hourly pageviews and pageview_complete",
+        )
+    return FORMATS[max(dict.fromkeys(found), key=found.count)]
+
+
+def read_part(
+    data: bytes,
+    form: ViewsFormat,
+    *,
+    language: str = "en",
+    rules: Rules = "summed",
+    position: int = 0,
+) -> Part:
+    """Titles, blanks not underscores, with their views and their first line, from whole lines."""
+    part = Part()
+    projects = (b"en.z ",) if rules == "published" else form.projects(language)
+    site = site_for(f"{language}wiki", language)
+    found: dict[str, tuple[int, int]] = {}
+    offset = 0
+    for line in data.split(b"\n"):
+        start, offset = offset, offset + len(line) + 1
+        if not line:
+            continue
+        position += 1
+        if not line.startswith(projects):
+            part.counts["lines of other projects"] += 1
+            continue
+        title, count = _published(line) if rules == "published" else _title_and_count(line, form)
+        if count is None:
+            if rules == "published":
+                part.counts["lines that are not three fields"] += 1
+            else:
+                part.refuse(start, f"not a line of {form.name}: {line[:80]!r}")
+            continue
+        part.counts["lines"] += 1
+        if rules == "published":
+            found[title.replace("_", " ")] = (count, position)
+        elif title == "-":
+            part.counts["views without a title"] += count
+        else:
+            title = clean_title(title, site)
+            before, first = found.get(title, (0, position))
+            found[title] = (before + count, first)
+    part.counts["positions"] = position
+    part.give("views", _table(found.items()))
+    return part
+
+
+def _title_and_count(line: bytes, form: ViewsFormat) -> tuple[str, int | None]:
+    fields = line.split()
+    if len(fields) < form.after_title + 2 or not _NUMBER.fullmatch(fields[form.count]):
+        return "", None
+    title = b" ".join(fields[1 : -form.after_title])
+    return title.decode("utf-8", "replace"), int(fields[form.count])
+
+
+def _published(line: bytes) -> tuple[str, int | None]:
+    fields = line.decode("utf-8", "replace").split()
+    if len(fields) != 3 or not fields[2].isdigit():
+        return "", None
+    return fields[1], int(fields[2])
+
+
+def _table(found: Iterable[tuple[str, tuple[int, int]]]) -> pa.Table:
+    rows = list(found)
+    return pa.table(
+        {
+            "title": pa.array([title for title, _ in rows], pa.string()),
+            "views": pa.array([views for _, (views, _) in rows], pa.int64()),
+            "position": pa.array([position for _, (_, position) in rows], pa.int64()),
+        },
+        schema=PARTS,
+    )
