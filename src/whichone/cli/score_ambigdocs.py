@@ -10,7 +10,7 @@ from whichone.cli.options import json_option, per_query_option, seed_option
 
 
 @click.command("ambigdocs")
-@click.argument("predictions", type=click.Path())
+@click.argument("predictions", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--rules",
     type=click.Choice(["default", "published"]),
@@ -33,21 +33,28 @@ from whichone.cli.options import json_option, per_query_option, seed_option
     default=None,
     help="Count paraphrases that tokens miss: trigrams, or a sentence-transformers model.",
 )
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False),
+    default=None,
+    help="Also write one page about all files, named MODEL--MODE.json, to this .html.",
+)
 @per_query_option
 @seed_option
 @json_option
 def command(
-    predictions: str,
+    predictions: tuple[str, ...],
     rules: str,
     documents: str | None,
     reader: str | None,
     validity: bool,
     semantic: str | None,
+    report: str | None,
     per_query: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
-    """Score an AmbigDocs predictions file: five categories, recalls, knowledge precision.
+    """Score AmbigDocs predictions: five categories, recalls, knowledge precision.
 
     A predictions file holds the questions of AmbigDocs with `gen_answer` and `docs`, the passages
     that were shown; `span_predictions` (a reader's spans) and `wrong_answers` (RAMDocs) are used
@@ -56,33 +63,53 @@ def command(
     \b
     whichone score ambigdocs predictions.json --json --per-query lines.jsonl
     whichone score ambigdocs predictions.json --rules published
+    whichone score ambigdocs tiny--zero-shot.json tiny--few-shot.json --report answers.html
     """
-    from whichone.measures.ambigdocs.file_scorer import score_file
+    from whichone.errors import UsageError
+    from whichone.measures.ambigdocs.file_scorer import choose_rules, score_file
 
-    result, lines = score_file(
-        predictions,
-        published=rules == "published",
-        documents=documents,
-        reader=reader,
-        validity=validity,
-        semantic=semantic,
-        seed=seed,
-    )
+    if per_query is not None and len(predictions) > 1:
+        raise UsageError("--per-query writes the lines of one predictions file")
+    results = {}
+    for place in predictions:
+        results[place], lines = score_file(
+            place,
+            published=rules == "published",
+            documents=documents,
+            reader=reader,
+            validity=validity,
+            semantic=semantic,
+            seed=seed,
+        )
     if per_query is not None:
         from whichone.cli.output import write_rows
 
         write_rows(per_query, lines)
-    _print(result, as_json)
+    if report is not None:
+        from whichone.report.ambigdocs_page import report_files
+
+        report_files(predictions, report, choose_rules(rules == "published", documents))
+    _print(results, as_json)
 
 
-def _print(result: dict[str, Any], as_json: bool) -> None:
-    from whichone.cli.output import emit_json, emit_table
+def _print(results: dict[str, dict[str, Any]], as_json: bool) -> None:
+    from whichone.cli.output import emit_json
 
     if as_json:
-        emit_json(result)
+        (first, *others) = results.values()
+        emit_json(results if others else first)
         return
+    for place, result in results.items():
+        _tables(place, result)
+
+
+def _tables(place: str, result: dict[str, Any]) -> None:
+    from whichone.cli.output import emit_table
+
     rows = [{"measure": name, **value} for name, value in result["measures"].items()]
-    emit_table(rows, title=f"{result['scored']} questions, {result['documents']} documents")
+    emit_table(
+        rows, title=f"{place}: {result['scored']} questions, documents: {result['documents']}"
+    )
     emit_table([{"category": name, **value} for name, value in result["categories"].items()])
     noted = [
         {"note": k, "count": len(v) if isinstance(v, list) else v}
