@@ -10,7 +10,7 @@ A line belongs to a language's Wikipedia by its first field; desktop and mobile 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -103,58 +103,75 @@ def read_part(
     rules: Rules = "summed",
     position: int = 0,
 ) -> Part:
-    """Titles, blanks not underscores, with their views and their first line, from whole lines."""
+    """Titles, blanks not underscores, with their views and a line, from whole lines.
+
+    `position` counts the lines of the project before these ones.
+    """
     part = Part()
-    projects = (b"en.z ",) if rules == "published" else form.projects(language)
-    site = site_for(f"{language}wiki", language)
-    found: dict[str, tuple[int, int]] = {}
-    offset = 0
-    for line in data.split(b"\n"):
-        start, offset = offset, offset + len(line) + 1
-        if not line:
-            continue
-        position += 1
-        if not line.startswith(projects):
-            part.counts["lines of other projects"] += 1
-            continue
-        title, count = _published(line) if rules == "published" else _title_and_count(line, form)
-        if count is None:
-            if rules == "published":
+    published = rules == "published"
+    projects = (b"en.z ",) if published else form.projects(language)
+    wanted = re.compile(rb"(?m)^(?:" + b"|".join(map(re.escape, projects)) + rb").*$")
+    raw: dict[bytes, tuple[int, int]] = {}
+    lines = 0
+    for match in wanted.finditer(data):
+        line = match.group()
+        lines += 1
+        title, count = _published(line) if published else _title_and_count(line, form)
+        if count < 0:
+            if published:
                 part.counts["lines that are not three fields"] += 1
             else:
-                part.refuse(start, f"not a line of {form.name}: {line[:80]!r}")
-            continue
-        part.counts["lines"] += 1
-        if rules == "published":
-            found[title.replace("_", " ")] = (count, position)
-        elif title == "-":
-            part.counts["views without a title"] += count
+                part.refuse(match.start(), f"not a line of {form.name}: {line[:80]!r}")
+        elif published:
+            raw[title] = (count, position + lines)
         else:
-            title = clean_title(title, site)
-            before, first = found.get(title, (0, position))
-            found[title] = (before + count, first)
-    part.counts["positions"] = position
-    part.give("views", _table(found.items()))
+            before, first = raw.get(title, (0, position + lines))
+            raw[title] = (before + count, first)
+    part.counts["lines"] = lines
+    part.counts["lines of other projects"] = sum(map(bool, data.split(b"\n"))) - lines
+    part.counts["positions"] = lines
+    part.give("views", _table(_as_published(raw) if published else _cleaned(raw, language, part)))
     return part
 
 
-def _title_and_count(line: bytes, form: ViewsFormat) -> tuple[str, int | None]:
+def _title_and_count(line: bytes, form: ViewsFormat) -> tuple[bytes, int]:
+    """A negative count: the line is not of this format."""
+    fields = line.rsplit(None, form.after_title)
+    project, blank, title = fields[0].partition(b" ")
+    count = fields[form.count]
+    if len(fields) <= form.after_title or not blank or not count.isdigit():
+        return project, -1
+    return title, int(count)
+
+
+def _published(line: bytes) -> tuple[bytes, int]:
     fields = line.split()
-    if len(fields) < form.after_title + 2 or not _NUMBER.fullmatch(fields[form.count]):
-        return "", None
-    title = b" ".join(fields[1 : -form.after_title])
-    return title.decode("utf-8", "replace"), int(fields[form.count])
-
-
-def _published(line: bytes) -> tuple[str, int | None]:
-    fields = line.decode("utf-8", "replace").split()
     if len(fields) != 3 or not fields[2].isdigit():
-        return "", None
+        return b"", -1
     return fields[1], int(fields[2])
 
 
-def _table(found: Iterable[tuple[str, tuple[int, int]]]) -> pa.Table:
-    rows = list(found)
+def _as_published(raw: Mapping[bytes, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    return {t.decode("utf-8", "replace").replace("_", " "): found for t, found in raw.items()}
+
+
+def _cleaned(
+    raw: Mapping[bytes, tuple[int, int]], language: str, part: Part
+) -> dict[str, tuple[int, int]]:
+    site = site_for(f"{language}wiki", language)
+    found: dict[str, tuple[int, int]] = {}
+    for written, (count, position) in raw.items():
+        if written == b"-":
+            part.counts["views without a title"] += count
+            continue
+        title = clean_title(written.decode("utf-8", "replace"), site)
+        before, first = found.get(title, (0, position))
+        found[title] = (before + count, min(first, position))
+    return found
+
+
+def _table(found: Mapping[str, tuple[int, int]]) -> pa.Table:
+    rows = list(found.items())
     return pa.table(
         {
             "title": pa.array([title for title, _ in rows], pa.string()),
