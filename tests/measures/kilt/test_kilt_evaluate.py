@@ -3,8 +3,10 @@
 import gzip
 import json
 import math
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +224,17 @@ def test_compressed_files_are_read(files: Files, tmp_path: Path) -> None:
     (tmp_path / "guess.gz").write_bytes((tmp_path / "guess.gz").read_bytes()[:-12])
     with pytest.raises(BadInput, match="damaged"):
         evaluate(tmp_path / "gold.gz", tmp_path / "guess.gz")
+
+
+def test_pipes_are_read(files: Files, tmp_path: Path) -> None:
+    plain = files.score([gold(1)], [guess(1)])
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    packed = gzip.compress(files.guess.read_bytes())
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(pipe.write_bytes, packed)
+        assert evaluate(files.gold, pipe).downstream == plain.downstream
+        assert written.result() == len(packed)
 
 
 def test_files_without_records_and_files_that_are_not_there(files: Files, tmp_path: Path) -> None:

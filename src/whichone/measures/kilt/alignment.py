@@ -6,7 +6,6 @@ import io
 import os
 import re
 import shutil
-import stat
 import tempfile
 from array import array
 from pathlib import Path
@@ -95,12 +94,13 @@ class LineIndex:
 
 
 def _seekable(path: str | Path) -> IO[bytes]:
+    if Path(path).is_fifo():
+        with tempfile.NamedTemporaryFile() as copy, Path(path).open("rb") as pipe:
+            shutil.copyfileobj(pipe, copy, 1 << 20)
+            copy.flush()
+            return _seekable(copy.name)
     stream = open_binary(path)
-    if (
-        isinstance(stream, io.BufferedReader)
-        and isinstance(stream.raw, io.FileIO)
-        and stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    ):
+    if isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO):
         return stream
     unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the index
     try:
