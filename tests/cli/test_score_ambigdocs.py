@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from whichone.cli import whichone
-from whichone.errors import BadInput
+from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines
 
 
@@ -86,6 +86,25 @@ def test_tables_for_people(predictions: Path) -> None:
     assert result.exit_code == 0, result.output
     for word in ("answer_recall", "ambiguous", "2 tokens", "semantic_only", "empty_answers"):
         assert word in result.stdout
+
+
+def test_agreement_with_people(predictions: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("qid,category\n1_a,complete\n2,complete\n4,no answer\n")
+    found = json.loads(score(predictions, "--people", labels, "--json").stdout)["agreement"]
+    assert found["kappa"]["value"] == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
+    assert "kappa value" in score(predictions, "--people", labels).stdout
+
+
+def test_several_files_and_a_page(predictions: Path, tmp_path: Path) -> None:
+    other = tmp_path / "tiny--few-shot.json"
+    other.write_bytes(predictions.read_bytes())
+    page = tmp_path / "page.html"
+    found = json.loads(score(predictions, other, "--report", page, "--json").stdout)
+    assert set(found) == {str(predictions), str(other)}
+    assert "Answers: tiny, few-shot" in page.read_text()
+    lines = score(predictions, other, "--per-query", tmp_path / "x.jsonl")
+    assert isinstance(lines.exception, UsageError)
 
 
 def test_published_numbers_of_the_golden_examples(shared: Path, tmp_path: Path) -> None:

@@ -34,6 +34,12 @@ from whichone.cli.options import json_option, per_query_option, seed_option
     help="Count paraphrases that tokens miss: trigrams, or a sentence-transformers model.",
 )
 @click.option(
+    "--people",
+    type=click.Path(exists=True, dir_okay=False),
+    default=None,
+    help="A CSV file (qid, category) of a person's labels: agreement as Cohen's kappa.",
+)
+@click.option(
     "--report",
     type=click.Path(dir_okay=False),
     default=None,
@@ -49,6 +55,7 @@ def command(
     reader: str | None,
     validity: bool,
     semantic: str | None,
+    people: str | None,
     report: str | None,
     per_query: str | None,
     seed: int,
@@ -79,6 +86,7 @@ def command(
             reader=reader,
             validity=validity,
             semantic=semantic,
+            people=people,
             seed=seed,
         )
     if per_query is not None:
@@ -128,5 +136,10 @@ def _tables(place: str, result: dict[str, Any]) -> None:
                 for name, row in result["threshold_sensitivity"].items()
             ]
         )
+    if "agreement" in result:
+        told = {k: result["agreement"][k] for k in ("questions", "agree")}
+        emit_table([{**told, **{f"kappa {k}": v for k, v in result["agreement"]["kappa"].items()}}])
+        confusion = result["agreement"]["confusion"]
+        emit_table([{"people": name, **row} for name, row in confusion.items()])
     if "semantic" in result:
         emit_table([{k: v for k, v in result["semantic"].items() if k != "examples"}])

@@ -12,6 +12,7 @@ from whichone import registry
 from whichone.benchmarks.ambigdocs.files import read_predictions
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.errors import missing_extra
+from whichone.measures.ambigdocs.agreement import agreement, read_labels
 from whichone.measures.ambigdocs.disambig_f1 import with_spans
 from whichone.measures.ambigdocs.rules import DEFAULT, PUBLISHED, DocumentChoice, Rules
 from whichone.measures.ambigdocs.score import PredictionScore
@@ -28,6 +29,7 @@ def score_file(
     reader: str | None = None,
     validity: bool = False,
     semantic: str | None = None,
+    people: str | Path | None = None,
     seed: int = 0,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The result of a predictions file, and its lines."""
@@ -37,7 +39,9 @@ def score_file(
         predictions = with_spans(
             predictions, registry.find("readers", reader)(), published=published
         )
-    return score_predictions(predictions, rules, validity=validity, semantic=semantic, seed=seed)
+    return score_predictions(
+        predictions, rules, validity=validity, semantic=semantic, people=people, seed=seed
+    )
 
 
 def choose_rules(published: bool, documents: str | None = None) -> Rules:
@@ -53,6 +57,7 @@ def score_predictions(
     *,
     validity: bool = False,
     semantic: str | None = None,
+    people: str | Path | None = None,
     seed: int = 0,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     scores = score_all(predictions, rules)
@@ -61,6 +66,9 @@ def score_predictions(
         names = clusters(predictions)
         result["means_within_categories"] = means_within_categories(scores, names, seed=seed)
         result["threshold_sensitivity"] = threshold_sensitivity(predictions, rules)
+    if people is not None:
+        labels = read_labels(people)
+        result["agreement"] = agreement(scores, labels, clusters(predictions), seed=seed)
     if semantic is not None:
         result["semantic"] = missed_paraphrases(predictions, find_encoder(semantic), rules)
     return result, [line(score) for score in scores]
