@@ -1,4 +1,4 @@
-"""AmbER's normaliser, its answer search, its ids and its quantities."""
+"""AmbER's normaliser and its answer search."""
 
 from pathlib import Path
 
@@ -37,13 +37,6 @@ def test_answer_search_agrees_with_the_golden_values(shared: Path) -> None:
         assert amber.contains_answer(document, answer) == row["found"]
 
 
-def test_ids_and_quantities_agree_with_the_golden_values(shared: Path) -> None:
-    for row in golden(shared, "amber_id"):
-        assert amber.tuple_id(str(row["name"]), str(row["qid"]), str(row["pid"])) == row["id"]
-    for row in golden(shared, "quantity_aliases"):
-        assert amber.quantity_aliases(str(row["amount"])) == (row["aliases"], row["additional"])
-
-
 def test_hyphens_part_words() -> None:
     assert amber.tokens("The rock-and-roll of O'Neal") == ["rock", "and", "roll", "of", "oneal"]
 
@@ -57,8 +50,3 @@ def test_an_answer_without_tokens_is_in_every_document_that_has_one() -> None:
 def test_contains_answer_is_a_contiguous_run(document: list[str], answer: list[str]) -> None:
     runs = [document[i : i + len(answer)] for i in range(len(document))]
     assert amber.contains_answer(document, answer) == (answer in runs)
-
-
-def test_a_query_id_hangs_on_its_tuple_and_its_input() -> None:
-    made = amber.query_id("6282d9b738c7d9187f59d4d450052b5e", "n query 0 0 0")
-    assert made == "6282d9b738c7d9187f59d4d450052b5e=d5fad0365bbeaaf4d14c1e054872db47"

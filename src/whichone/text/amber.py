@@ -1,14 +1,8 @@
-"""The words AmbER compares, and the texts its ids and quantities are made of.
-
-The normal form is SQuAD's, but a hyphen parts words instead of joining them.
-"""
+"""The words AmbER compares: SQuAD's normal form, but a hyphen parts words instead of joining them."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from whichone.text import squad
 
@@ -41,32 +35,3 @@ def contains_answer(document: Sequence[str], answer: Sequence[str]) -> bool:
                 return True
     except ValueError:
         return False
-
-
-def tuple_id(name: str, entity: str, property: str) -> str:
-    """The id of a name's fact: md5 of the list as Python writes it, quoting rules included."""
-    return hashlib.md5(repr([name, entity, property]).encode(), usedforsecurity=False).hexdigest()
-
-
-def query_id(tuple_id: str, text: str) -> str:
-    """The id of a query: its fact's id and the md5 of its input."""
-    return f"{tuple_id}={hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
-
-
-def quantity_aliases(amount: str) -> tuple[list[str], list[str]]:
-    """How a quantity may stand in a text: its digits without the sign, and its English words.
-
-    No rounding and no thousands separators; the second list is empty where there are no words.
-    """
-    digits = amount.lstrip("+-")
-    try:
-        return [digits], [str(_inflect().number_to_words(digits))]
-    except Exception:  # the released program goes on without words, whatever went wrong
-        return [digits], []
-
-
-@functools.cache
-def _inflect() -> Any:
-    import inflect
-
-    return inflect.engine()
