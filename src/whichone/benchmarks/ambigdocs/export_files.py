@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.benchmarks.ambigdocs.files import question_object, write_objects
-from whichone.benchmarks.ambigdocs.queries import question_of
+from whichone.benchmarks.ambigdocs.queries import gold_passage_ids, question_of
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.records import Passage, Query
@@ -47,19 +47,11 @@ def _write(path: Path, queries: Iterable[Query], passages: Mapping[str, Passage]
 
 def gold_passages(benchmark: Benchmark) -> dict[str, Passage]:
     """The passages that some output names; the rest of the corpus stays on disk."""
-    ids = {
-        source.passage
-        for query in benchmark.queries
-        for output in query.outputs
-        for group in output.provenance
-        for source in group
-        if source.passage is not None
-    }
-    return passages_by_id(benchmark, ids)
+    return passages_by_id(benchmark, gold_passage_ids(benchmark.queries))
 
 
 def passages_by_id(benchmark: Benchmark, ids: Iterable[str]) -> dict[str, Passage]:
     table = benchmark.passages
     wanted = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
-    rows = wanted.select(["id", "page", "title", "text"]).to_pylist()
+    rows = wanted.select(["id", "page", "title", "text", "source_id"]).to_pylist()
     return {row["id"]: Passage(**row) for row in rows}

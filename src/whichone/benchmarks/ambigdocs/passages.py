@@ -37,7 +37,9 @@ class PassageBook:
                 self.conflicts.append(f"{document.title}: pid {document.pid} has two texts")
             n = next(free for free in range(_MOST) if free not in numbers)
         place = passage_id(page, n)
-        numbers[n] = Passage(id=place, page=page, title=document.title, text=document.text)
+        numbers[n] = Passage(
+            id=place, page=page, title=document.title, text=document.text, source_id=document.pid
+        )
         return place
 
     def passages(self) -> list[Passage]:

@@ -125,10 +125,10 @@ def _from_file(page: str) -> bool:
     return page.startswith(f"{TASK}:")
 
 
-def passage_pids(queries: Iterable[Query]) -> dict[str, str | None]:
-    """The pid of every gold passage, as files call it."""
+def gold_passage_ids(queries: Iterable[Query]) -> set[str]:
+    """The passages that some output names."""
     return {
-        source.passage: _pid(source)
+        source.passage
         for query in queries
         for output in query.outputs
         for group in output.provenance
@@ -137,8 +137,7 @@ def passage_pids(queries: Iterable[Query]) -> dict[str, str | None]:
     }
 
 
-def shown_document(passage: Passage, pids: Mapping[str, str | None]) -> Document:
+def shown_document(passage: Passage) -> Document:
     """A passage that a model was shown, under the pid that the gold documents use."""
-    own = passage.id.rpartition("#")[2] if _from_file(passage.page) else passage.id
-    pid = pids.get(passage.id, own)
+    pid = passage.source_id if _from_file(passage.page) else passage.id
     return Document(title=passage.title, text=passage.text, pid=pid)

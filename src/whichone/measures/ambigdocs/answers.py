@@ -7,7 +7,7 @@ from pathlib import Path
 
 from whichone.benchmarks.ambigdocs.export_files import passages_by_id
 from whichone.benchmarks.ambigdocs.files import prediction_object, write_objects
-from whichone.benchmarks.ambigdocs.queries import passage_pids, question_of, shown_document
+from whichone.benchmarks.ambigdocs.queries import gold_passage_ids, question_of, shown_document
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Answer
@@ -20,9 +20,8 @@ def predictions_of(benchmark: Benchmark, answers: Iterable[Answer]) -> list[Pred
     but what the answer says.
     """
     by_id = {answer.question: answer for answer in answers}
-    gold = passage_pids(benchmark.queries)
     shown = {passage for answer in by_id.values() for passage in answer.passages}
-    passages = passages_by_id(benchmark, shown | gold.keys())
+    passages = passages_by_id(benchmark, shown | gold_passage_ids(benchmark.queries))
     found = []
     for query in benchmark.queries:
         answer = by_id.get(query.id, Answer(question=query.id))
@@ -30,9 +29,7 @@ def predictions_of(benchmark: Benchmark, answers: Iterable[Answer]) -> list[Pred
             Prediction(
                 question=question_of(query, passages.get, answer.passages),
                 gen_answer=answer.text or "",
-                docs=tuple(
-                    shown_document(passages[id], gold) for id in answer.passages if id in passages
-                ),
+                docs=tuple(shown_document(passages[p]) for p in answer.passages if p in passages),
                 wrong_answers=tuple(query.attributes.get("wrong_answers", ())),
             )
         )
