@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from whichone.errors import UsageError
@@ -12,6 +13,7 @@ QUERY = Query(
     id="q",
     task="qa",
     input="?",
+    name_set="s",
     outputs=(
         Output(provenance=((Provenance(page="g1"), Provenance(page="g2")),)),
         Output(provenance=((Provenance(page="g3"),),)),
@@ -46,8 +48,10 @@ def test_confused_looks_no_deeper_than_k() -> None:
     assert value("confused", ["x", "y", "n1", "g1"]) == 1
 
 
-def test_confused_does_not_apply_without_namesakes() -> None:
-    assert value("confused@20", ["g1"], others=()) is None
+def test_confused_without_namesakes() -> None:
+    assert value("confused@20", ["g1"], others=()) == 0
+    alone = msgspec.structs.replace(QUERY, name_set=None)
+    assert parse_measure("confused@20").value(Retrieved(alone, [], frozenset(), frozenset())) is None
 
 
 @pytest.mark.parametrize(

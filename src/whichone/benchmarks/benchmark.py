@@ -83,11 +83,15 @@ class Benchmark:
 
     def other_pages(self, query: Query) -> frozenset[str]:
         """Pages of the other bearers of the query's name; a page that is gold is no other."""
-        return self._bearer_pages.get(query.name_set or "", frozenset()) - query.gold_pages()
+        name_set = self._sets_by_id.get(query.name_set or "")
+        if name_set is None:
+            return frozenset()
+        others = (b.pages for b in name_set.bearers if b.entity != query.entity)
+        return frozenset(page for pages in others for page in pages) - query.gold_pages()
 
     @functools.cached_property
-    def _bearer_pages(self) -> dict[str, frozenset[str]]:
-        return {s.id: frozenset(p for b in s.bearers for p in b.pages) for s in self.sets}
+    def _sets_by_id(self) -> dict[str, NameSet]:
+        return {s.id: s for s in self.sets}
 
 
 def save_benchmark(

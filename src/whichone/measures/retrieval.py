@@ -32,12 +32,13 @@ def all_correct(k: int | None) -> Measure:
 def confused(k: int | None) -> Measure:
     """A page of another bearer ranks above the first gold page, within the first k pages.
 
-    Gold that is not retrieved ranks at infinity; a page that is gold is no other. The definition is
-    ours: AmbER's paper describes entity confusion, its released program does not compute it.
+    Gold that is not retrieved ranks at infinity; a page that is gold is no other. It does not apply
+    to a query without a name set. The definition is ours: AmbER's paper describes entity confusion,
+    its released program does not compute it.
     """
 
     def value(r: Retrieved) -> float | None:
-        if not r.others:
+        if r.query.name_set is None:
             return None
         pages = r.pages if k is None else r.pages[:k]
         other = first_rank(pages, r.others)

@@ -52,7 +52,7 @@ def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
         ),
         rows=sorted(rows, key=lambda r: (str(r[0]), str(r[1]))),
         note="A name is shared when another page of the corpus has the same title once parentheses are removed "
-        "and case is folded. Confusion counts only where another bearer has a page that is not gold.",
+        "and case is folded.",
     )
 
 
