@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import itertools
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,15 @@ def test_the_plan_covers_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert all(a.end == b.start for a, b in itertools.pairwise(plan))
 
 
+def joined(chunks: Iterable[Chunk]) -> bytes:
+    return b"".join(c.data for c in chunks)
+
+
+def streamed(path: Path) -> list[bytes]:
+    with path.open("rb") as file:
+        return [joined(chunks) for _, chunks in stream_parts(path, file)]
+
+
 @pytest.mark.parametrize("suffix", ["gz", "zst", "zst frames"])
 def test_streams_are_cut_at_records(tmp_path: Path, suffix: str) -> None:
     data = lines(200_000)
@@ -94,12 +104,15 @@ def test_streams_are_cut_at_records(tmp_path: Path, suffix: str) -> None:
         "zst frames": lambda: squeeze(data[:half]) + squeeze(data[half:]),
     }[suffix]()
     path.write_bytes(raw)
-    found = list(stream_parts(path))
+    found = streamed(path)
     assert len(found) > 2
-    assert b"".join(c.data for part in found for c in part.chunks) == data
-    assert all(a.range.end == b.range.start for a, b in itertools.pairwise(found))
-    assert all(part.chunks[-1].data.endswith(b"\n") for part in found)
-    assert found[-1].consumed == len(raw)
+    assert b"".join(found) == data
+    assert all(part.endswith(b"\n") for part in found)
+    with path.open("rb") as file:
+        skipped = [(r, b"") if r.number == 1 else (r, joined(c)) for r, c in stream_parts(path, file)]
+    assert [part for r, part in skipped if r.number != 1] == found[:1] + found[2:]
+    starts = [0, *itertools.accumulate(map(len, found))]
+    assert [r.start for r, _ in skipped] == starts[:-1]
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
@@ -109,7 +122,18 @@ def test_a_cut_off_stream_is_an_error_with_its_place(tmp_path: Path, suffix: str
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(raw[: len(raw) * 2 // 3])
     with pytest.raises(BadInput, match=r"cut off after [\d,]+ decompressed bytes"):
-        list(stream_parts(path))
+        streamed(path)
+
+
+def test_a_damaged_stream_is_an_error(tmp_path: Path) -> None:
+    data = lines(100_000)
+    for raw in (gzip.compress(data), zstandard.ZstdCompressor(write_checksum=True).compress(data)):
+        damaged = bytearray(raw)
+        damaged[len(raw) // 2] ^= 0xFF
+        path = tmp_path / "a"
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(BadInput, match="damaged or cut off"):
+            streamed(path)
 
 
 def test_damaged_blocks_stand_where_their_records_stood(tmp_path: Path) -> None:

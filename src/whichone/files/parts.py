@@ -7,7 +7,10 @@ files can only be decompressed from their beginning, so one reader cuts them as 
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Literal, cast
 
@@ -15,6 +18,7 @@ import msgspec
 
 from whichone.errors import BadInput, Missing
 from whichone.files.bzip2 import read_blocks
+from whichone.files.lines import open_binary
 
 Compression = Literal["plain", "bz2", "gz", "zst"]
 
@@ -23,7 +27,7 @@ LONGEST_RECORD = 64 * MEBIBYTE
 _PIECE = MEBIBYTE
 
 
-class Part(msgspec.Struct, frozen=True):
+class ByteRange(msgspec.Struct, frozen=True):
     """A byte range of a file: of the compressed bytes of bzip2, of the decompressed ones else."""
 
     number: int
@@ -55,16 +59,16 @@ def compression_of(path: Path) -> Compression:
     return "zst" if magic == b"\x28\xb5\x2f\xfd" else "plain"
 
 
-def plan_parts(path: Path) -> list[Part]:
+def plan_parts(path: Path) -> list[ByteRange]:
     """The parts of a plain or bzip2 file."""
     size = path.stat().st_size
     most = 32 * MEBIBYTE if compression_of(path) == "bz2" else 128 * MEBIBYTE
     step = min(max(size // 64, MEBIBYTE), most)
     starts = range(0, size, step)
-    return [Part(n, start, min(start + step, size)) for n, start in enumerate(starts)]
+    return [ByteRange(n, start, min(start + step, size)) for n, start in enumerate(starts)]
 
 
-def read_part(path: Path, part: Part, delimiter: bytes = b"\n") -> Iterator[Chunk]:
+def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator[Chunk]:
     """The records of one part of a plain or bzip2 file.
 
     A record belongs to the part in which the delimiter before it begins, the first one to part 0.
@@ -73,7 +77,7 @@ def read_part(path: Path, part: Part, delimiter: bytes = b"\n") -> Iterator[Chun
     return whole_records(blocks(path, part), part, delimiter)
 
 
-def _bzip2_blocks(path: Path, part: Part) -> Iterator[Chunk]:
+def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
     for block in read_blocks(path, part.start):
         if block.data is None:
             what = "is cut off" if block.cut_off else "is damaged"
@@ -82,7 +86,7 @@ def _bzip2_blocks(path: Path, part: Part) -> Iterator[Chunk]:
             yield Chunk(block.offset, block.data)
 
 
-def _plain_blocks(path: Path, part: Part) -> Iterator[Chunk]:
+def _plain_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
     with path.open("rb") as file:
         file.seek(part.start)
         position = part.start
@@ -95,7 +99,7 @@ def _plain_blocks(path: Path, part: Part) -> Iterator[Chunk]:
             position += len(data)
 
 
-def whole_records(blocks: Iterable[Chunk], part: Part, delimiter: bytes) -> Iterator[Chunk]:
+def whole_records(blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes) -> Iterator[Chunk]:
     """Recut blocks at delimiters; blocks that open at or after the part's end only complete it."""
     held, at = b"", part.start
     skipping = part.number > 0
@@ -140,29 +144,37 @@ def whole_records(blocks: Iterable[Chunk], part: Part, delimiter: bytes) -> Iter
         yield Chunk(at, held)
 
 
-def stream_parts(path: Path, delimiter: bytes = b"\n") -> Iterator[tuple[Part, list[Chunk]]]:
-    """The parts of a gzip or zstd file with their records, in order."""
-    size = min(max(path.stat().st_size // 6, 4 * MEBIBYTE), 64 * MEBIBYTE)
-    everything = Part(0, 0, 1 << 62)
-    chunks: list[Chunk] = []
-    number = start = length = 0
-    for chunk in whole_records(_stream_blocks(path), everything, delimiter):
-        chunks.append(chunk)
-        length += len(chunk.data)
-        if length >= size or chunk.problem:
-            yield Part(number, start, start + length), chunks
-            number, start, length, chunks = number + 1, start + length, 0, []
-    if chunks:
-        yield Part(number, start, start + length), chunks
+def stream_parts(
+    path: Path, raw: IO[bytes], delimiter: bytes = b"\n"
+) -> Iterator[tuple[ByteRange, Iterator[Chunk]]]:
+    """The parts of a gzip or zstd file with their records, in order; `raw` is the open file.
+
+    Records are decompressed as they are asked for; those not asked for are passed over when the
+    next part is. Where a part ends is known only then: its range is empty.
+    """
+    chunks = whole_records(_stream_blocks(path, raw), ByteRange(0, 0, 1 << 62), delimiter)
+    size = min(max(path.stat().st_size // 2, 4 * MEBIBYTE), 64 * MEBIBYTE)
+    for here, group in groupby(_placed(chunks, size), key=itemgetter(0)):
+        yield here, (chunk for _, chunk in group)
 
 
-def _stream_blocks(path: Path) -> Iterator[Chunk]:
+def _placed(chunks: Iterable[Chunk], size: int) -> Iterator[tuple[ByteRange, Chunk]]:
+    position, here = 0, ByteRange(0, 0, 0)
+    for chunk in chunks:
+        if position - here.start >= size:
+            here = ByteRange(here.number + 1, position, position)
+        yield here, chunk
+        position += len(chunk.data)
+
+
+def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[Chunk]:
     position = 0
+    pieces = _zstd_pieces if compression_of(path) == "zst" else _gzip_pieces
     try:
-        for data in decompressed(path):
+        for data in pieces(raw):
             yield Chunk(position, data)
             position += len(data)
-    except (EOFError, OSError, ValueError) as error:
+    except (EOFError, OSError, ValueError, zlib.error) as error:
         raise BadInput(
             f"damaged or cut off after {position:,} decompressed bytes: {error}",
             file=path,
@@ -170,47 +182,41 @@ def _stream_blocks(path: Path) -> Iterator[Chunk]:
         ) from error
 
 
-def decompressed(path: Path) -> Iterator[bytes]:
-    """The bytes of a file in pieces of about a mebibyte; a cut-off file ends in EOFError."""
-    compression = compression_of(path)
-    if compression == "zst":
-        yield from _zstd_pieces(path)
-        return
-    if compression == "bz2":
-        for block in read_blocks(path):
-            if block.data is None:
-                raise EOFError(f"the bzip2 block that opens at byte {block.offset}")
-            yield block.data
-        return
-    with _open_gzip(path) if compression == "gz" else path.open("rb") as file:
-        while data := file.read(_PIECE):
-            yield data
-
-
-def _open_gzip(path: Path) -> IO[bytes]:
+def _gzip_pieces(raw: IO[bytes]) -> Iterator[bytes]:
     try:
         from isal import igzip
     except ImportError:
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return cast("IO[bytes]", igzip.open(path, "rb"))  # type: ignore[no-untyped-call]
+        file = cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    else:
+        file = cast("IO[bytes]", igzip.IGzipFile(fileobj=raw))
+    while data := file.read(_PIECE):
+        yield data
 
 
-def _zstd_pieces(path: Path) -> Iterator[bytes]:
+def _zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
     """Frame by frame, in small bites: a bite bounds what a hostile frame can swell to."""
     import zstandard
 
     frame = None
-    with path.open("rb", buffering=0) as file:
-        while bite := file.read(1 << 16):
-            while bite:
-                frame = frame or zstandard.ZstdDecompressor().decompressobj()
-                try:
-                    data = frame.decompress(bite)
-                except zstandard.ZstdError as error:
-                    raise ValueError(str(error)) from error
-                if data:
-                    yield data
-                bite = frame.unused_data if frame.eof else b""
-                frame = None if frame.eof else frame
+    while bite := raw.read(1 << 16):
+        while bite:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            try:
+                data = frame.decompress(bite)
+            except zstandard.ZstdError as error:
+                raise ValueError(str(error)) from error
+            if data:
+                yield data
+            bite = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
     if frame is not None:
-        raise EOFError(f"the last zstd frame is not complete at byte {path.stat().st_size}")
+        raise EOFError(f"the last zstd frame is not complete at byte {raw.tell():,}")
+
+
+def beginning(path: Path, size: int = 1 << 16) -> bytes:
+    """The first decompressed bytes of a file."""
+    with open_binary(path) as file:
+        try:
+            return file.read(size)
+        except (EOFError, OSError, ValueError) as error:
+            raise BadInput(f"cannot be decompressed: {error}", file=path) from error

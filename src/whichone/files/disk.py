@@ -1,0 +1,41 @@
+"""A full disk as an error that says so."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from whichone.errors import BadInput
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def full_disk_explained(place: Path) -> Iterator[None]:
+    """Turn what the system, Arrow or DuckDB say about a full disk into one error."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL and not _says_full(str(error)):
+            raise
+        raise _full(place, error) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb") and _says_full(
+            str(error)
+        ):
+            raise _full(place, error) from error
+        raise
+
+
+def _says_full(text: str) -> bool:
+    return any(words in text for words in ("No space left", "File too large", "Disk quota"))
+
+
+def _full(place: Path, error: Exception) -> BadInput:
+    return BadInput(
+        f"the disk is full: {str(error).splitlines()[0]}",
+        file=place,
+        hint="make room and start the command again: what was finished is kept",
+    )

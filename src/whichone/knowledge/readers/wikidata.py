@@ -1,0 +1,304 @@
+"""Lines of a Wikidata JSON dump to rows of entities, names, facts and properties.
+
+Pure: bytes in, columns out. Every item's names are kept here, with or without a page, because only
+at the end it is known which items are values of facts. Not kept: qualifiers, references, statements
+without a value, languages that were not asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from msgspec.structs import astuple
+
+from whichone.knowledge.readers.columns import Columns
+from whichone.knowledge.readers.wikidata_json import (
+    Sitelink,
+    Statement,
+    Text,
+    by_language,
+    fact_of,
+)
+
+SUBCLASS_OF, INSTANCE_OF = "P279", "P31"
+_SUBCLASS_KEY, _BRACE, _BRACE_CLOSED = b'"P279":', ord("{"), ord("}")
+_BETWEEN = (b"", b"[", b"]", b",", b"[]")
+
+OTHER_COLUMNS = pa.schema(
+    [
+        ("entity", pa.string()),
+        ("label", pa.string()),  # also its first name, which `names` does not repeat
+        ("label_language", pa.string()),
+        ("description", pa.string()),
+        ("position", pa.int64()),
+    ]
+)
+ENTITY_COLUMNS = pa.schema(
+    [
+        *OTHER_COLUMNS,
+        ("types", pa.list_(pa.string())),
+        ("sitelinks", pa.int32()),
+        ("title", pa.string()),
+    ]
+)
+NAME_COLUMNS = pa.schema(
+    [
+        ("entity", pa.string()),
+        ("name", pa.string()),
+        ("language", pa.string()),
+        ("kind", pa.string()),
+        ("place", pa.int32()),
+        ("position", pa.int64()),  # of the entity: a dump may hold it twice
+    ]
+)
+FACT_COLUMNS = pa.schema(
+    [
+        ("entity", pa.string()),
+        ("property", pa.string()),
+        ("kind", pa.string()),
+        ("value", pa.string()),
+        ("unit", pa.string()),
+        ("precision", pa.int8()),
+        ("language", pa.string()),
+        ("rank", pa.string()),
+        ("place", pa.int32()),
+        ("position", pa.int64()),  # of the entity: a dump may hold it twice
+    ]
+)
+PROPERTY_COLUMNS = pa.schema(
+    [
+        ("property", pa.string()),
+        ("label", pa.string()),
+        ("datatype", pa.string()),
+        ("position", pa.int64()),
+    ]
+)
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a dump is wanted."""
+
+    languages: tuple[str, ...] = ("en",)  # all kept in full
+    fallbacks: tuple[str, ...] = ("en-gb", "en-ca", "mul")  # kept where they add a name
+    wiki: str = "enwiki"
+    properties: tuple[str, ...] | None = None  # None: all
+    without_page: bool = False  # also the facts of items that have no page in the wiki
+
+
+def _decoder(name: str, fields: list[Any]) -> Callable[[bytes], Any]:
+    return msgspec.json.Decoder(msgspec.defstruct(name, fields)).decode
+
+
+class WikidataReader:
+    """Reads blocks of lines; the same bytes always give the same rows."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.languages = tuple(dict.fromkeys(selection.languages + selection.fallbacks))
+        texts = by_language("Texts", self.languages, Text)
+        lists = by_language("Lists", self.languages, list[Text])
+        head = [
+            ("id", str | None, None),
+            ("type", str | None, None),
+            ("datatype", str | None, None),
+            ("labels", texts, None),
+            ("descriptions", texts, None),
+            ("aliases", lists, None),
+            ("redirect", Any, None),
+            ("missing", Any, None),
+        ]
+        whole = [
+            *head,
+            ("claims", dict[str, msgspec.Raw] | list[None] | None, None),
+            ("sitelinks", dict[str, msgspec.Raw] | list[None] | None, None),
+        ]
+        self._head = _decoder("Head", head)
+        self._whole = _decoder("Whole", whole)
+        self._sitelink = msgspec.json.Decoder(Sitelink).decode
+        self._statements = msgspec.json.Decoder(list[Statement]).decode
+        self._site = f'"{selection.wiki}"'.encode()
+        wanted = selection.properties
+        self._wanted = None if wanted is None else frozenset((*wanted, INSTANCE_OF))
+        self._full_languages = len(selection.languages)
+        self._places = range(len(self.languages))
+        self._none = (None,) * len(self.languages)
+        self._subclasses = wanted is None or SUBCLASS_OF in wanted
+        self.start()
+
+    def start(self) -> None:
+        """Forget everything that was read."""
+        self.entities = Columns(ENTITY_COLUMNS)
+        self.others = Columns(OTHER_COLUMNS)  # items of which only the names were read
+        self.names = Columns(NAME_COLUMNS)
+        self.facts = Columns(FACT_COLUMNS)
+        self.properties = Columns(PROPERTY_COLUMNS)
+        self.counts: Counter[str] = Counter()
+        self.refused: list[tuple[int, str]] = []  # byte in its block, what is wrong
+        self.position = 0
+        self._records = self._with_page = 0
+
+    def read(self, data: bytes) -> None:
+        """Take in a block of whole lines."""
+        start, size = 0, len(data)
+        while start < size:
+            end = data.find(b"\n", start)
+            end = end if end >= 0 else size
+            if end - start < 4 and data[start:end].strip() in _BETWEEN:
+                self.counts["opening brackets"] += data.count(b"[", start, end)
+                self.counts["closing brackets"] += data.count(b"]", start, end)
+            else:
+                self._records += 1
+                try:
+                    self._read_line(data, start, end)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    self.refused.append((start, f"not a Wikidata entity: {error}"))
+            start = end + 1
+
+    def counted(self) -> dict[str, int]:
+        """What was met, by kind."""
+        without = self.position - self._with_page - self.counts["properties"]
+        found = {"records": self._records, "positions": self.position, **self.counts}
+        return found | {"items with a page": self._with_page, "items without a page": without}
+
+    def tables(self) -> dict[str, pa.Table]:
+        """What was read so far."""
+        return {
+            "entities": self.entities.table(),
+            "others": self.others.table(),
+            "names": self.names.table(),
+            "facts": self.facts.table(),
+            "properties": self.properties.table(),
+        }
+
+    def _read_line(self, data: bytes, start: int, end: int) -> None:
+        """One entity; most have no page, and of those only the head of the line is decoded.
+
+        Sitelinks come last, so that their opening is searched from the end.
+        """
+        opening = data.rfind(b'"sitelinks":', start, end)
+        linked = data.find(self._site, max(opening, start), end) >= 0
+        if not linked and not self.selection.without_page and data[start] == _BRACE:
+            claims = data.find(b'"claims":', start, end)
+            if claims > 0 and not (self._subclasses and data.find(_SUBCLASS_KEY, claims, end) >= 0):
+                if _BRACE_CLOSED not in data[end - 3 : end]:
+                    raise msgspec.DecodeError("the record is cut off")
+                record = self._head(data[start:claims].rstrip(b", ") + b"}")
+                if record.type == "item" and record.id is not None and record.labels is not None:
+                    self._add_other(record)
+                    return
+        line = data[start:end].strip().rstrip(b",")
+        if line.startswith(b"["):  # brackets on the lines of the first and last entity
+            self.counts["opening brackets"] += 1
+            line = line[1:]
+        if line.endswith(b"]"):
+            self.counts["closing brackets"] += 1
+            line = line[:-1].rstrip()
+        self._take(self._whole(line), linked)
+
+    def _take(self, record: Any, linked: bool) -> None:
+        if record.redirect is not None or record.missing is not None:
+            self.counts["redirected or deleted"] += 1
+        elif record.id is None or record.type is None:
+            raise msgspec.DecodeError("no id or no type: this is not a Wikidata entity")
+        elif record.type == "item":
+            self._take_item(record, linked)
+        elif record.type == "property":
+            label = _first(astuple(record.labels)) if record.labels else None
+            self.properties.add((record.id, label, record.datatype, self.position))
+            self.position += 1
+            self.counts["properties"] += 1
+        else:
+            self.counts[f"other: {record.type}"] += 1
+
+    def _take_item(self, record: Any, linked: bool) -> None:
+        sitelinks = record.sitelinks or {}
+        raw = sitelinks.get(self.selection.wiki) if linked and sitelinks else None
+        page = self._sitelink(raw) if raw is not None else None
+        every = page is not None or self.selection.without_page
+        claims = record.claims or {}
+        if not every and not (self._subclasses and SUBCLASS_OF in claims):
+            self._add_other(record)
+            return
+        types, facts = self._facts(record.id, claims, every)
+        for fact in facts:
+            self.facts.add(fact)
+        title = page.title if page else None
+        self._with_page += page is not None
+        head = self._add_names(record)
+        self.entities.add((*head, types, len(sitelinks), title))
+
+    def _add_other(self, record: Any) -> None:
+        self.others.add(self._add_names(record))
+
+    def _add_names(self, record: Any) -> tuple[object, ...]:
+        """Labels and aliases, those of fallback languages where they are new; the entity's head."""
+        labels = astuple(record.labels) if record.labels else self._none
+        aliases = astuple(record.aliases) if record.aliases else self._none
+        first, entity, position = None, record.id, self.position
+        add, full = self.names.add, self._full_languages
+        seen: set[str] = set()
+        for language, label, others in zip(self._places, labels, aliases, strict=True):
+            if label is not None and (language < full or label.value not in seen):
+                if first is None:
+                    first = language
+                else:
+                    add((entity, label.value, self.languages[language], "label", 0, position))
+                seen.add(label.value)
+            if others is not None:
+                for place, alias in enumerate(others, 1):
+                    if language < full or alias.value not in seen:
+                        seen.add(alias.value)
+                        add(
+                            (
+                                entity,
+                                alias.value,
+                                self.languages[language],
+                                "alias",
+                                place,
+                                position,
+                            )
+                        )
+        self.position += 1
+        described = _first(astuple(record.descriptions)) if record.descriptions else None
+        if first is None:
+            return entity, None, None, described, position
+        return entity, labels[first].value, self.languages[first], described, position
+
+    def _facts(
+        self, entity: str, claims: dict[str, Any], every: bool
+    ) -> tuple[list[str], list[tuple[object, ...]]]:
+        """The entity's types and the rows of its facts; of items without a page only P279."""
+        types: list[str] = []
+        rows: list[tuple[object, ...]] = []
+        place = 0
+        for name, raw in claims.items():
+            if self._wanted is not None and name not in self._wanted:
+                continue
+            keep = every or name == SUBCLASS_OF
+            if not keep and name != INSTANCE_OF:
+                continue
+            for statement in self._statements(raw):
+                value = statement.mainsnak.datavalue
+                fact = None
+                if statement.mainsnak.snaktype != "value" or value is None:
+                    self.counts["statements without a value"] += 1
+                elif (fact := fact_of(value)) is None:
+                    self.counts[f"values of an unknown kind: {value.type}"] += 1
+                elif name == INSTANCE_OF and fact[0] == "entity":
+                    types.append(fact[1])
+                if keep and fact is not None:
+                    rows.append((entity, name, *fact, statement.rank, place, self.position))
+                place += 1
+        return types, rows
+
+
+def _first(texts: tuple[Text | None, ...]) -> str | None:
+    """The text in the first language that has one."""
+    for text in texts:
+        if text is not None:
+            return text.value
+    return None
