@@ -119,13 +119,14 @@ def lucene_idf(frequency: npt.NDArray[np.int64], passages: int) -> npt.NDArray[n
 def length_norm(lengths: Ints, k1: float, b: float) -> npt.NDArray[np.float64]:
     """k1 (1 - b + b length / mean length); Lucene's formula has no (k1 + 1) factor."""
     mean = float(lengths.mean()) if len(lengths) else 1.0
-    return k1 * (1 - b + b * lengths / (mean or 1.0))
+    return k1 * (1 - b + b * lengths.astype(np.float64) / (mean or 1.0))
 
 
 def open_postings(folder: Path) -> Postings:
     def load(name: str) -> npt.NDArray[np.generic]:
         path = folder / f"{name}.npy"
-        return np.load(path, mmap_mode="r")
+        loaded: npt.NDArray[np.generic] = np.load(path, mmap_mode="r")
+        return loaded
 
     return Postings(load("starts"), load("documents"), load("weights"), load("lengths"))  # type: ignore[arg-type]
 

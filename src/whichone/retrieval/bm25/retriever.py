@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,19 +14,23 @@ from whichone.files.folder import Folder
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import index
 from whichone.retrieval.bm25.analysis import Vocabulary
-from whichone.retrieval.bm25.scoring import Scorer
+from whichone.retrieval.bm25.scoring import Backend, Scorer
+from whichone.retrieval.indexes import corpus_hash, index_folder, open_index
 
 KIND = "bm25 index"
 
 
-class Bm25Parameters(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that changes a score; Pyserini's defaults for k1 and b."""
+class Bm25Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that changes a score; Pyserini's defaults for k1 and b.
 
-    k1: float = 0.9
-    b: float = 0.4
+    `title_weight` is how often the title is read before the text; 0 leaves it out.
+    """
+
+    k1: Annotated[float, msgspec.Meta(ge=0)] = 0.9
+    b: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
     stemmer: str = "porter"
     stop_words: str = "lucene"
-    title_weight: int = 1
+    title_weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
 
 
 class Bm25:
@@ -39,26 +43,25 @@ class Bm25:
         ids: Sequence[str],
         parameters: Bm25Parameters,
         *,
-        backend: str = "auto",
+        backend: Backend = "auto",
     ) -> None:
         self.ids = ids
         self.vocabulary = vocabulary
         self.parameters = parameters
-        self._scorer = Scorer(postings, backend=backend)
+        self.scorer = Scorer(postings, backend=backend)
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **parameters: Any) -> Bm25:
+    def for_benchmark(
+        cls, benchmark: Benchmark, work: Path, *, backend: Backend = "auto", **parameters: Any
+    ) -> Bm25:
         """Build the index of a benchmark's passages, or open the one that is already there."""
         wanted = msgspec.convert(parameters, Bm25Parameters, strict=False)
-        corpus = benchmark.folder.manifest.files["passages.parquet"].sha256
-        place = work / "bm25"
-        try:
-            folder = Folder.open(place, KIND)
-            if folder.manifest.parameters == {**msgspec.to_builtins(wanted), "corpus": corpus}:
-                return cls.open(place)
-        except Exception:
-            pass
-        return cls.build(benchmark.passage_records(), place, wanted, corpus=corpus)
+        corpus = corpus_hash(benchmark)
+        told = {**msgspec.to_builtins(wanted), "corpus": corpus}
+        place = index_folder(work, "bm25", told)
+        if open_index(place, KIND, told) is None:
+            cls.build(benchmark.passage_records(), place, wanted, corpus=corpus)
+        return cls.open(place, backend=backend)
 
     @classmethod
     def build(
@@ -89,24 +92,34 @@ class Bm25:
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Path, *, backend: str = "auto") -> Bm25:
+    def open(cls, path: Path, *, backend: Backend = "auto") -> Bm25:
         """Open an index; its arrays are mapped, not read."""
         folder = Folder.open(path, KIND)
-        parameters = msgspec.convert(folder.manifest.parameters, Bm25Parameters)
+        told = {k: v for k, v in folder.manifest.parameters.items() if k != "corpus"}
+        parameters = msgspec.convert(told, Bm25Parameters)
         ids = msgspec.json.decode(folder.path("ids.json").read_bytes(), type=list[str])
         terms = msgspec.json.decode(folder.path("terms.json").read_bytes(), type=list[str])
         postings = index.open_postings(folder.root)
         if len(postings) != len(ids):
-            raise BrokenFolder("passage ids and postings do not fit", file=path)
+            raise BrokenFolder(
+                f"{len(ids)} passage ids, but postings of {len(postings)}",
+                file=path,
+                hint="remove the folder: it is made again",
+            )
         vocabulary = Vocabulary(parameters.stemmer, parameters.stop_words, terms)
         return cls(postings, vocabulary, ids, parameters, backend=backend)
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "bm25", **msgspec.to_builtins(self.parameters)}
 
+    @property
+    def backend(self) -> str:
+        """What computes: numba or numpy; both give the same rankings."""
+        return self.scorer.backend
+
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:
-            ordinals, scores = self._scorer.best(self.vocabulary.find(question.text), k)
+            ordinals, scores = self.scorer.best(self.vocabulary.find(question.text), k)
             yield Ranking(
                 question=question.id,
                 passages=tuple(self.ids[i] for i in ordinals.tolist()),

@@ -1,6 +1,6 @@
 """From a query's terms to its best passages: by numpy, or by numba where it is installed.
 
-Both give the same order: by score, ties by passage ordinal.
+Both give the same scores in the same order: by score, ties by passage ordinal.
 """
 
 from __future__ import annotations
@@ -8,23 +8,29 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from whichone.errors import UsageError, missing_extra
 from whichone.retrieval.bm25.index import Postings
 
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+Backend = Literal["auto", "numba", "numpy"]
 
 
 class Scorer:
     """Scores queries one after the other over the same postings."""
 
-    def __init__(self, postings: Postings, *, backend: str = "auto") -> None:
+    def __init__(self, postings: Postings, *, backend: Backend = "auto") -> None:
+        if backend not in ("auto", "numba", "numpy"):
+            raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
         self._scores = np.zeros(len(postings), np.float32)
-        self._kernel = _numba_kernel() if backend in ("auto", "numba") else None
+        self._kernel = None if backend == "numpy" else _numba_kernel()
+        if backend == "numba" and self._kernel is None:
+            raise missing_extra("numba", "fast")
 
     @property
     def backend(self) -> str:
@@ -35,20 +41,35 @@ class Scorer:
         counted = sorted(Counter(terms).items())
         if not counted or not len(self.postings):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        if self._kernel is not None:
+            p = self.postings
+            numbers = np.array([t for t, _ in counted], np.int64)
+            repeats = np.array([c for _, c in counted], np.float32)
+            found = self._kernel(
+                numbers, repeats, p.starts, p.documents, p.weights, self._scores, k
+            )
+            return in_order(*found)
         touched = self._add(counted)
-        found = top(touched, self._scores[touched], k)
+        best = top(touched, self._scores[touched], k)
         self._scores[touched] = 0
-        return found
+        kernel: Callable[..., Any] = best
+    return kernel
+
+    def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The scores of some passages only, by looking each up among a term's postings."""
+        scores = np.zeros(len(passages), np.float32)
+        p = self.postings
+        for term, repeat in sorted(Counter(terms).items()):
+            place = slice(p.starts[term], p.starts[term + 1])
+            documents = p.documents[place]
+            at = np.searchsorted(documents, passages)
+            at[at == len(documents)] = 0
+            here = documents[at] == passages
+            scores[here] += np.float32(repeat) * p.weights[place][at[here]]
+        return scores
 
     def _add(self, counted: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
         p = self.postings
-        if self._kernel is not None:
-            numbers = np.array([t for t, _ in counted], np.int64)
-            repeats = np.array([c for _, c in counted], np.float32)
-            touched: npt.NDArray[np.int64] = self._kernel(
-                numbers, repeats, p.starts, p.documents, p.weights, self._scores
-            )
-            return touched
         for term, repeat in counted:
             place = slice(p.starts[term], p.starts[term + 1])
             self._scores[p.documents[place]] += np.float32(repeat) * p.weights[place]
@@ -64,6 +85,10 @@ def top(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int
         level = level[np.argsort(ordinals[level], kind="stable")[: k - len(above)]]
         keep = np.concatenate([above, level])
         ordinals, scores = ordinals[keep], scores[keep]
+    return in_order(ordinals, scores)
+
+
+def in_order(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]) -> Best:
     order = np.lexsort((ordinals, -scores))
     return ordinals[order], scores[order]
 
@@ -75,12 +100,12 @@ def _numba_kernel() -> Callable[..., Any] | None:
     except ImportError:
         return None
 
-    @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-    def add(numbers, repeats, starts, documents, weights, scores):  # type: ignore[no-untyped-def]
+    @numba.njit(cache=True, nogil=True)
+    def best(numbers, repeats, starts, documents, weights, scores, k):  # type: ignore[no-untyped-def]
         total = 0
         for i in range(len(numbers)):
             total += starts[numbers[i] + 1] - starts[numbers[i]]
-        touched = np.empty(total, np.int64)
+        touched = np.empty(total, np.int32)
         count = 0
         for i in range(len(numbers)):
             for at in range(starts[numbers[i]], starts[numbers[i] + 1]):
@@ -89,6 +114,43 @@ def _numba_kernel() -> Callable[..., Any] | None:
                     touched[count] = document
                     count += 1
                 scores[document] += repeats[i] * weights[at]
-        return touched[:count]
+        # a heap of the k best so far, the worst of them (lowest score, highest ordinal) on top
+        kept = np.empty(k, np.int64)
+        marks = np.empty(k, np.float32)
+        size = 0
+        for i in range(count):
+            document, score = touched[i], scores[touched[i]]
+            scores[document] = 0
+            if size < k:
+                at = size
+                size += 1
+                while at > 0:
+                    above = (at - 1) // 2
+                    if not (
+                        score < marks[above] or (score == marks[above] and document > kept[above])
+                    ):
+                        break
+                    marks[at], kept[at] = marks[above], kept[above]
+                    at = above
+            elif score > marks[0] or (score == marks[0] and document < kept[0]):
+                at = 0
+                while 2 * at + 1 < k:
+                    below = 2 * at + 1
+                    if below + 1 < k and (
+                        marks[below + 1] < marks[below]
+                        or (marks[below + 1] == marks[below] and kept[below + 1] > kept[below])
+                    ):
+                        below += 1
+                    if not (
+                        marks[below] < score or (marks[below] == score and kept[below] > document)
+                    ):
+                        break
+                    marks[at], kept[at] = marks[below], kept[below]
+                    at = below
+            else:
+                continue
+            marks[at], kept[at] = score, document
+        return kept[:size], marks[:size]
 
-    return add
+    kernel: Callable[..., Any] = best
+    return kernel
