@@ -1,0 +1,196 @@
+"""Dumps and catalogues in, the tables of a knowledge base out.
+
+Each source is cut into parts, each part is read by some worker and written under `.partial/`, and
+the journal names the finished ones: a run that was killed goes on from there. The tables are then
+merged from the parts; nothing in them depends on how many workers there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone import __version__
+from whichone.errors import BadInput, UsageError
+from whichone.files.disk import full_disk_explained
+from whichone.files.folder import Folder, Manifest
+from whichone.files.repack import join_frames, repacked_name
+from whichone.files.tables import DEFAULT_MEMORY
+from whichone.files.workers import run_jobs
+from whichone.knowledge.merge import merge_tables
+from whichone.knowledge.parts_work import Finished, PartWork, Work
+from whichone.knowledge.sources.source import Job, Refused, Source, key_of
+from whichone.knowledge.tables import KIND
+from whichone.progress import progress, talk
+
+BAD_RECORDS = "bad.jsonl"
+BAD_SHARE = 0.001
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How to work; none of it changes the tables."""
+
+    workers: int = 1
+    memory: str = DEFAULT_MEMORY
+    skip_bad: bool = False
+    bad_share: float = BAD_SHARE
+    repack: bool = False
+    restart: bool = False
+
+
+def ingest(path: str | Path, sources: Sequence[Source], options: Options | None = None) -> Manifest:
+    """Take sources into a knowledge base, a new one or one that is there."""
+    options = options or Options()
+    if not sources:
+        raise UsageError("nothing to take in", hint="name a dump, for example --wikidata FILE")
+    for source in sources:
+        source.check()
+    targets = [repacked_name(source.path) for source in sources] if options.repack else []
+    with Folder.create(path, KIND, resume=not options.restart, extend=True) as folder:
+        described = [_described(source) for source in sources]
+        _check_new(folder, described)
+        work = [
+            Work(source, entry["key"], folder.partial, entry["parameters"])
+            for source, entry in zip(sources, described, strict=True)
+        ]
+        with full_disk_explained(folder.root):
+            _check_other_work(folder, work)
+            _read_parts(folder, work, options)
+            _check_share(folder, work, options)
+            rows = merge_tables(folder, work, options.memory)
+            _adopt_bad_records(folder, work)
+            _join_repacked(work if targets else (), targets)
+            return _commit(folder, work, described, rows)
+
+
+def _described(source: Source) -> dict[str, Any]:
+    fingerprint = source.fingerprint()
+    return {
+        "kind": source.kind,
+        "file": source.path.name,
+        **fingerprint,
+        "parameters": source.parameters(),
+        "key": key_of(source, fingerprint),
+    }
+
+
+def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:
+    held = folder.manifest.sources
+    for entry in described:
+        if any(old["key"] == entry["key"] for old in held):
+            raise UsageError(f"{entry['file']} is already in it", where=str(folder.root))
+    for kind in ("wikidata",):
+        several = [e["file"] for e in (*held, *described) if e["kind"] == kind]
+        if len(several) > 1:
+            raise UsageError(
+                f"a knowledge base holds one {kind} dump, not {' and '.join(several)}",
+                where=str(folder.root),
+                hint="make another knowledge base for the other one",
+            )
+    keys = [entry["key"] for entry in described]
+    if len(set(keys)) < len(keys):
+        raise UsageError("the same file is named twice")
+
+
+def _check_other_work(folder: Folder, work: Sequence[Work]) -> None:
+    """Refuse to throw away unfinished work of another command."""
+    mine = {w.key for w in work}
+    others = [e for e in folder.journal.read() if e["key"] not in mine]
+    if others:
+        names = sorted({e["file"] for e in others})
+        raise UsageError(
+            f"it holds unfinished work on {', '.join(names)}, with other options or another file",
+            where=str(folder.root),
+            hint="finish that first with the command that began it, or drop it with --restart",
+        )
+
+
+def _read_parts(folder: Folder, work: Sequence[Work], options: Options) -> None:
+    for entry in folder.journal.read():
+        owner = next(w for w in work if w.key == entry["key"])
+        finished = msgspec.convert(entry["finished"], Finished)
+        if not options.repack or owner.repacked(finished.range.number).exists():
+            owner.finished.append(finished)
+    task = PartWork(tuple(work), options.skip_bad, options.repack)
+    total = sum(w.source.path.stat().st_size for w in work)
+    if any(w.finished for w in work):
+        talk(f"going on: {sum(len(w.finished) for w in work)} parts are finished already")
+    with progress("reading", total, "bytes") as advance:
+        shown = 0
+        jobs = _open_jobs(work, listed=options.workers > 1)
+        for job, finished in run_jobs(task, jobs, options.workers, task.describe):
+            owner = work[job.source]
+            owner.finished.append(finished)
+            entry = {"key": owner.key, "file": owner.source.path.name, "finished": finished}
+            folder.journal.append(msgspec.to_builtins(entry))
+            behind = sum(w.source.behind([f.range for f in w.finished]) for w in work)
+            advance(behind - shown)
+            shown = behind
+    for owner in work:
+        owner.finished.sort(key=lambda f: f.range.number)
+
+
+def _open_jobs(work: Sequence[Work], *, listed: bool) -> Iterator[Job]:
+    """The parts that are not finished; `listed` for workers, which get their records by mail."""
+    for number, owner in enumerate(work):
+        done = {f.range.number for f in owner.finished}
+        for job in owner.source.jobs(number):
+            if job.range.number in done:
+                continue
+            if listed and job.chunks is not None:
+                job = msgspec.structs.replace(job, chunks=list(job.chunks))
+            yield job
+
+
+def _check_share(folder: Folder, work: Sequence[Work], options: Options) -> None:
+    refused = [record for w in work for record in w.refused()]
+    if not refused:
+        return
+    count, records = sum(w.refused_count() for w in work), sum(w.counted("records") for w in work)
+    if count > options.bad_share * records:
+        place = folder.partial / BAD_RECORDS
+        place.write_bytes(_lines(refused))
+        raise BadInput(
+            f"{count:,} of {records:,} records could not be read, more than {options.bad_share:.2%}",
+            file=work[0].source.path if len(work) == 1 else folder.root,
+            hint=f"they are listed in {place}; --bad-share allows more",
+        )
+    talk(f"{count:,} of {records:,} records could not be read; they are listed in {BAD_RECORDS}")
+
+
+def _lines(refused: Sequence[Refused]) -> bytes:
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in refused)
+
+
+def _adopt_bad_records(folder: Folder, work: Sequence[Work]) -> None:
+    refused = [record for w in work for record in w.refused()]
+    if refused:
+        old = (
+            folder.path(BAD_RECORDS).read_bytes() if folder.manifest.files.get(BAD_RECORDS) else b""
+        )
+        folder.write_bytes(BAD_RECORDS, old + _lines(refused))
+
+
+def _join_repacked(work: Sequence[Work], targets: Sequence[Path]) -> None:
+    for owner, target in zip(work, targets, strict=True):
+        join_frames(target, [owner.repacked(f.range.number) for f in owner.finished])
+        talk(f"repacked as {target}")
+
+
+def _commit(
+    folder: Folder,
+    work: Sequence[Work],
+    described: Sequence[dict[str, Any]],
+    rows: dict[str, int],
+) -> Manifest:
+    sources = [*folder.manifest.sources]
+    for owner, entry in zip(work, described, strict=True):
+        sources.append({**entry, "counts": owner.counts()})
+    return folder.commit(
+        sources=sources,
+        counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
+        made={"whichone": __version__},
+    )

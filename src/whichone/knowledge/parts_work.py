@@ -1,0 +1,132 @@
+"""Reading parts into files under `.partial/`, and reading those files back as SQL."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from whichone.errors import BadInput
+from whichone.files.parts import ByteRange
+from whichone.knowledge.sources.source import Job, Refused, Source
+
+_LISTED = 1000  # refused records that a part lists; all are counted
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """A part that is read: what the journal keeps of it."""
+
+    range: ByteRange
+    rows: dict[str, int]
+    counts: dict[str, int]
+    refused: list[Refused] = []
+
+
+class Work:
+    """One source of a run with its finished parts."""
+
+    def __init__(self, source: Source, key: str, partial: Path, parameters: dict[str, Any]) -> None:
+        self.source = source
+        self.key = key
+        self.folder = partial / f"{source.kind}-{key}"
+        self.parameters = parameters
+        self.finished: list[Finished] = []
+        self.folder.mkdir(exist_ok=True)
+
+    def file(self, number: int, table: str) -> Path:
+        return self.folder / f"part-{number:05d}.{table}.parquet"
+
+    def repacked(self, number: int) -> Path:
+        return self.folder / f"part-{number:05d}.zst"
+
+    def counted(self, what: str) -> int:
+        return sum(f.counts.get(what, 0) for f in self.finished)
+
+    def counts(self) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for finished in self.finished:
+            total.update(finished.counts)
+        refused = self.refused_count()
+        found = {k: n for k, n in total.items() if k != "positions" and "brackets" not in k}
+        return dict(sorted(found.items())) | ({"refused": refused} if refused else {})
+
+    def refused(self) -> Iterator[Refused]:
+        for finished in self.finished:
+            yield from finished.refused
+
+    def refused_count(self) -> int:
+        return self.counted("refused")
+
+    def rows(self, table: str) -> str:
+        """A query of all rows of one table; `position` is counted through the whole source."""
+        files = [self.file(f.range.number, table) for f in self.finished if f.rows.get(table)]
+        if not files:
+            return self._no_rows(table)
+        listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+        everything = f"from read_parquet([{listed}])"
+        if "position" not in pq.read_schema(files[0]).names:
+            return f"select * {everything}"
+        before, starts = 0, []
+        for finished in self.finished:
+            starts.append(f"({finished.range.number}, {before})")
+            before += finished.counts.get("positions", 0)
+        return (
+            f"select * exclude (part, start) replace (position + start as position) {everything} "
+            f"join (values {', '.join(starts)}) as starts(part, start) using (part)"
+        )
+
+    def _no_rows(self, table: str) -> str:
+        empty = self.file(0, table)
+        if not empty.exists():
+            raise BadInput("the file is empty", file=self.source.path)
+        names = [n for n in pq.read_schema(empty).names if n != "part"]
+        return f"select {', '.join(names)} from read_parquet('{empty}') limit 0"
+
+
+class PartWork:
+    """The task of a worker: read one part, write its files, say what it found."""
+
+    def __init__(self, work: tuple[Work, ...], skip_bad: bool, repack: bool) -> None:
+        self.work = work
+        self.skip_bad = skip_bad
+        self.repack = repack
+
+    def describe(self, job: Job) -> str:
+        path = self.work[job.source].source.path
+        to = f" to {job.range.end}" if job.range.end > job.range.start else ""
+        return f"byte {job.range.start}{to} of {path}"
+
+    def __call__(self, job: Job) -> Finished:
+        owner, number = self.work[job.source], job.range.number
+        if self.repack:
+            job = msgspec.structs.replace(job, repack=owner.repacked(number))
+        gc.disable()  # millions of small rows without cycles: its passes would cost a quarter
+        try:
+            read = owner.source.read(job)
+        finally:
+            gc.enable()
+        if read.refused and not self.skip_bad:
+            raise read.refused[0].error()
+        for name, table in read.tables.items():
+            if table.num_rows or number == 0:  # part 0 shows the columns of every table
+                _write_part(owner.file(number, name), table, number)
+        counts = {**read.counts, "refused": len(read.refused)}
+        rows = {name: table.num_rows for name, table in read.tables.items()}
+        return Finished(job.range, rows, counts, read.refused[:_LISTED])
+
+
+def _write_part(file: Path, table: pa.Table, number: int) -> None:
+    """A part file, whole or not at all; rows that know their position also know their part."""
+    if "position" in table.column_names:
+        parts = pa.repeat(pa.scalar(number, pa.int32()), table.num_rows)
+        table = table.append_column("part", parts)
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    pq.write_table(table, beside, compression="lz4", use_dictionary=False, write_statistics=False)
+    beside.replace(file)

@@ -1,0 +1,157 @@
+"""What `ingest` asks of a source, whatever its kind."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from whichone.errors import BadInput
+from whichone.files.folder import file_hash
+from whichone.files.parts import (
+    ByteRange,
+    Chunk,
+    compression_of,
+    plan_parts,
+    read_part,
+    stream_parts,
+)
+from whichone.files.repack import passed_through
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A record that could not be read.
+
+    `byte` is the place in the file of the block that holds it (compressed, in a bzip2 file),
+    `within` its place in that block.
+    """
+
+    file: str
+    byte: int
+    within: int
+    problem: str
+
+    def error(self) -> BadInput:
+        place = f"at byte {self.byte}" + (f", {self.within} bytes on" if self.within else "")
+        return BadInput(
+            f"{self.problem} ({place})",
+            file=self.file,
+            hint="--on-error skip counts and lists such records instead; what was finished is kept",
+        )
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One part of one source; `chunks` are its records where a single reader has to cut them."""
+
+    source: int
+    range: ByteRange
+    chunks: Iterable[Chunk] | None = None
+    repack: Path | None = None  # where its records go as zstd
+
+
+class Read(msgspec.Struct):
+    """What one part gave."""
+
+    tables: dict[str, pa.Table]
+    counts: Mapping[str, int]
+    refused: list[Refused] = []
+
+
+class PartFiles(Protocol):
+    """The finished parts of one source, as SQL can read them."""
+
+    folder: Path
+
+    def rows(self, table: str) -> str:
+        """A query of all rows of one table, `position` counted through the whole source."""
+
+    def counted(self, what: str) -> int: ...
+
+
+class Source(Protocol):
+    """One file (or folder) that is taken in; pickled to the workers."""
+
+    kind: str
+    path: Path
+
+    def parameters(self) -> dict[str, Any]:
+        """What besides its bytes decides the rows."""
+
+    def check(self) -> None:
+        """Raise an error if the file is of another kind."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Hash and size of the bytes."""
+
+    def jobs(self, number: int) -> Iterator[Job]: ...
+
+    def behind(self, finished: Sequence[ByteRange]) -> int:
+        """How many bytes of the file are behind the reader."""
+
+    def read(self, job: Job) -> Read: ...
+
+    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+        """For each table, a query whose rows go into it."""
+
+
+class DumpFile:
+    """A source that is one file of records with a delimiter after each."""
+
+    kind = ""
+    delimiter = b"\n"
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._stream: IO[bytes] | None = None
+        self._consumed = 0
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"sha256": file_hash(self.path), "bytes": self.path.stat().st_size}
+
+    def jobs(self, number: int) -> Iterator[Job]:
+        if compression_of(self.path) in ("plain", "bz2"):
+            for part in plan_parts(self.path):
+                yield Job(number, part)
+            return
+        with self.path.open("rb", buffering=0) as self._stream:
+            for part, chunks in stream_parts(self.path, self._stream, self.delimiter):
+                yield Job(number, part, chunks)
+                self._consumed = self._stream.tell()
+
+    def behind(self, finished: Sequence[ByteRange]) -> int:
+        return max(self._consumed, sum(part.end - part.start for part in finished))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return {**kept, "_stream": None, "_consumed": 0}
+
+    def chunks(self, job: Job) -> Iterable[Chunk]:
+        found: Iterable[Chunk] = job.chunks or ()
+        if job.chunks is None:
+            found = read_part(self.path, job.range, self.delimiter)
+        return passed_through(found, job.repack) if job.repack else found
+
+    def refuse(self, chunk: Chunk, refused: Iterable[tuple[int, str]]) -> Iterator[Refused]:
+        """A chunk's refused records, with its place in the file."""
+        exact = compression_of(self.path) != "bz2"
+        for within, problem in refused:
+            byte, rest = (chunk.offset + within, 0) if exact else (chunk.offset, within)
+            yield Refused(str(self.path), byte, rest, problem)
+        if chunk.problem:
+            yield Refused(str(self.path), chunk.offset, 0, chunk.problem)
+
+
+def key_of(source: Source, fingerprint: Mapping[str, Any]) -> str:
+    """The name of a source's parts: the same bytes read in the same way have the same key."""
+    described = {"kind": source.kind, "of": dict(fingerprint), "how": source.parameters()}
+    return hashlib.sha256(msgspec.json.encode(described, order="sorted")).hexdigest()[:16]
+
+
+def joined(tables: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
+    """The tables of several chunks, one below the other."""
+    names = tables[0].keys() if tables else ()
+    return {name: pa.concat_tables([t[name] for t in tables]) for name in names}

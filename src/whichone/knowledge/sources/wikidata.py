@@ -1,0 +1,127 @@
+"""A Wikidata JSON dump as a source: which of its rows a knowledge base keeps.
+
+Kept are entities with a page in the chosen wiki, the values of their facts, and all superclasses of
+these; of the latter two only names and P279. An entity that stands in the dump twice counts once,
+where it stands first.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.files.parts import beginning
+from whichone.files.tables import connect
+from whichone.knowledge.readers.wikidata import SUBCLASS_OF, Selection, WikidataReader
+from whichone.knowledge.sources.source import DumpFile, Job, PartFiles, Read, Refused
+
+
+class WikidataDump(DumpFile):
+    kind = "wikidata"
+
+    def __init__(self, path: str | Path, selection: Selection) -> None:
+        super().__init__(path)
+        self.selection = selection
+
+    def parameters(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(self.selection)
+        return found | {"properties": found["properties"] or "all"}
+
+    def check(self) -> None:
+        start = beginning(self.path).lstrip()
+        if start.startswith(b"<"):
+            what, hint = "XML", "a Wikipedia dump is taken in by --pages"
+        elif b'"wikipedia_id"' in start and b'"labels"' not in start:
+            what, hint = "KILT's knowledge source", "it is taken in by --pages"
+        elif not start.startswith((b"{", b"[")):
+            what, hint = "no JSON", "Wikidata's dumps are called latest-all.json.bz2 and the like"
+        else:
+            return
+        raise BadInput(f"this is {what}, not a Wikidata JSON dump", file=self.path, hint=hint)
+
+    @cached_property
+    def _reader(self) -> WikidataReader:
+        return WikidataReader(self.selection)
+
+    def read(self, job: Job) -> Read:
+        reader = self._reader
+        reader.start()
+        refused: list[Refused] = []
+        for chunk in self.chunks(job):
+            reader.read(chunk.data)
+            if reader.refused or chunk.problem:
+                refused.extend(self.refuse(chunk, reader.refused))
+                reader.refused.clear()
+        return Read(reader.tables(), reader.counted(), refused)
+
+    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+        self._check_brackets(parts)
+        kept = parts.folder / "kept.parquet"
+        with connect(memory, parts.folder) as connection:
+            connection.execute(_kept(parts, self.selection, str(kept)))
+        chosen = f"join read_parquet('{_quoted(kept)}') using (entity, position)"
+        every = _all_entities(parts)
+        return {
+            "entities": f"""select entity, label, description, types, sitelinks, title, position,
+                'wikidata' as source from ({every}) {chosen}""",
+            "names": f"""select entity, name, language, kind, 1 as count, place
+                from (
+                    select entity, label as name, label_language as language, 'label' as kind,
+                        0 as place, position
+                    from ({every}) where label is not null
+                    union all by name {parts.rows("names")}
+                ) {chosen}""",
+            "facts": f"""select entity, property, kind, value, unit, precision, language, rank, place
+                from ({parts.rows("facts")}) {chosen}""",
+            "properties": f"""select property, arg_min(label, position) as label,
+                arg_min(datatype, position) as datatype, min(position) as position
+                from ({parts.rows("properties")}) group by property""",
+        }
+
+    def _check_brackets(self, parts: PartFiles) -> None:
+        opened, closed = parts.counted("opening brackets"), parts.counted("closing brackets")
+        if opened != closed:
+            raise BadInput(
+                "its list is opened and never closed: the dump is cut off",
+                file=self.path,
+                hint="fetch the file again and compare its checksum",
+            )
+
+
+def _kept(parts: PartFiles, selection: Selection, file: str) -> str:
+    """Which entities are kept, each at its first place in the dump."""
+    first = "true" if selection.without_page else "title is not null"
+    return f"""
+    copy (
+        with recursive seen as (
+            select entity, min(position) as position, bool_or({first}) as paged
+            from ({_all_entities(parts)}) group by entity
+        ),
+        facts as (
+            select entity, property, value from ({parts.rows("facts")}) where kind = 'entity'
+        ),
+        paged as (select entity from seen where paged),
+        valued as (select distinct value as entity from facts semi join paged using (entity)),
+        subclasses as (select entity, value from facts where property = '{SUBCLASS_OF}'),
+        superclasses as (
+            select value as entity from subclasses
+            semi join (from paged union all from valued) using (entity)
+            union
+            select value from superclasses join subclasses using (entity)
+        ),
+        wanted as (from paged union all from valued union all from superclasses)
+        select entity, position from seen semi join wanted using (entity)
+    ) to '{_quoted(file)}' (format parquet)
+    """
+
+
+def _all_entities(parts: PartFiles) -> str:
+    return f"{parts.rows('entities')} union all by name {parts.rows('others')}"
+
+
+def _quoted(path: str | Path) -> str:
+    return str(path).replace("'", "''")
