@@ -52,8 +52,7 @@ class Scorer:
         touched = self._add(counted)
         best = top(touched, self._scores[touched], k)
         self._scores[touched] = 0
-        kernel: Callable[..., Any] = best
-    return kernel
+        return best
 
     def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The scores of some passages only, by looking each up among a term's postings."""
