@@ -15,10 +15,11 @@ from whichone.knowledge.resolve import (
     DERIVED_KINDS,
     RESOLVED,
     SOURCES,
+    check_pages,
     resolving,
     write_derived_names,
 )
-from whichone.knowledge.tables import ALL, NAMES
+from whichone.knowledge.tables import ALL, NAMES, PAGES
 from whichone.names import name_key
 from whichone.progress import progress
 
@@ -46,6 +47,8 @@ def merge_tables(folder: Folder, work: Sequence[Work], memory: str) -> dict[str,
                 queries["names"].append(_select(derived))
             renewed = stale and schema.name in RESOLVED
             count = _merge(folder, schema, queries[schema.name], files, memory, renewed)
+            if schema is PAGES and queries["pages"]:
+                check_pages(files["pages"], memory)
             if count is not None:
                 rows[schema.name] = count
             advance(1)

@@ -32,7 +32,7 @@ def read_part(
     """Rows of pages and links from whole lines; `position` is the place of the first of them."""
     part = Part(PAGES, LINKS)
     site = site_for(source, language)
-    offset = 0
+    offset, first = 0, position
     for line in data.split(b"\n"):
         if line.strip():
             try:
@@ -41,6 +41,7 @@ def read_part(
                 part.refuse(offset, f"not a page of KILT's knowledge source: {error}")
             position += 1
         offset += len(line) + 1
+    part.counts["records"] = part.counts["positions"] = position - first
     return part
 
 

@@ -129,7 +129,7 @@ def read_part(
             raw[title] = (before + count, first)
     part.counts["lines"] = lines
     part.counts["lines of other projects"] = sum(map(bool, data.split(b"\n"))) - lines
-    part.counts["positions"] = lines
+    part.counts["records"] = part.counts["positions"] = lines
     part.give("views", _table(_as_published(raw) if published else _cleaned(raw, language, part)))
     return part
 

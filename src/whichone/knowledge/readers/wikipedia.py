@@ -125,7 +125,8 @@ def read_part(data: bytes, site: Site, *, position: int = 0) -> Part:
     pages that are not wikitext are counted, not kept.
     """
     part = Part(PAGES, LINKS, REDIRECTS)
-    start = data.find(_OPEN)
+    part.counts["closing brackets"] = data.count(b"</mediawiki>")  # an undamaged dump ends in one
+    first, start = position, data.find(_OPEN)
     while start >= 0:
         stop = data.find(_CLOSE, start)
         if stop < 0:
@@ -135,6 +136,7 @@ def read_part(data: bytes, site: Site, *, position: int = 0) -> Part:
         _read_element(part, data[start:stop], start, site, position)
         position += 1
         start = data.find(_OPEN, stop)
+    part.counts["records"] = part.counts["positions"] = position - first
     return part
 
 

@@ -1,0 +1,144 @@
+"""Joining what no single dump knows: which page a link means, which entity a page is about.
+
+Links and redirects carry titles; their pages are known once all titles and redirects are. Names of
+kind title, redirect and anchor follow from that, so they are made anew whenever pages, links,
+redirects or entities change. Where no entity is known for a page, the page stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from whichone.errors import BadInput
+from whichone.files.tables import connect
+from whichone.knowledge.tables import NAMES
+from whichone.names import name_key, without_parentheses
+
+SOURCES = ("entities", "pages", "redirects", "links")
+"""Tables on which the resolved ones depend, in the order in which they are written."""
+
+RESOLVED = ("pages", "redirects", "links", "names")
+DERIVED_KINDS = ("title", "redirect", "anchor")
+_HOPS = 5  # a redirect to a redirect to …; MediaWiki itself follows one
+_BATCH = 65_536
+
+
+def table_sql(file: Path) -> str:
+    return "read_parquet('" + str(file).replace("'", "''") + "')"
+
+
+def resolving(table: str, query: str, files: Mapping[str, Path]) -> str:
+    """A query of a table's rows with what they refer to; `files` are the tables written before."""
+    if table == "pages":
+        return _pages(query, table_sql(files["entities"]))
+    if table == "redirects":
+        return _redirects(query, table_sql(files["pages"]))
+    if table == "links":
+        return _links(query, table_sql(files["pages"]), table_sql(files["redirects"]))
+    return query
+
+
+def _pages(query: str, entities: str) -> str:
+    return f"""
+    select p.* replace (coalesce(p.entity, e.entity) as entity)
+    from ({query}) p left join (
+        select title, min(entity) as entity from {entities} where title is not null group by title
+    ) e on e.title = p.title
+    """
+
+
+def _redirects(query: str, pages: str) -> str:
+    """Each title once, with the page at the end of its chain; a circle ends nowhere."""
+    return f"""
+    with recursive given as (
+        select title, min(target) as target from ({query}) group by title
+    ),
+    hops as (
+        select title, target, 0 as hop from given
+        union all
+        select hops.title, given.target, hop + 1 from hops join given on hops.target = given.title
+        where hop < {_HOPS}
+    ),
+    known as (select title, min(page) as page from {pages} group by title),
+    ends as (
+        select hops.title, arg_min(known.page, hop) as page
+        from hops join known on known.title = hops.target group by hops.title
+    )
+    select given.title, given.target, ends.page as target_page
+    from given left join ends on ends.title = given.title
+    """
+
+
+def _links(query: str, pages: str, redirects: str) -> str:
+    return f"""
+    select l.* replace (coalesce(p.page, r.target_page, l.target_page) as target_page)
+    from ({query}) l
+    left join (
+        select split_part(page, ':', 1) as wiki, title, min(page) as page from {pages} group by all
+    ) p on p.title = l.target and p.wiki = split_part(l.page, ':', 1)
+    left join {redirects} r on r.title = l.target
+    """
+
+
+def check_pages(file: Path, memory: str) -> None:
+    """Raise an error if a page stands in two sources: one of them would have to win, with its links."""
+    with connect(memory, file.parent) as connection:
+        query = (
+            f"select page from {table_sql(file)} group by page having count(*) > 1 order by page"
+        )
+        twice = [page for (page,) in connection.sql(f"{query} limit 100").fetchall()]
+    if twice:
+        raise BadInput(
+            "these pages stand in more than one of the dumps",
+            ids=twice,
+            hint="take in one dump of each wiki, or dumps of one date that do not overlap",
+        )
+
+
+def write_derived_names(file: Path, files: Mapping[str, Path], memory: str) -> None:
+    """The names that titles, redirects and anchor texts give to entities, with their keys."""
+    pages, redirects, links = (table_sql(files[name]) for name in ("pages", "redirects", "links"))
+    query = f"""
+    with about as (
+        select page, coalesce(entity, page) as entity, title,
+               regexp_replace(split_part(page, ':', 1), 'wiki$', '') as language
+        from {pages} where kind = 'article'
+    )
+    select entity, title as name, language, 'title' as kind, 1 as count from about
+    union all
+    select entity, r.title, language, 'redirect', 1
+    from {redirects} r join about on about.page = r.target_page
+    union all
+    select entity, text, language, 'anchor', count(*)
+    from {links} l join about on about.page = l.target_page where text <> ''
+    group by entity, text, language
+    """
+    with connect(memory, file.parent) as connection, pq.ParquetWriter(file, NAMES.schema) as writer:
+        for batch in connection.sql(query).to_arrow_reader(_BATCH):
+            writer.write_table(_with_keys(batch))
+
+
+def _with_keys(batch: pa.RecordBatch) -> pa.Table:
+    rows: dict[str, list[object]] = {name: [] for name in NAMES.schema.names}
+    for entity, name, language, kind, count in zip(
+        *(batch[c].to_pylist() for c in ("entity", "name", "language", "kind", "count")),
+        strict=True,
+    ):
+        for place, form in _forms(name, kind):
+            values = (entity, form, name_key(form), language, kind, count, place)
+            for column, value in zip(NAMES.schema.names, values, strict=True):
+                rows[column].append(value)
+    return pa.table(rows, schema=NAMES.schema)
+
+
+def _forms(name: str, kind: str) -> Iterator[tuple[int, str]]:
+    """A title names what it says, and what it says without its disambiguating parentheses."""
+    yield 0, name
+    if kind != "anchor":
+        bare = without_parentheses(name)
+        if bare != name:
+            yield 1, bare
