@@ -1,0 +1,132 @@
+"""What an OpenAI-compatible endpoint sends back, whole or as a stream, as one reply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from whichone.protocols import ChatReply
+
+REFUSAL = "refusal"
+"""How a reply ends when the model, or the filter before it, would not answer."""
+
+
+class BrokenReply(Exception):
+    """The reply is cut off or is no JSON: asking again may help."""
+
+
+class WrongShape(Exception):
+    """The reply is whole, but is not a chat completion: asking again does not help."""
+
+
+def parse_reply(content_type: str, body: bytes) -> ChatReply:
+    """One reply from the body of a successful response."""
+    if "text/event-stream" in content_type or body.lstrip().startswith(b"data:"):
+        return _completion(_joined(body))
+    try:
+        document = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        if body.lstrip()[:1] not in (b"{", b"["):
+            raise WrongShape(f"it sends {_start(body)!r} instead of JSON") from error
+        raise BrokenReply("the reply is broken JSON") from error
+    if not isinstance(document, dict):
+        raise WrongShape("it sends JSON that is no object")
+    return _completion(document)
+
+
+def error_text(body: bytes) -> str:
+    """What an error response says, in one line."""
+    try:
+        document = msgspec.json.decode(body)
+        told = document.get("error", document) if isinstance(document, dict) else document
+        if isinstance(told, dict):
+            told = told.get("message") or told.get("detail") or told
+        text = told if isinstance(told, str) else msgspec.json.encode(told).decode()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body.decode("utf-8", "replace")
+    return " ".join(text.split())[:300]
+
+
+def _completion(document: dict[str, Any]) -> ChatReply:
+    choices = document.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise WrongShape(f"the reply has no choices: {_start(msgspec.json.encode(document))}")
+    choice = choices[0]
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise WrongShape("the reply's first choice has no message")
+    usage = document.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    finish = choice.get("finish_reason")
+    refused = message.get("refusal")
+    if refused or finish == "content_filter":
+        finish = REFUSAL
+    return ChatReply(
+        text=_text(message.get("content")) or (str(refused) if refused else ""),
+        mean_logprob=_mean_logprob(choice.get("logprobs")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        tokens=_count(usage.get("completion_tokens")),
+        finish=finish if isinstance(finish, str) else None,
+    )
+
+
+def _text(content: Any) -> str:
+    """A message's text: a string, or a list of parts."""
+    if isinstance(content, list):
+        return "".join(str(p.get("text", "")) for p in content if isinstance(p, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _mean_logprob(logprobs: Any) -> float | None:
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(tokens, list):
+        return None
+    values = [t["logprob"] for t in tokens if isinstance(t, dict) and "logprob" in t]
+    numbers = [float(v) for v in values if isinstance(v, int | float)]
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def _joined(body: bytes) -> dict[str, Any]:
+    """The events of a stream as one document; a stream without an end was cut."""
+    text: list[str] = []
+    tokens: list[Any] = []
+    document: dict[str, Any] = {}
+    finish, ended = None, False
+    for event in _events(body.splitlines()):
+        if event == b"[DONE]":
+            ended = True
+            break
+        try:
+            part = msgspec.json.decode(event)
+        except msgspec.DecodeError as error:
+            raise BrokenReply("the stream holds broken JSON") from error
+        document.update({k: v for k, v in part.items() if k == "usage" and v})
+        for choice in (part.get("choices") or [])[:1]:
+            delta = choice.get("delta") or choice.get("message") or {}
+            text.append(_text(delta.get("content")))
+            tokens += (choice.get("logprobs") or {}).get("content") or []
+            finish = choice.get("finish_reason") or finish
+    if not ended and finish is None:
+        raise BrokenReply("the stream was cut before its end")
+    choice = {
+        "message": {"content": "".join(text)},
+        "finish_reason": finish,
+        "logprobs": {"content": tokens},
+    }
+    return {**document, "choices": [choice]}
+
+
+def _events(lines: Iterable[bytes]) -> Iterable[bytes]:
+    for line in lines:
+        if line.startswith(b"data:"):
+            yield line[5:].strip()
+
+
+def _start(body: bytes) -> str:
+    return body[:80].decode("utf-8", "replace")
