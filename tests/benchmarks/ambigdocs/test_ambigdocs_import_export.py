@@ -178,3 +178,13 @@ def test_predictions_as_a_list_or_as_lines(tmp_path: Path) -> None:
     many = row | {"span_predictions": ["a", "b", "c", "d"]}
     with pytest.raises(BadInput, match="4 spans for 3 documents"):
         list(read_predictions(write(tmp_path / "r.json", [many])))
+
+
+def test_numbers_and_missing_titles_of_shown_passages(tmp_path: Path) -> None:
+    row = questions("1")[0] | {"gen_answer": "x", "docs": [{"text": "a page", "id": 7}]}
+    row["documents"] = [{"title": "Her (film)", "text": "x", "pid": 41, "answer": 2013}]
+    (prediction,) = read_predictions(write(tmp_path / "p.json", [row]))
+    assert prediction.docs is not None
+    assert (prediction.docs[0].title, prediction.docs[0].pid) == ("", "7")
+    (gold,) = prediction.question.documents
+    assert (gold.pid, gold.answer) == ("41", "2013")

@@ -62,16 +62,23 @@ def question_of(record: Mapping[str, Any], path: str | Path, number: int) -> Amb
         ) from error
 
 
-def documents_of(raw: Any) -> tuple[Document, ...]:
-    """Documents of a file; a pid may be written as a number, and an answer may be missing."""
+def documents_of(raw: Any, *, shown: bool = False) -> tuple[Document, ...]:
+    """Documents of a file: pids and answers may be numbers, answers may be missing.
+
+    What was only `shown` need not have a title.
+    """
     if not isinstance(raw, list):
         raise msgspec.ValidationError("a list is expected")
     rows = []
     for row in raw:
         if not isinstance(row, dict):
             raise msgspec.ValidationError("a document is an object")
-        pid = row.get("pid", row.get("id"))
-        rows.append({**row, "pid": None if pid is None else str(pid)})
+        fields = {"title": ""} | row if shown else dict(row)
+        fields["pid"] = row.get("pid", row.get("id"))
+        for name in ("title", "text", "pid", "answer"):
+            if isinstance(fields.get(name), int | float):
+                fields[name] = str(fields[name])
+        rows.append(fields)
     return msgspec.convert(rows, tuple[Document, ...])
 
 
@@ -95,7 +102,9 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
             yield Prediction(
                 question=question if spans is None else with_span_list(question, spans),
                 gen_answer=str(record["gen_answer"] or ""),
-                docs=documents_of(record["docs"]) if record.get("docs") is not None else None,
+                docs=documents_of(record["docs"], shown=True)
+                if record.get("docs") is not None
+                else None,
                 wrong_answers=tuple(map(str, record.get("wrong_answers") or ())),
             )
         except msgspec.ValidationError as error:

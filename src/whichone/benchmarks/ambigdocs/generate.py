@@ -12,6 +12,7 @@ from whichone.benchmarks.ambigdocs.records import AmbigQuestion, Document
 from whichone.benchmarks.ambigdocs.roles import Answerer, Judge, QuestionWriter
 from whichone.benchmarks.ambigdocs.seed_pairs import SeedPair
 from whichone.errors import WhichoneError
+from whichone.protocols import ChatModel
 from whichone.text.ambigdocs import surface_name
 
 
@@ -21,6 +22,13 @@ class Roles(msgspec.Struct, frozen=True):
     writer: QuestionWriter
     answerer: Answerer
     judge: Judge
+
+
+def roles_of(
+    writer: ChatModel, *, answerer: ChatModel | None = None, judge: ChatModel | None = None
+) -> Roles:
+    """One model in all roles, or another where one is given; prompts are the package's own."""
+    return Roles(QuestionWriter(writer), Answerer(answerer or writer), Judge(judge or writer))
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
