@@ -16,6 +16,7 @@ from whichone.records import Query
 from whichone.retrieval.run import Run
 
 COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
+TASK_ORDER = {"fc": 0, "sf": 1, "qa": 2}
 DEPTH = 20
 """How far down a ranking confusion is looked for."""
 
@@ -93,6 +94,31 @@ def as_table(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
         }
         for row in sorted(rows, key=lambda r: (r.collection, r.task))
     ]
+
+
+def table_5(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
+    """The shape of AmbER's Table 5: a row for each collection and system, four figures a task."""
+    return _wide(rows, {"all": "all", "head": "head", "tail": "tail", "all_correct": "∀"})
+
+
+def table_6(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
+    """The shape of AmbER's Table 6: confusion of head and tail queries."""
+    return _wide(rows, {"confused": "all", "confused_head": "head", "confused_tail": "tail"})
+
+
+def _wide(rows: Sequence[SummaryRow], figures: dict[str, str]) -> list[dict[str, Any]]:
+    wide: dict[tuple[str, str], dict[str, Any]] = {}
+    order = {system: n for n, system in enumerate(dict.fromkeys(row.system for row in rows))}
+    for row in sorted(
+        rows, key=lambda r: (r.collection, order[r.system], TASK_ORDER.get(r.task, 9))
+    ):
+        line = wide.setdefault(
+            (row.collection, row.system), {"collection": row.collection, "retriever": row.system}
+        )
+        for figure, shown in figures.items():
+            found = row.values[figure].value
+            line[f"{row.task.upper()} {shown}"] = "-" if found is None else f"{100 * found:.1f}"
+    return list(wide.values())
 
 
 def _percent(estimate: Estimate) -> str:

@@ -1,0 +1,96 @@
+"""The benchmarks that come with whichone: built from the built-in world when first asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+from whichone.benchmarks.amber.build import build_amber
+from whichone.benchmarks.amber.collection import load_collection
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.tables import KIND
+from whichone.errors import UsageError, WhichoneError, did_you_mean
+from whichone.files.cache import cache_folder
+from whichone.files.folder import Folder
+from whichone.knowledge.ingest import ingest
+from whichone.knowledge.readers.wikidata import Selection
+from whichone.knowledge.sources.pages import pages_source
+from whichone.knowledge.sources.views import ViewsFile
+from whichone.knowledge.sources.wikidata import WikidataDump
+from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.world.compile import compile_builtin
+
+COLLECTIONS = ("human", "nonhuman")
+
+
+def builtin_benchmark(name: str) -> Path:
+    """The folder of a built-in benchmark; made in the cache when it is not there yet."""
+    builders: dict[str, Callable[[Path, Path], Benchmark]] = {"builtin/amber": build_builtin_amber}
+    if name not in builders:
+        raise UsageError(f"there is no benchmark {name!r}", hint=did_you_mean(name, builders))
+    place = cache_folder() / "builtin" / _fingerprint()
+    target = place / name.removeprefix("builtin/")
+    try:
+        Folder.open(target, KIND)
+    except WhichoneError:
+        builders[name](builtin_knowledge_base(place), target)
+    return target
+
+
+def builtin_knowledge_base(place: Path) -> Path:
+    """The built-in world, through the real dump formats and readers, as a knowledge base."""
+    kb = place / "kb"
+    try:
+        Folder.open(kb, KNOWLEDGE_BASE)
+    except WhichoneError:
+        with tempfile.TemporaryDirectory() as temporary:
+            ingest_dumps(compile_builtin(Path(temporary)), kb)
+    return kb
+
+
+def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
+    """The four dumps of a compiled world into a knowledge base."""
+    ingest(
+        kb,
+        [
+            WikidataDump(dumps["wikidata.json.bz2"], Selection()),
+            pages_source(dumps["kilt_knowledgesource.json.gz"]),
+            ViewsFile(dumps["pagecounts-totals.bz2"]),
+        ],
+    )
+
+
+def build_builtin_amber(kb: Path, out: Path) -> Benchmark:
+    """Both collections of AmbER sets over one corpus."""
+    with tempfile.TemporaryDirectory() as temporary:
+        parts = [
+            build_amber(kb, Path(temporary) / name, load_collection(name))[0]
+            for name in COLLECTIONS
+        ]
+        return save_benchmark(
+            out,
+            name="builtin-amber",
+            queries=[query for part in parts for query in part.queries],
+            sets=[name_set for part in parts for name_set in part.sets],
+            passages=parts[0].passages,
+            card="\n".join(part.card for part in parts),
+            parameters={part.name: part.folder.manifest.parameters for part in parts},
+            sources=parts[0].folder.manifest.sources,
+            parents=parts[0].folder.manifest.parents,
+            counts={"sets": sum(len(part.sets) for part in parts)},
+        )
+
+
+def _fingerprint() -> str:
+    """Of the world's source and of the code that turns it into a benchmark."""
+    digest = hashlib.sha256()
+    root = Path(str(files("whichone")))
+    for room in ("world", "knowledge", "benchmarks", "files", "text"):
+        for path in sorted((root / room).rglob("*")):
+            if path.suffix in (".py", ".toml", ".md"):
+                digest.update(path.relative_to(root).as_posix().encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,88 @@
+"""The whole way on the built-in world: the same bytes twice, and after a kill at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+FIGURES = {"all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail"}
+
+
+def demo(out: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "whichone", "demo", str(out), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    """Every file but measured times and manifests' `made`."""
+    found = {}
+    for path in sorted(out.rglob("*")):
+        if path.is_file() and path.name != "timing.parquet":
+            data = path.read_bytes()
+            if path.name == "manifest.json":
+                manifest = json.loads(data)
+                manifest.pop("made", None)
+                manifest.get("files", {}).pop("timing.parquet", None)
+                data = json.dumps(manifest, sort_keys=True).encode()
+            found[str(path.relative_to(out))] = data.replace(str(out).encode(), b"OUT")
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("demo") / "out"
+    process = demo(out, "--json")
+    printed, talked = process.communicate(timeout=300)
+    assert process.returncode == 0, talked
+    (out.parent / "printed.json").write_text(printed)
+    return out
+
+
+def test_the_document(undisturbed: Path) -> None:
+    document = json.loads((undisturbed.parent / "printed.json").read_text())
+    assert set(document["retrievers"]) >= {"bm25", "popular", "function"}
+    for collections in document["retrievers"].values():
+        assert set(collections) == {"human", "nonhuman"}
+        for tasks in collections.values():
+            assert set(tasks) == {"qa", "sf", "fc"}
+            for figures in tasks.values():
+                assert set(figures) == FIGURES
+                for figure in figures.values():
+                    assert set(figure) == {"value", "low", "high", "n"}
+                    assert 0 <= figure["low"] <= figure["value"] <= figure["high"] <= 1
+
+
+def test_popularity_is_a_caricature(undisturbed: Path) -> None:
+    document = json.loads((undisturbed.parent / "printed.json").read_text())
+    popular = document["retrievers"]["popular"]["human"]["qa"]
+    assert popular["head"]["value"] == 1
+    assert popular["tail"]["value"] == 0
+    assert popular["confused_tail"]["value"] == 1
+
+
+def test_two_demos_give_the_same_bytes(undisturbed: Path, tmp_path: Path) -> None:
+    process = demo(tmp_path / "out")
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert "QA tail" in printed
+    assert contents(tmp_path / "out") == contents(undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.4, 1.2, 2.0, 3.0, 4.5])
+def test_killed_and_started_again(undisturbed: Path, tmp_path: Path, seconds: float) -> None:
+    process = demo(tmp_path / "out")
+    time.sleep(seconds)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    again = demo(tmp_path / "out")
+    _, talked = again.communicate(timeout=300)
+    assert again.returncode == 0, talked
+    assert contents(tmp_path / "out") == contents(undisturbed)
