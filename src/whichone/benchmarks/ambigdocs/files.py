@@ -73,7 +73,7 @@ def documents_of(raw: Any, *, shown: bool = False) -> tuple[Document, ...]:
     for row in raw:
         if not isinstance(row, dict):
             raise msgspec.ValidationError("a document is an object")
-        fields = {"title": ""} | row if shown else dict(row)
+        fields: dict[str, Any] = {"title": ""} | row if shown else dict(row)
         fields["pid"] = row.get("pid", row.get("id"))
         for name in ("title", "text", "pid", "answer"):
             if isinstance(fields.get(name), int | float):
