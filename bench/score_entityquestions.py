@@ -46,8 +46,14 @@ def compare(path: Path, rounds: int) -> None:
     for matcher in ("dpr", "entityquestions", "string-title", "dpr-title"):
         arguments = ["score", "entityquestions", str(path), "--match", matcher, "--json"]
         commands[matcher] = [sys.executable, "-m", "whichone", *arguments]
-    rounds_of = {name: [measure(c) for _ in range(rounds)] for name, c in commands.items()}
-    best = {name: [min(column) for column in zip(*runs, strict=True)] for name, runs in rounds_of.items()}
+    rounds_of: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            rounds_of[name].append(measure(command))
+    best = {
+        name: [min(column) for column in zip(*runs, strict=True)]
+        for name, runs in rounds_of.items()
+    }
     wall, cpu, _ = best["json.load"]
     print(f"{'':16}  wall s  of json.load   CPU s  of json.load    MB")
     for name, (seconds, cpu_seconds, megabytes) in best.items():
@@ -82,7 +88,9 @@ def measure(command: list[str]) -> tuple[float, float, float]:
 def generate(path: Path, questions: int, passages: int, words: int, seed: int = 1) -> None:
     """Invented results: a vocabulary of unequal frequency, a twentieth of it accented."""
     rng = random.Random(seed)
-    syllables = ["ba", "ko", "ri", "ten", "mar", "lo", "vi", "sha", "dun", "el", "gol", "iz", "wen"]
+    syllables = [
+        a + b for a in ("b", "d", "gr", "k", "l", "st", "v") for b in ("a", "en", "or", "i")
+    ]
     vocabulary = []
     for _ in range(60_000):
         word = "".join(rng.choices(syllables, k=rng.randint(1, 4)))

@@ -12,7 +12,10 @@ no decoding is needed at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 
 import msgspec
 
@@ -21,11 +24,28 @@ from whichone.text.drqa import TOKEN
 _ASCII_RUN = re.compile(r"[a-z0-9]+(?![^\x00-\x7f])")
 _VERBATIM = re.compile(r"[a-z0-9 .,;:'&()!?+*#%$@_-]+")  # never escaped in JSON
 _HIDDEN = re.compile(rb"\\u(?:00[3-7]|212a)")
-_KELVIN_SIGN = "\u212a".encode()
+_KELVIN_SIGN = re.compile("\u212a".encode())
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789")
 _BETWEEN = frozenset(range(128)) - _WORD - frozenset(b"\\")
+_QUOTE = ord('"')
 _LONGEST_ESCAPE = 6
 _SHORT = 5
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """Raw JSON strings, lower-cased, one a line; `ends` are the places after each line's end."""
+
+    text: bytes
+    ends: list[int]
+
+
+def as_lines(strings: Sequence[msgspec.Raw]) -> Lines | None:
+    """None when not all are strings (a title may be null)."""
+    views = [memoryview(string) for string in strings]
+    if {view[0] for view in views} - {_QUOTE}:
+        return None
+    ends = list(accumulate([view.nbytes + 1 for view in views]))
+    return Lines(b"\n".join(views).lower(), ends)
 
 
 class Needle(msgspec.Struct, frozen=True):
@@ -41,31 +61,38 @@ class Needle(msgspec.Struct, frozen=True):
     verbatim: bytes | None
     offset: int
 
-    def found_in(self, lines: bytes) -> tuple[set[int], set[int]]:
+    def found_in(self, lines: Lines) -> tuple[set[int], set[int]]:
         """Numbers of the lines that hold the answer, and of those that must be looked at."""
         certain: set[int] = set()
         possible: set[int] = set()
-        line = counted = 0
-        for at in self._occurrences(lines):
-            certainly = self._stands_verbatim(lines, at)
-            if certainly or self._may_be_the_token(lines, at):
-                line += lines.count(b"\n", counted, at)
-                counted = at
-                (certain if certainly else possible).add(line)
+        text, ends = lines.text, lines.ends
+        search = self._search(text)
+        at = search(0)
+        while at >= 0:
+            if self._stands_verbatim(text, at):
+                line = bisect(ends, at)
+                certain.add(line)
+                at = search(ends[line])
+                continue
+            if self._may_be_the_token(text, at):
+                possible.add(bisect(ends, at))
+            at = search(at + 1)
         return certain, possible - certain
 
-    def _occurrences(self, lines: bytes) -> Iterator[int]:
-        if len(self.piece) < _SHORT:  # too many to test one by one
-            ending = rb"(?![a-z0-9])" if self.word_end else b""
-            starting = rb"(?:(?<![a-z0-9]%b)|(?<=\\[bfnrt]%b)|(?<=\\u[0-9a-f]{4}%b))"
-            starting = starting.replace(b"%b", self.piece) if self.word_start else b""
-            for match in re.finditer(self.piece + starting + ending, lines):
-                yield match.start()
-            return
-        at = lines.find(self.piece)
-        while at >= 0:
-            yield at
-            at = lines.find(self.piece, at + 1)
+    def _search(self, text: bytes) -> Callable[[int], int]:
+        """Finds the next place of the piece at or after a position; -1 when there is none."""
+        if len(self.piece) >= _SHORT:
+            return partial(text.find, self.piece)
+        ending = rb"(?![a-z0-9])" if self.word_end else b""
+        starting = rb"(?:(?<![a-z0-9]%b)|(?<=\\[bfnrt]%b)|(?<=\\u[0-9a-f]{4}%b))"
+        starting = starting.replace(b"%b", self.piece) if self.word_start else b""
+        pattern = re.compile(self.piece + starting + ending)  # short pieces stand in many words
+
+        def search(start: int) -> int:
+            match = pattern.search(text, start)
+            return -1 if match is None else match.start()
+
+        return search
 
     def _stands_verbatim(self, lines: bytes, at: int) -> bool:
         if self.verbatim is None:
@@ -111,12 +138,10 @@ def needle(answer: str) -> Needle | None:
     )
 
 
-def hidden_lines(lines: bytes) -> set[int]:
+def hidden_lines(lines: Lines) -> set[int]:
     """Numbers of the lines in which a byte search may overlook a piece."""
-    found = {lines.count(b"\n", 0, match.start()) for match in _HIDDEN.finditer(lines)}
-    if not lines.isascii():
-        at = lines.find(_KELVIN_SIGN)
-        while at >= 0:
-            found.add(lines.count(b"\n", 0, at))
-            at = lines.find(_KELVIN_SIGN, at + 1)
-    return found
+    text = lines.text
+    places = [match.start() for match in _HIDDEN.finditer(text)]
+    if not text.isascii():
+        places += [match.start() for match in _KELVIN_SIGN.finditer(text)]
+    return {bisect(lines.ends, at) for at in places}

@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from whichone.measures.matching.matcher import Passage
-from whichone.measures.matching.needles import hidden_lines, needle
+from whichone.measures.matching.needles import Lines, as_lines, hidden_lines, needle
 from whichone.measures.matching.token_matchers import AnswerTokens, TokenAnswers, any_found
 
 _NO_TITLE = msgspec.Raw(b'""')
@@ -38,9 +38,9 @@ class RawResult(msgspec.Struct):
 def ranks_with_answer(answers: TokenAnswers, passages: list[RawPassage]) -> list[int]:
     """Which passages (from 0) hold one of the answers, in order."""
     matcher = answers.matcher
-    columns = [_lines([passage.text for passage in passages])]
+    columns = [as_lines([passage.text for passage in passages])]
     if matcher.title_joint is not None:
-        columns.append(_lines([passage.title for passage in passages]))
+        columns.append(as_lines([passage.title for passage in passages]))
     hits: set[int] = set()
     hidden = {rank for lines in columns if lines is not None for rank in hidden_lines(lines)}
     doubtful: dict[int, list[AnswerTokens]] = {}
@@ -57,15 +57,8 @@ def ranks_with_answer(answers: TokenAnswers, passages: list[RawPassage]) -> list
     return sorted(hits)
 
 
-def _lines(column: list[msgspec.Raw]) -> bytes | None:
-    """Raw strings as lower-cased lines; None when not all are strings (a title may be null)."""
-    lines = b"\n".join(column).lower()
-    all_strings = lines.startswith(b'"') and lines.count(b'"\n"') == len(column) - 1
-    return lines if all_strings else None
-
-
 def _search(
-    answer: AnswerTokens, columns: list[bytes | None], passages: int
+    answer: AnswerTokens, columns: list[Lines | None], passages: int
 ) -> tuple[set[int], set[int]]:
     """The passages that hold the answer, and those that must be looked at."""
     sought = needle(answer.text)

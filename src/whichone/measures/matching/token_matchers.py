@@ -61,9 +61,11 @@ def _found(answer: list[str], text: str, lower: str) -> bool:
     """Whether the answer's tokens stand in `text`, tokenising only where its first token occurs."""
     if not answer:
         return True
+    if any(sigma in token for sigma in _SIGMAS for token in answer):
+        return is_sublist(answer, tokens(text))  # a sigma is lower-cased otherwise in a sentence
+    if not all(token in lower for token in answer):
+        return False
     first = answer[0]
-    if any(sigma in first for sigma in _SIGMAS):  # lower-cased otherwise in a sentence
-        return is_sublist(answer, tokens(text))
     is_word = WORD_CHARACTER.match(first) is not None
     at = lower.find(first)
     while at >= 0:
