@@ -85,7 +85,7 @@ def _keys(names: Iterable[str]) -> frozenset[str]:
 def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Site:
     """The site of a dump from its first bytes, which must hold all of `<siteinfo>`.
 
-    Some cuts of dumps have no `<siteinfo>`; then `language` (default en) has to say whose they are.
+    Some cuts of dumps say nothing; then `language` (default en) has to say whose they are.
     """
     root = re.search(rb"<mediawiki\b[^>]*>", head)
     if root is None:
@@ -97,14 +97,14 @@ def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Si
     said = re.search(rb'xml:lang="([^"]+)"', root.group())
     found = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
     if found is None:
-        own = language or (said.group(1).decode() if said else "en")
+        own = said.group(1).decode() if said else language or "en"
         return site_for(f"{own}wiki", own)
     try:
         info = ET.fromstring(found.group())
     except ET.ParseError as error:
         raise BadInput(f"its <siteinfo> is broken: {error}", file=file or None) from error
     name = info.findtext("dbname") or ""
-    own = language or (said.group(1).decode() if said else name.removesuffix("wiki"))
+    own = said.group(1).decode() if said else name.removesuffix("wiki") or language or "en"
     declared = {
         item.text: int(item.get("key", "0"))
         for item in info.iterfind("namespaces/namespace")

@@ -1,0 +1,1 @@
+"""Pages cut into passages, one file a way of cutting."""

@@ -1,0 +1,113 @@
+"""The pages of a knowledge base as passages, one page at a time, with ids that stay the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Container, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import pyarrow.parquet as pq
+
+from whichone.errors import UsageError
+from whichone.files.folder import Folder
+from whichone.files.lines import write_lines
+from whichone.knowledge.passages.blocks import Tokenizer, load_tokenizer, token_blocks
+from whichone.knowledge.passages.kilt_chunks import (
+    Splitter,
+    kilt_chunks,
+    plain_sentences,
+    spacy_sentences,
+)
+from whichone.knowledge.passages.whole_pages import whole_page
+from whichone.knowledge.passages.words import word_passages
+from whichone.knowledge.tables import KIND
+from whichone.records import Passage, passage_id
+
+Way = Literal["words", "kilt", "pages", "tokens"]
+_BATCH = 256
+
+
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """How to cut: the way, the length in its unit, and what counts as text.
+
+    `tokenizer` is for tokens, `sentences` (plain, or a spaCy model, or blank) for kilt.
+    """
+
+    way: Way = "words"
+    size: int = 100
+    keep_lists: bool = False
+    tokenizer: str = "whitespace"
+    sentences: str = "plain"
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise UsageError(f"passages of {self.size} words or tokens cannot be cut")
+
+
+def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
+    """The texts of one page's passages, in order."""
+    if cut.way == "words":
+        yield from word_passages(paragraphs, size=cut.size, keep_lists=cut.keep_lists)
+    elif cut.way == "tokens":
+        yield from token_blocks(
+            paragraphs,
+            size=cut.size,
+            tokenizer=_tokenizer(cut.tokenizer),
+            keep_lists=cut.keep_lists,
+        )
+    elif cut.way == "pages":
+        yield from whole_page(paragraphs)
+    else:
+        chunks = kilt_chunks(paragraphs, size=cut.size, sentences=_splitter(cut.sentences))
+        yield from (chunk.text for chunk in chunks)
+
+
+@cache
+def _tokenizer(name: str) -> Tokenizer:
+    return load_tokenizer(name)
+
+
+@cache
+def _splitter(name: str) -> Splitter:
+    return plain_sentences if name == "plain" else spacy_sentences(name)
+
+
+def page_passages(page: str, title: str, paragraphs: Sequence[str], cut: Cut) -> Iterator[Passage]:
+    """A page's passages; the n-th is `page#n`, whatever else is in the knowledge base."""
+    for n, text in enumerate(cut_page(paragraphs, cut)):
+        yield Passage(id=passage_id(page, n), page=page, title=title, text=text)
+
+
+def cut_passages(
+    base: str | Path | Folder, cut: Cut | None = None, *, only: Container[str] | None = None
+) -> Iterator[Passage]:
+    """All passages of a knowledge base (or of the pages `only`), in order of page; streaming."""
+    folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
+    chosen = cut or Cut()
+    file = pq.ParquetFile(folder.path("pages.parquet"))
+    for batch in file.iter_batches(_BATCH, columns=["page", "title", "paragraphs"]):
+        for row in batch.to_pylist():
+            if only is None or row["page"] in only:
+                yield from page_passages(row["page"], row["title"], row["paragraphs"], chosen)
+
+
+def write_passages_tsv(base: str | Path, out: str | Path, cut: Cut | None = None) -> int:
+    """Passages in the layout of `psgs_w100.tsv`: id, text, title, numbered from 1; how many."""
+    passages = cut_passages(base, cut)
+    rows = ((str(n), p.text, p.title) for n, p in enumerate(passages, 1))
+    return write_lines(out, _tsv_lines(rows)) - 1
+
+
+def _tsv_lines(rows: Iterator[tuple[str, str, str]]) -> Iterator[bytes]:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="")
+    yield b"id\ttext\ttitle"
+    for row in rows:
+        buffer.seek(0)
+        buffer.truncate()
+        writer.writerow([" ".join(value.split()) for value in row])
+        yield buffer.getvalue().encode()

@@ -1,0 +1,101 @@
+"""Passages of words, tokens and pages, cut from a knowledge base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whichone.errors import Missing, UsageError
+from whichone.files.folder import Folder
+from whichone.knowledge.passages.blocks import load_tokenizer, token_blocks
+from whichone.knowledge.passages.cut import Cut, cut_page, cut_passages, write_passages_tsv
+from whichone.knowledge.passages.words import word_passages
+from whichone.knowledge.readers.psgs import read_psgs
+from whichone.knowledge.tables import KIND, PAGES
+
+PAGE = [
+    "Ada\n",
+    "Ada was a mathematician.\n",
+    "Section::::Life.:Youth.\n",
+    "She was born in London.\n",
+    "BULLET::::- a note\n",
+    "BULLET::::2. another\n",
+]
+
+
+def test_words_without_headings_and_lists() -> None:
+    assert list(word_passages(PAGE, size=6)) == [
+        "Ada was a mathematician. She was",
+        "born in London.",
+    ]
+    kept = " ".join(word_passages(PAGE, keep_lists=True))
+    assert kept == "Ada was a mathematician. She was born in London. a note another"
+
+
+def test_tokens_stand_as_in_the_text() -> None:
+    def letters(text: str) -> list[tuple[int, int]]:
+        return [(i, i + 1) for i, c in enumerate(text) if c.isalpha()]
+
+    assert list(token_blocks(["T", "a b, c", "d"], size=2, tokenizer=letters)) == ["a b", "c d"]
+
+
+def test_whole_pages_keep_everything_but_the_title() -> None:
+    [text] = cut_page(PAGE, Cut(way="pages"))
+    assert text.split("\n") == [
+        "Ada was a mathematician.", "Life: Youth.", "She was born in London.", "a note", "another",
+    ]  # fmt: skip
+
+
+@given(st.lists(st.text("ab \n", max_size=30), max_size=8), st.integers(1, 7))
+def test_no_word_is_lost_and_none_is_doubled(lines: list[str], size: int) -> None:
+    paragraphs = ["T", *lines]
+    words = [word for line in lines for word in line.split()]
+    found = [passage.split() for passage in word_passages(paragraphs, size=size)]
+    assert [word for passage in found for word in passage] == words
+    assert all(len(passage) == size for passage in found[:-1])
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    rows = [
+        {"page": f"w:{n}", "title": f'Page "{n}"', "paragraphs": PAGE, "kind": "article"}
+        for n in (2, 1)
+    ]
+    with Folder.create(tmp_path / "kb", KIND) as folder:
+        folder.write(PAGES, PAGES.from_rows(rows))
+        folder.commit()
+    return tmp_path / "kb"
+
+
+def test_ids_are_page_and_number(base: Path) -> None:
+    found = list(cut_passages(base, Cut(size=6)))
+    assert [p.id for p in found] == ["w:1#0", "w:1#1", "w:2#0", "w:2#1"]
+    assert [p.id for p in cut_passages(base, Cut(size=6), only={"w:2"})] == ["w:2#0", "w:2#1"]
+
+
+def test_the_passage_file_is_read_back(base: Path, tmp_path: Path) -> None:
+    assert write_passages_tsv(base, tmp_path / "psgs.tsv", Cut(size=6)) == 4
+    rows = list(read_psgs(tmp_path / "psgs.tsv"))
+    assert [(r.id, r.title) for r in rows] == [
+        ("1", 'Page "1"'), ("2", 'Page "1"'), ("3", 'Page "2"'), ("4", 'Page "2"'),
+    ]  # fmt: skip
+    assert rows[1].text == "born in London."
+
+
+def test_what_cannot_be_cut_is_said() -> None:
+    with pytest.raises(UsageError):
+        Cut(size=0)
+    with pytest.raises(Missing, match="no such tokeniser"):
+        load_tokenizer("no/such/tokenizer.json")
+
+
+def test_a_tokenizer_file_is_used(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Punctuation()
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer(str(tmp_path / "tokenizer.json"))
+    assert list(token_blocks(["T", "ab,cd"], size=2, tokenizer=tokenizer)) == ["ab,", "cd"]
