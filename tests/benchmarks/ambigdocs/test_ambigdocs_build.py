@@ -4,16 +4,20 @@ import pytest
 
 from whichone.benchmarks.ambigdocs.answers import answer_forms, holds, quantity_forms, time_forms
 from whichone.benchmarks.ambigdocs.bearers import line_starts, surface_of, usable_name
+from whichone.benchmarks.ambigdocs.build import PageTokens, statement
 from whichone.benchmarks.ambigdocs.build_benchmark import (
     BuildOptions,
     build_ambigdocs,
     build_options,
 )
+from whichone.benchmarks.ambigdocs.built import Statement
 from whichone.benchmarks.ambigdocs.export_files import export_ambigdocs
 from whichone.benchmarks.ambigdocs.files import read_questions
 from whichone.benchmarks.ambigdocs.page_passages import page_passages
+from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
 from whichone.benchmarks.ambigdocs.splits import split_names
 from whichone.errors import BadInput, UsageError
+from whichone.records import Passage
 
 
 def test_names_from_disambiguation_pages(listed: Path, tmp_path: Path) -> None:
@@ -83,6 +87,21 @@ def test_options(listed: Path, tmp_path: Path) -> None:
         build_ambigdocs(listed, tmp_path / "none", BuildOptions(properties=("P1",)))
     with pytest.raises(UsageError, match="at least one word"):
         build_options(words=0)
+
+
+def test_an_answer_is_written_as_its_page_has_it() -> None:
+    bearer = BearerPage("w:1", "Ada Field", "Q10")
+    text = "Ada Field wrote for the US press and in Rome."
+    pages = PageTokens({"w:1": [Passage(id="w:1#0", page="w:1", title="Ada Field", text=text)]})
+    labels = {"Q30": ("United States", "US"), "Q2": ("Rome",)}
+    facts = [
+        {"kind": "entity", "value": "Q2", "rank": "normal"},
+        {"kind": "entity", "value": "Q30", "rank": "preferred"},
+        {"kind": "entity", "value": "Q99", "rank": "preferred"},
+    ]
+    found = statement(bearer, facts, labels, pages)
+    assert found == Statement(bearer, "US", ("United States", "Rome"), "w:1#0")
+    assert statement(bearer, facts[2:], labels, pages) is None
 
 
 def test_lines_of_a_disambiguation_page() -> None:

@@ -80,7 +80,8 @@ def statement(
 ) -> Statement | None:
     """A bearer's answer: its first value (preferred ones before others) that its page states.
 
-    Its other values are right too, and become aliases.
+    It is written as the page has it; the value's other names and the other values are right too,
+    and become aliases.
     """
     ranked = sorted(facts, key=lambda fact: fact["rank"] != "preferred")
     values = [forms for fact in ranked if (forms := answer_forms(fact, labels))]
@@ -88,8 +89,8 @@ def statement(
         for form in forms:
             passage = pages.stating(bearer.page, form)
             if passage is not None:
-                others = dict.fromkeys(f for value in values for f in value if f != forms[0])
-                return Statement(bearer, forms[0], tuple(others), passage)
+                others = dict.fromkeys(f for value in values for f in value if f != form)
+                return Statement(bearer, form, tuple(others), passage)
     return None
 
 
