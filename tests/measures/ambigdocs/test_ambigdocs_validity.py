@@ -3,7 +3,7 @@ from test_ambigdocs_score import prediction
 
 from whichone.measures.ambigdocs.semantic import (
     CharacterTrigrams,
-    best_similarity,
+    best_similarities,
     missed_paraphrases,
     windows,
 )
@@ -65,10 +65,13 @@ def test_notes_count_what_a_rule_decided() -> None:
 
 def test_trigrams_find_other_spellings() -> None:
     encoder = CharacterTrigrams()
-    assert best_similarity("São Paulo", "He lives in Sao Paulo now.", encoder) == pytest.approx(1.0)
-    assert best_similarity("philosopher", "She taught philosophy.", encoder) > 0.7
-    assert best_similarity("cat", "She taught law.", encoder) < 0.3
-    assert best_similarity("cat", "", encoder) == 0.0
+    text = "She taught philosophy in Sao Paulo."
+    same, near, far = best_similarities(["São Paulo.", "philosopher", "cat"], text, encoder)
+    assert same == pytest.approx(1.0)
+    assert 0.7 < near < 1.0
+    assert far < 0.3
+    assert best_similarities(["cat"], "", encoder) == [0.0]
+    assert best_similarities([], "", encoder) == []
 
 
 def test_missed_paraphrases_are_counted_and_listed() -> None:

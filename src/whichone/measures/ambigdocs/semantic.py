@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.measures.ambigdocs.categories import Mention
-from whichone.measures.ambigdocs.rules import DEFAULT, Rules, scored_documents
+from whichone.measures.ambigdocs.rules import DEFAULT, Rules
 from whichone.measures.ambigdocs.score import generated_text, score_prediction
 
 Floats = npt.NDArray[np.float64]
@@ -56,16 +56,21 @@ def windows(text: str, length: int) -> list[str]:
     return [" ".join(found[i : i + length]) for i in range(len(found) - length + 1)]
 
 
-def best_similarity(answer: str, generated: str, encoder: Encoder) -> float:
-    """Highest cosine of the answer with a run of the text that is as long as the answer."""
-    spans = windows(generated, max(1, len(answer.split())))
-    if not spans:
-        return 0.0
-    vectors = np.asarray(encoder.encode([answer, *spans]), np.float64)
+def best_similarities(answers: Sequence[str], generated: str, encoder: Encoder) -> list[float]:
+    """For each answer its highest cosine with a run of the text that is as long as the answer."""
+    spans = [windows(generated, max(1, len(answer.split()))) for answer in answers]
+    texts = list(dict.fromkeys([*answers, *(span for listed in spans for span in listed)]))
+    if not texts:
+        return []
+    vectors = np.asarray(encoder.encode(texts), np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
     lengths[lengths == 0] = 1.0
     unit = vectors / lengths[:, None]
-    return float((unit[1:] @ unit[0]).max())
+    row = {text: n for n, text in enumerate(texts)}
+    return [
+        float((unit[[row[span] for span in listed]] @ unit[row[answer]]).max()) if listed else 0.0
+        for answer, listed in zip(answers, spans, strict=True)
+    ]
 
 
 def missed_paraphrases(
@@ -80,12 +85,11 @@ def missed_paraphrases(
     counts = {"both": 0, "tokens_only": 0, "semantic_only": 0, "neither": 0}
     missed: list[dict[str, Any]] = []
     for prediction in predictions:
-        generated = generated_text(prediction)
         score = score_prediction(prediction, rules)
-        documents = scored_documents(prediction, rules)
-        for document, bearer in zip(documents, score.bearers, strict=True):
+        answers = [bearer.answer for bearer in score.bearers]
+        similarities = best_similarities(answers, generated_text(prediction), encoder)
+        for bearer, similarity in zip(score.bearers, similarities, strict=True):
             by_tokens = bearer.mention is not Mention.ABSENT or bearer.answer_recall == 1.0
-            similarity = best_similarity(document.answer or "", generated, encoder)
             by_meaning = similarity >= threshold
             if by_tokens:
                 counts["both" if by_meaning else "tokens_only"] += 1
