@@ -13,7 +13,6 @@ from whichone.benchmarks.ambigdocs.build_benchmark import (
 from whichone.benchmarks.ambigdocs.built import Statement
 from whichone.benchmarks.ambigdocs.export_files import export_ambigdocs
 from whichone.benchmarks.ambigdocs.files import read_questions
-from whichone.benchmarks.ambigdocs.page_passages import page_passages
 from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
 from whichone.benchmarks.ambigdocs.splits import split_names
 from whichone.errors import BadInput, UsageError
@@ -85,8 +84,8 @@ def test_options(listed: Path, tmp_path: Path) -> None:
     assert {p.page for p in benchmark.passage_records()} == {f"w:{n}" for n in (10, 11, 12, 20, 21)}
     with pytest.raises(BadInput, match="no question could be made"):
         build_ambigdocs(listed, tmp_path / "none", BuildOptions(properties=("P1",)))
-    with pytest.raises(UsageError, match="at least one word"):
-        build_options(words=0)
+    with pytest.raises(UsageError, match="passages of 0 words"):
+        build_ambigdocs(listed, tmp_path / "none", build_options(words=0))
 
 
 def test_an_answer_is_written_as_its_page_has_it() -> None:
@@ -151,12 +150,3 @@ def test_splits_by_name_are_seeded_and_of_the_right_size() -> None:
     assert [list(splits.values()).count(s) for s in ("train", "dev", "test")] == [70, 10, 20]
     assert split_names(reversed(names), seed=3) == splits
     assert split_names(names, seed=4) != splits
-
-
-def test_passages_of_a_page() -> None:
-    lines = ["Title", "One two.", "Section::::Part.", "BULLET::::- three four five"]
-    passages = page_passages("w:1", "Title", lines, words=2)
-    assert [(p.id, p.text) for p in passages] == [
-        ("w:1#0", "One two."), ("w:1#1", "three four"), ("w:1#2", "five"),
-    ]  # fmt: skip
-    assert page_passages("w:1", "Title", ["Title"]) == []

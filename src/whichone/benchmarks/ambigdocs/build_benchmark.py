@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow.compute as pc
 
 from whichone.benchmarks.ambigdocs.bearers import SurfaceName, rows
 from whichone.benchmarks.ambigdocs.build import NameSource, PageTokens, questions, surface_names
 from whichone.benchmarks.ambigdocs.built import BuiltQuestion, built_queries, built_sets
 from whichone.benchmarks.ambigdocs.funnel import Funnel
-from whichone.benchmarks.ambigdocs.page_passages import WORDS, page_passages
 from whichone.benchmarks.ambigdocs.queries import TASK
 from whichone.benchmarks.ambigdocs.shared_facts import (
     BearerPage,
@@ -26,9 +26,10 @@ from whichone.benchmarks.ambigdocs.shared_facts import (
 )
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.entityquestions.relations import published_relations, read_relations
-from whichone.errors import BadInput, UsageError
+from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.passages.cut import Cut, cut_passages
 from whichone.knowledge.tables import KIND
 from whichone.records import Passage
 
@@ -52,7 +53,7 @@ class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
     names: NameSource = "auto"
     properties: tuple[str, ...] = ()
     language: str = "en"
-    words: int = WORDS
+    words: int = 100
     corpus: str = "all"
     seed: int = 0
     templates: str | None = None
@@ -60,8 +61,6 @@ class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_options(**values: Any) -> BuildOptions:
     """Options from plain values, checked."""
-    if values.get("words", WORDS) < 1:
-        raise UsageError("a passage has at least one word")
     return msgspec.convert(values, BuildOptions)
 
 
@@ -103,7 +102,7 @@ def bearers_and_passages(
 ) -> tuple[dict[str, BearerPage], list[Passage]]:
     """The bearers by page, and the passages of their pages."""
     about = bearer_pages(tables, bearer_table(names))
-    return about, list(_passages(kb, options.words, about))
+    return about, list(cut_passages(kb, _cut(options), only=about))
 
 
 def save_built(
@@ -118,7 +117,7 @@ def save_built(
 ) -> Benchmark:
     """Built questions as a benchmark over all articles, or over the bearers' passages only."""
     if options.corpus == "all":
-        passages = _passages(kb, options.words)
+        passages = cut_passages(kb, _cut(options), only=_articles(kb))
     counts = funnel.counts()
     return save_benchmark(
         out,
@@ -163,16 +162,13 @@ def _questions(
     )
 
 
-def _passages(kb: Folder, words: int, only: Container[str] | None = None) -> Iterator[Passage]:
-    """Passages of all articles, or of some pages only; the pages are streamed."""
-    import pyarrow.parquet as pq
+def _cut(options: BuildOptions) -> Cut:
+    return Cut(way="words", size=options.words, keep_lists=True)
 
-    columns = ["page", "title", "kind", "paragraphs"]
-    with pq.ParquetFile(kb.path("pages.parquet")) as file:
-        for batch in file.iter_batches(batch_size=1_000, columns=columns):
-            for row in batch.to_pylist():
-                if row["kind"] == "article" and (only is None or row["page"] in only):
-                    yield from page_passages(row["page"], row["title"], row["paragraphs"], words)
+
+def _articles(kb: Folder) -> set[str]:
+    pages = kb.table("pages", ["page", "kind"])
+    return set(pages.filter(pc.equal(pages["kind"], "article"))["page"].to_pylist())
 
 
 def _card(options: BuildOptions, counts: Mapping[str, int], models: bool) -> str:

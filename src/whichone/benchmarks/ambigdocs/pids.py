@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from whichone.benchmarks.ambigdocs.records import AmbigQuestion, Document
-from whichone.errors import BadInput
-from whichone.files.lines import open_binary
+from whichone.knowledge.readers.psgs import read_psgs
 
 
 class PidReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,20 +23,9 @@ class PidReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_passage_file(path: str | Path) -> Iterator[Document]:
-    """The rows of a DPR passage file (id, text, title), streamed; its header is no passage."""
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with open_binary(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
-        rows = csv.reader(file, delimiter="\t")
-        for number, row in enumerate(rows, 1):
-            if number == 1 and row[:3] == ["id", "text", "title"]:
-                continue
-            if len(row) != 3:
-                raise BadInput(
-                    f"{len(row)} columns where id, text and title are expected",
-                    file=path,
-                    line=number,
-                )
-            yield Document(pid=row[0], text=row[1].strip('"'), title=row[2])
+    """The rows of a passage file as documents, streamed."""
+    for row in read_psgs(path):
+        yield Document(pid=row.id, text=row.text, title=row.title)
 
 
 def check_pids(
