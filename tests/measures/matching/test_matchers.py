@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from whichone.errors import BadInput, UsageError
 from whichone.measures.matching import MATCHERS, Passage, find_matcher
+from whichone.text.squad import normalize
 
 PUBLISHED = {
     "eq_string": "entityquestions",
@@ -76,6 +79,18 @@ def test_an_article_is_no_answer_for_the_normalised_matcher() -> None:
 def test_an_unknown_matcher_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="entityquestions"):
         find_matcher("entityquestion")
+
+
+ARTICLE_PIECES = ["the", "The ", "a", "an ", "he", "t", "e", "n", " ", "-", "'", "\u0301", "é", "K"]
+ARTICLE_PIECES += ["\u212a", "İ", "oslo", "Oslo ", ".", "\n", "h", "1"]
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    *[st.lists(st.sampled_from(ARTICLE_PIECES), max_size=n).map("".join) for n in (4, 8)],
+)
+def test_the_normalised_matcher_is_a_substring_of_normalised_text(answer: str, text: str) -> None:
+    assert found("dpr-kilt", answer, text) is (normalize(answer) in normalize(text))
 
 
 def test_as_released(shared: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from whichone.errors import UsageError, did_you_mean
 from whichone.measures.matching.character_matchers import (
-    DprKilt,
     DprRegex,
     StoredFlag,
     Substring,
     TitlePrefix,
 )
 from whichone.measures.matching.matcher import Matcher, Passage, PreparedAnswers
+from whichone.measures.matching.normalised_matcher import DprKilt
 from whichone.measures.matching.token_matchers import TokenMatcher
 
 __all__ = ["MATCHERS", "Matcher", "Passage", "PreparedAnswers", "find_matcher"]

@@ -10,7 +10,6 @@ import regex
 from whichone.errors import BadInput
 from whichone.measures.matching.matcher import Passage
 from whichone.text.drqa import decomposed, has_tokens
-from whichone.text.squad import normalize
 
 
 class DprRegex(msgspec.Struct, frozen=True):
@@ -40,25 +39,6 @@ class Patterns(msgspec.Struct, frozen=True):
     def found_in(self, passage: Passage) -> bool:
         text = decomposed(passage.text)
         return any(pattern.search(text) is not None for pattern in self.patterns)
-
-
-class DprKilt(msgspec.Struct, frozen=True):
-    name: str = "dpr-kilt"
-    about: str = "a substring of the text, both SQuAD-normalised"
-
-    def prepare(self, answers: list[str]) -> NormalisedAnswers:
-        return NormalisedAnswers([normalize(answer) for answer in answers])
-
-    def matches_everything(self, answer: str) -> bool:
-        return not normalize(answer)
-
-
-class NormalisedAnswers(msgspec.Struct, frozen=True):
-    answers: list[str]
-
-    def found_in(self, passage: Passage) -> bool:
-        text = normalize(passage.text)
-        return any(answer in text for answer in self.answers)
 
 
 class TitlePrefix(msgspec.Struct, frozen=True):
