@@ -26,8 +26,16 @@ class Tables(NamedTuple):
     links: Table
 
 
-def population(tables: Tables, collection: Collection, popularity: Popularity) -> Table:
-    """Every entity that can be a bearer, with its popularity and if its type is in the collection."""
+def population(
+    tables: Tables, collection: Collection, popularity: Popularity, among: Table | None = None
+) -> Table:
+    """Every entity that can be a bearer, with its popularity and if its type is in the collection.
+
+    `among`, a table with a column `bearer`, says which entities are of interest.
+    """
+    if among is not None:
+        wanted = tables.entities.semi_join(among, tables.entities.entity == among.bearer)
+        tables = tables._replace(entities=wanted)
     known = _with_popularity(tables, popularity)
     typed = has_type(known.types, collection).fill_null(False)
     return known.select("entity", "position", "types", "label", "popularity", typed=typed)
@@ -69,19 +77,30 @@ def naming(tables: Tables, rules: Rules, language: str) -> Table:
     return names.select(grouped=grouped, name=names.name, bearer=names.entity, place=names.place)
 
 
-def shared_names(names: Table, people: Table) -> Table:
+def repeated_names(names: Table) -> Table:
+    """Names that occur more than once: the one step that looks at every name."""
+    counted = names.group_by("grouped").agg(times=names.count())
+    return counted.filter(counted.times > 1).select("grouped")
+
+
+def namings(names: Table, repeated: Table) -> Table:
+    """Who bears a repeated name, each bearer once with its own spelling of it."""
+    borne = names.semi_join(repeated, "grouped")
+    return borne.group_by(["grouped", "bearer"]).agg(name=borne.name.argmin(borne.place))
+
+
+def shared_names(namings: Table, people: Table) -> Table:
     """Names with two or more typed bearers: the first and the last of them are not the same."""
     typed = people.filter(people.typed).select("entity", "position")
-    borne = names.select("grouped", "bearer").inner_join(typed, names.bearer == typed.entity)
+    borne = namings.select("grouped", "bearer").inner_join(typed, namings.bearer == typed.entity)
     ends = borne.group_by("grouped").agg(first=borne.position.min(), last=borne.position.max())
     return ends.filter(ends.first != ends.last).select("grouped")
 
 
-def bearers(names: Table, shared: Table, people: Table) -> Table:
-    """All bearers of the shared names, typed or not, each once with its own spelling of the name."""
-    borne = names.semi_join(shared, "grouped")
-    once = borne.group_by(["grouped", "bearer"]).agg(name=borne.name.argmin(borne.place))
-    return once.inner_join(people, once.bearer == people.entity).drop("bearer")
+def bearers(namings: Table, shared: Table, people: Table) -> Table:
+    """All bearers of the shared names, typed or not."""
+    borne = namings.semi_join(shared, "grouped")
+    return borne.inner_join(people, borne.bearer == people.entity).drop("bearer")
 
 
 def leads(bearers: Table, rules: Rules) -> Table:

@@ -34,20 +34,25 @@ def usable(facts: Table, rules: Rules) -> Table:
     return kept if rules.deprecated_facts else kept.filter(kept["rank"] != "deprecated")
 
 
-def set_facts(facts: Table, bearers: Table, collection: Collection) -> Table:
-    """Facts of the sets' bearers with a property of the collection, and how many bearers have it.
+def bearer_facts(facts: Table, bearers: Table, collection: Collection) -> Table:
+    """Facts of the sets' bearers with a property of the collection."""
+    facts = facts.filter(facts["property"].isin(collection.property_ids))
+    facts = facts.select("entity", "property", "kind", "value", "unit", "place")
+    who = bearers.select("grouped", "entity", "position", "types")
+    return who.inner_join(facts, "entity")
 
-    `listed` says whether the property is one of those of the bearer's own types.
+
+def set_facts(bearer_facts: Table, collection: Collection) -> Table:
+    """The same facts with how many bearers of the name have the property.
+
+    `listed` says whether the property is one of those of the bearer's own types. `bearer_facts` must
+    have been computed: given the three-way join at once, an engine may join on the property first.
     """
     import ibis
 
-    facts = facts.filter(facts["property"].isin(collection.property_ids))
-    facts = facts.select("entity", "property", "kind", "value", "unit", "place", "rank")
-    who = bearers.select("grouped", "entity", "position", "types")
-    joined = who.inner_join(facts, "entity")
-    pairs = joined.select("grouped", "entity", "property").distinct()
+    pairs = bearer_facts.select("grouped", "entity", "property").distinct()
     having = pairs.group_by(["grouped", "property"]).agg(having=pairs.count())
-    counted = joined.inner_join(having, ["grouped", "property"])
+    counted = bearer_facts.inner_join(having, ["grouped", "property"])
     listed = ibis.or_(
         *(
             counted.types.contains(t.id) & counted["property"].isin(t.properties)
@@ -112,9 +117,11 @@ class Pipeline:
 
             key = only if rules.same_name == "exact" else name_key(only)
             naming = naming.filter(naming.grouped == key)
-        people = self.keep("population", names.population(tables, collection, self.popularity))
-        shared = self.keep("shared_names", names.shared_names(naming, people))
-        borne = self.keep("bearers", names.bearers(naming, shared, people))
+        repeated = self.keep("repeated_names", names.repeated_names(naming))
+        namings = self.keep("namings", names.namings(naming, repeated))
+        people = self.keep("people", self.population(namings))
+        shared = self.keep("shared_names", names.shared_names(namings, people))
+        borne = self.keep("bearers", names.bearers(namings, shared, people))
         if self.popularity == "none":
             passed = self.keep("leads", names.unranked(shared))
         else:
@@ -122,10 +129,15 @@ class Pipeline:
             passed = names.gap_filter(leads, rules)
         sets = self.keep("set_bearers", names.set_bearers(borne, passed))
         facts = usable(tables.facts, rules)
-        listed = self.keep("set_facts", set_facts(facts, sets, collection))
+        owned = self.keep("bearer_facts", bearer_facts(facts, sets, collection))
+        listed = self.keep("set_facts", set_facts(owned, collection))
         self.keep("distinguishing_facts", distinguishing_facts(listed))
         if rules.false_value == "knowledge base":
             self.keep("value_counts", value_counts(facts, collection))
+
+    def population(self, among: Table | None = None) -> Table:
+        """Entities that can be bearers, all of them or those of interest."""
+        return names.population(self.tables, self.collection, self.popularity, among)
 
     def count(self, name: str) -> int:
         return self.number(self.relations[name].count())

@@ -58,7 +58,7 @@ def value_book(pipeline: Pipeline) -> ValueBook:
     naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
     borne = naming.semi_join(wanted, naming.bearer == wanted.value)
     if pipeline.rules.value_needs_views and pipeline.popularity != "none":
-        people = pipeline.relations["population"]
+        people = pipeline.population()
         borne = borne.semi_join(people, borne.bearer == people.entity)
     borne = borne.select("bearer", "place", "name").order_by("bearer", "place", "name")
     for entity, _, name in pipeline.tuples(borne):
@@ -92,7 +92,7 @@ def _add_users(pipeline: Pipeline, wanted: Table, entities: dict[str, ValueNames
     uses = uses.select(used="entity", user="value")
     naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
     if pipeline.popularity != "none":
-        people = pipeline.relations["population"]
+        people = pipeline.population()
         naming = naming.semi_join(people, naming.bearer == people.entity)
     named = uses.inner_join(naming, uses.user == naming.bearer).select("used", "name")
     for used, name in pipeline.tuples(named):

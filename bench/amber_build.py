@@ -1,0 +1,160 @@
+"""Relational steps of the AmbER build beside grouping the names table; alignment beside tokenising.
+
+    python bench/amber_build.py --entities 1000000
+
+Makes a knowledge base of the given size with three names and three facts an entity (a fifth of the
+entities share their label), and pages for the alignment part. Everything is timed in one process,
+one after the other, so that the ratios can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from whichone.benchmarks.amber.account import Account
+from whichone.benchmarks.amber.alignment import align, beginning
+from whichone.benchmarks.amber.build import opened_pipeline
+from whichone.benchmarks.amber.candidates import candidate_sets
+from whichone.benchmarks.amber.collection import load_collection
+from whichone.benchmarks.amber.relations import Pipeline
+from whichone.benchmarks.amber.rules import PAPER, PUBLISHED
+from whichone.benchmarks.amber.sets import Facts, _facts, candidate_pages
+from whichone.benchmarks.amber.values import value_book
+from whichone.files.folder import Folder
+from whichone.knowledge import tables
+
+VALUES = 5_000
+PROPERTIES = "['P1303','P241','P641','P157','P607','P185','P1441','P54','P135','P413']"
+
+
+def make_knowledge_base(path: Path, entities: int, memory: str, words: int) -> Folder:
+    """Tables made by DuckDB itself: names shared by about three, facts on a few thousand values."""
+    n, shared = entities, max(entities // 15, 1)
+    queries = {
+        "entities": f"""
+            select 'Q' || i entity, 'L' || i label, null::varchar description,
+              case when i < {n} then ['Q5'] else ['Q34379'] end types, 1::int sitelinks,
+              'T' || i title, i position, 'bench' source from range({n + VALUES}) t(i)""",
+        "names": f"""
+            select 'Q' || i entity, name, lower(name) "key", 'en' "language",
+              case when place = 0 then 'label' else 'alias' end kind, 1 count, place::int place
+            from (select i, place, case
+                when place = 0 and i < {n} and hash(i) % 5 = 0 then 'Shared ' || hash(i + 7) % {shared}
+                when place = 0 then 'Label ' || i else 'Alias ' || place || ' ' || i end name
+              from range({n + VALUES}) t(i), range(3) p(place))""",
+        "facts": f"""
+            select 'Q' || i entity, ({PROPERTIES})[(1 + hash(i * 31 + place) % 10)::bigint] property,
+              'entity' kind, 'Q' || ({n} + hash(i * 17 + place) % {VALUES}) "value",
+              null::varchar unit, null::tinyint "precision", null::varchar "language",
+              'normal' rank, place::int place from range({n}) t(i), range(3) p(place)""",
+        "properties": f"""
+            select p property, p || ' label' "label", 'wikibase-item' datatype, 0 position
+            from (select unnest({PROPERTIES}) p)""",
+        "views": f"""
+            select 'T' || i title, (10 + {n} * 10 // (1 + hash(i) % {n}))::bigint "views",
+              'bench' source from range({n + VALUES}) t(i)""",
+        "pages": f"""
+            select 'enwiki:' || i page, 'T' || i title, 'Q' || i entity, 'article' kind,
+              ['T' || i, list_aggregate(list_transform(range({words}), lambda x: 'word' || hash(i * 1000 + x) % 5000),
+                'string_agg', ' ') || ' Label ' || ({n} + hash(i * 17) % {VALUES})
+                || ' and Label ' || ({n} + hash(i * 17 + 1) % {VALUES})] paragraphs,
+              []::varchar[] categories, 1 revision, null::varchar "timestamp", i position,
+              null::varchar history from range({n if words else 0}) t(i)""",
+    }  # fmt: skip
+    con = duckdb.connect(config={"memory_limit": memory, "temp_directory": str(path / "spill")})
+    with Folder.create(path / "kb", tables.KIND) as folder:
+        for schema in tables.ALL:
+            if schema.name not in queries:
+                folder.write(schema, schema.empty())
+                continue
+            columns = ", ".join(f'"{c}"' for c in schema.schema.names)
+            file = folder.partial / schema.file
+            con.execute(
+                f"copy (select {columns} from ({queries[schema.name]})) "
+                f"to '{file}' (format parquet, compression zstd)"
+            )
+            folder.adopt(schema.file)
+        folder.commit(name="bench")
+        return folder
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Wall and CPU seconds of a piece of work, and what it gave."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    given = work()
+    return time.perf_counter() - wall, time.process_time() - cpu, given
+
+
+def group_names(kb: Folder, memory: str) -> int:
+    """The yardstick: DuckDB groups the names table by name."""
+    con = duckdb.connect(config={"memory_limit": memory})
+    rows = con.execute(
+        f"select count(*) from (select name, count(*) n from '{kb.path('names.parquet')}' "
+        "group by name having n > 1)"
+    ).fetchone()
+    assert rows is not None
+    return int(rows[0])
+
+
+def tokenise(pages: Iterator[tuple[str, Any, int, str]]) -> int:
+    """The yardstick: one pass that cuts and normalises the beginning of every candidate page."""
+    return sum(len(beginning(text, 350)) for *_, text in pages)
+
+
+def alignment(pipeline: Pipeline) -> tuple[Facts, int]:
+    book = value_book(pipeline)
+    account = Account(steps=[], remarks=[])
+    candidates = candidate_sets(pipeline, account)
+    return _facts(candidates, book, account), len(candidates)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--entities", type=int, default=1_000_000)
+    parser.add_argument("--words", type=int, default=0, help="words a page; 0: no alignment part")
+    parser.add_argument("--memory", default="3GB")
+    given = parser.parse_args()
+    result: dict[str, Any] = {"entities": given.entities}
+    with tempfile.TemporaryDirectory() as folder:
+        kb = make_knowledge_base(Path(folder), given.entities, given.memory, given.words)
+        result["names"] = kb.manifest.files["names.parquet"].bytes
+        group_names(kb, given.memory)  # once to warm the file cache
+        for rules in (PAPER, PUBLISHED):
+            wall, cpu, _ = timed(partial(group_names, kb, given.memory))
+            with opened_pipeline(kb, load_collection("human"), rules, memory=given.memory) as p:
+                ours, ours_cpu, _ = timed(p.run)
+                result[rules.name] = {
+                    "group names": [round(wall, 2), round(cpu, 2)],
+                    "relational steps": [round(ours, 2), round(ours_cpu, 2)],
+                    "ratio": round(ours / wall, 2),
+                    "shared names": p.count("shared_names"),
+                }
+                if given.words:
+                    facts, sets = alignment(p)
+                    wall, _, _ = timed(partial(tokenise, candidate_pages(p)))
+                    ours, _, stated = timed(partial(align, facts, candidate_pages(p), rules))
+                    result[rules.name] |= {
+                        "candidate sets": sets,
+                        "tokenising": round(wall, 2),
+                        "alignment": round(ours, 2),
+                        "alignment ratio": round(ours / wall, 2),
+                        "stated facts": len(stated),
+                    }
+        result["peak memory GB"] = round(
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2
+        )
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
