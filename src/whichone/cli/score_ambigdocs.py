@@ -25,6 +25,7 @@ from whichone.cli.options import json_option, per_query_option, seed_option
     default=None,
     help="The gold documents to score: those that were shown (default), the first five, or all.",
 )
+@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
 @click.option("--reader", default=None, help="A reader that finds the spans for Disambig-F1.")
 @click.option("--validity", is_flag=True, help="Also means within categories, other thresholds.")
 @click.option(
@@ -52,6 +53,7 @@ def command(
     predictions: tuple[str, ...],
     rules: str,
     documents: str | None,
+    benchmark: str | None,
     reader: str | None,
     validity: bool,
     semantic: str | None,
@@ -63,7 +65,7 @@ def command(
 ) -> None:
     """Score AmbigDocs predictions: five categories, recalls, knowledge precision.
 
-    A predictions file holds the questions of AmbigDocs with `gen_answer` and `docs`, the passages
+    PREDICTIONS are files, or folders that `whichone read` has made. A predictions file holds the questions of AmbigDocs with `gen_answer` and `docs`, the passages
     that were shown; `span_predictions` (a reader's spans) and `wrong_answers` (RAMDocs) are used
     where they are there.
 
@@ -87,6 +89,7 @@ def command(
             validity=validity,
             semantic=semantic,
             people=people,
+            benchmark=benchmark,
             seed=seed,
         )
     if per_query is not None:
@@ -96,7 +99,7 @@ def command(
     if report is not None:
         from whichone.report.ambigdocs_page import report_files
 
-        report_files(predictions, report, choose_rules(rules == "published", documents))
+        report_files(predictions, report, choose_rules(rules == "published", documents), benchmark)
     _print(results, as_json)
 
 

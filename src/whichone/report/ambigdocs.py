@@ -22,6 +22,7 @@ from whichone.measures.ambigdocs.summary import (
 )
 from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import Estimate, bootstrap_mean, cluster_sums
+from whichone.reading.answers import Answers
 from whichone.report.table import Cell, Table
 
 SHOWN = MEASURES
@@ -50,10 +51,24 @@ class AmbigSystem:
 def system_of(
     place: str | Path, predictions: Sequence[Prediction], rules: Rules = DEFAULT
 ) -> AmbigSystem:
-    """A system named after its file: `MODEL--MODE.json`, or just `MODEL.json`."""
+    """A system named after its file, `MODEL--MODE.json` or `MODEL.json`, or by its answers folder."""
+    model, mode = _folder_name(place) if Path(place).is_dir() else _file_name(place)
+    return AmbigSystem(model, mode, predictions, score_all(predictions, rules))
+
+
+def _file_name(place: str | Path) -> tuple[str, str]:
     stem = Path(place).name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
     model, _, mode = stem.partition("--")
-    return AmbigSystem(model, mode, predictions, score_all(predictions, rules))
+    return model, mode
+
+
+def _folder_name(place: str | Path) -> tuple[str, str]:
+    """The model, else the reader; what it was shown, and with which prompt."""
+    told = Answers.open(place).description
+    reader, setting = told.get("reader", {}), told.get("setting", {})
+    model = reader.get("model") or reader.get("reader") or Path(place).name
+    shown = setting.get("passages", "gold")
+    return str(model), ", ".join(str(part) for part in (shown, reader.get("prompt")) if part)
 
 
 def measures_table(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table:

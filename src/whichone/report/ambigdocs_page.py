@@ -10,9 +10,9 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from whichone.benchmarks.ambigdocs.files import read_predictions
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.errors import UsageError
+from whichone.measures.ambigdocs.answers import read_any
 from whichone.measures.ambigdocs.categories import Mention
 from whichone.measures.ambigdocs.rules import DEFAULT, Rules, scored_documents
 from whichone.measures.ambigdocs.score import PredictionScore
@@ -74,10 +74,13 @@ def ambigdocs_page(
 
 
 def report_files(
-    places: Sequence[str | Path], out: str | Path, rules: Rules = DEFAULT
+    places: Sequence[str | Path],
+    out: str | Path,
+    rules: Rules = DEFAULT,
+    benchmark: str | Path | None = None,
 ) -> list[Path]:
-    """The page about predictions files named `MODEL--MODE.json`; what was written."""
-    systems = [system_of(place, list(read_predictions(place)), rules) for place in places]
+    """The page about predictions files named `MODEL--MODE.json`, or answers folders; what was written."""
+    systems = [system_of(place, read_any(place, benchmark), rules) for place in places]
     return ambigdocs_page(systems, rules=rules).write(Path(out))
 
 

@@ -1,15 +1,20 @@
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from whichone.benchmarks.ambigdocs.files import read_predictions
 from whichone.benchmarks.ambigdocs.import_files import import_ambigdocs
 from whichone.benchmarks.ambigdocs.ramdocs import import_ramdocs
 from whichone.files.lines import write_json_lines
-from whichone.measures.ambigdocs.answers import predictions_of, write_predictions
+from whichone.measures.ambigdocs.answers import predictions_of, read_any, write_predictions
 from whichone.measures.ambigdocs.categories import Category
+from whichone.measures.ambigdocs.file_scorer import score_file
 from whichone.measures.ambigdocs.rules import Rules
 from whichone.measures.ambigdocs.score import score_prediction
 from whichone.measures.ambigdocs.summary import score_all, summarise
-from whichone.records import Answer
+from whichone.reading.runner import ReadingRunner
+from whichone.reading.settings import Setting
+from whichone.records import Answer, ReadingTask
+from whichone.report.ambigdocs import system_of
 
 QUESTION = {
     "qid": "1",
@@ -27,28 +32,54 @@ def test_answers_become_predictions_and_files(tmp_path: Path) -> None:
     benchmark, _ = import_ambigdocs([tmp_path / "test.json"], tmp_path / "b")
     assert benchmark is not None
     (film,) = (p.id for p in benchmark.passage_records() if p.title == "Her (film)")
-    said = [Answer(question="1", text="The film is by Spike Jonze.", passages=(film,))]
-    first, second = predictions_of(benchmark, said)
+    said = {"1": "The film is by Spike Jonze.", "2": None}
+    first, second = predictions_of(benchmark, said, {"1": (film,)})
     assert score_prediction(first).category is Category.COMPLETE
     assert score_prediction(first, Rules(documents="all")).category is Category.PARTIAL
     assert (second.gen_answer, second.docs) == ("", ())
+    assert predictions_of(benchmark, said, {}, left_out={"2"})[0].docs == ()
     assert write_predictions(tmp_path / "p.json", [first, second]) == 2
     assert list(read_predictions(tmp_path / "p.json")) == [first, second]
+
+
+class Echo:
+    """A reader that says what the first passage says."""
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            first = task.passages[0]
+            yield Answer(question=task.question.id, text=f"{first.title} is {first.text}.")
+
+
+def test_an_answers_folder_is_scored_like_a_file(tmp_path: Path) -> None:
+    write_json_lines(tmp_path / "test.json", [QUESTION])
+    benchmark, _ = import_ambigdocs([tmp_path / "test.json"], tmp_path / "b")
+    assert benchmark is not None
+    ReadingRunner(Echo(), benchmark, Setting(passages="gold", depth=5)).run(
+        tmp_path / "answers",
+        name="echo",
+        description={"reader": "echo"},
+        benchmark_place=str(tmp_path / "b"),
+    )
+    (prediction,) = read_any(tmp_path / "answers")
+    assert prediction.docs is not None and len(prediction.docs) == 2
+    result, (line,) = score_file(tmp_path / "answers")
+    assert result["questions"] == 1
+    assert (line["category"], line["answer_recall"]) == ("partial", 0.5)
+    system = system_of(tmp_path / "answers", [prediction])
+    assert system.name == "echo, gold"
 
 
 def test_perfect_answers_on_the_real_ramdocs(shared: Path, tmp_path: Path) -> None:
     file = shared / "data/ramdocs/ramdocs-dev.jsonl.gz"
     benchmark, _ = import_ramdocs(file, tmp_path / "b")
     assert benchmark is not None
-    answers = [
-        Answer(
-            question=query.id,
-            text=" ".join(f"{o.entity} is {o.answer}." for o in query.outputs),
-            passages=tuple(query.attributes["documents"]),
-        )
+    texts = {
+        query.id: " ".join(f"{o.entity} is {o.answer}." for o in query.outputs)
         for query in benchmark.queries
-    ]
-    predictions = predictions_of(benchmark, answers)
+    }
+    shown = {query.id: tuple(query.attributes["documents"]) for query in benchmark.queries}
+    predictions = predictions_of(benchmark, texts, shown)
     found = summarise(predictions, score_all(predictions))
     assert found["notes"]["nothing_shown"] == 1, "of one question no bearer has a document"
     assert found["notes"]["bearers_not_scored"] == 53

@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from whichone.benchmarks.ambigdocs.export_files import passages_by_id
-from whichone.benchmarks.ambigdocs.files import prediction_object, write_objects
+from whichone.benchmarks.ambigdocs.files import prediction_object, read_predictions, write_objects
 from whichone.benchmarks.ambigdocs.queries import gold_passage_ids, question_of, shown_document
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.records import Answer
+from whichone.errors import BadInput
+from whichone.reading.answers import Answers
 
 
-def predictions_of(benchmark: Benchmark, answers: Iterable[Answer]) -> list[Prediction]:
-    """What a reader said about every query, in the benchmark's order.
+def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Prediction]:
+    """The predictions of a file, or of an answers folder."""
+    if not Path(place).is_dir():
+        return list(read_predictions(place))
+    answers = Answers.open(place)
+    return predictions_of(
+        answers.benchmark(benchmark),
+        {id: answer.text for id, answer in answers.answers.items()},
+        answers.shown,
+        left_out=answers.left_out,
+    )
 
-    A query without an answer, or with a refusal, is an empty answer to which nothing was shown
-    but what the answer says.
+
+def predictions_of(
+    benchmark: Benchmark,
+    texts: Mapping[str, str | None],
+    shown: Mapping[str, Sequence[str]],
+    *,
+    left_out: Container[str] = (),
+) -> list[Prediction]:
+    """What was said about every query, in the benchmark's order, and what was shown for it.
+
+    A query that failed or was refused is an empty answer; only those that the setting does not fit
+    (`left_out`) are no predictions.
     """
-    by_id = {answer.question: answer for answer in answers}
-    shown = {passage for answer in by_id.values() for passage in answer.passages}
-    passages = passages_by_id(benchmark, shown | gold_passage_ids(benchmark.queries))
-    found = []
-    for query in benchmark.queries:
-        answer = by_id.get(query.id, Answer(question=query.id))
-        found.append(
-            Prediction(
-                question=question_of(query, passages.get, answer.passages),
-                gen_answer=answer.text or "",
-                docs=tuple(shown_document(passages[p]) for p in answer.passages if p in passages),
-                wrong_answers=tuple(query.attributes.get("wrong_answers", ())),
-            )
+    asked = [query for query in benchmark.queries if query.id not in left_out]
+    unnamed = [query.id for query in asked if query.name is None]
+    if unnamed:
+        raise BadInput(
+            f"{len(unnamed)} queries ask about no shared name",
+            ids=unnamed,
+            hint="these measures are for questions about a name and its bearers",
         )
-    return found
+    ids = {passage for listed in shown.values() for passage in listed}
+    passages = passages_by_id(benchmark, ids | gold_passage_ids(asked))
+    return [
+        Prediction(
+            question=question_of(query, passages.get, shown.get(query.id, ())),
+            gen_answer=texts.get(query.id) or "",
+            docs=tuple(
+                shown_document(passages[p]) for p in shown.get(query.id, ()) if p in passages
+            ),
+            wrong_answers=tuple(query.attributes.get("wrong_answers", ())),
+        )
+        for query in asked
+    ]
 
 
 def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> int:

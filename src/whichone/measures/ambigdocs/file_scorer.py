@@ -1,4 +1,4 @@
-"""Scoring a predictions file: read, score, summarise, and one line a question."""
+"""Scoring a predictions file or an answers folder: read, score, summarise, a line a question."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from whichone import registry
-from whichone.benchmarks.ambigdocs.files import read_predictions
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.errors import missing_extra
 from whichone.measures.ambigdocs.agreement import agreement, read_labels
+from whichone.measures.ambigdocs.answers import read_any
 from whichone.measures.ambigdocs.disambig_f1 import with_spans
 from whichone.measures.ambigdocs.rules import DEFAULT, PUBLISHED, DocumentChoice, Rules
 from whichone.measures.ambigdocs.score import PredictionScore
@@ -30,10 +30,11 @@ def score_file(
     validity: bool = False,
     semantic: str | None = None,
     people: str | Path | None = None,
+    benchmark: str | Path | None = None,
     seed: int = 0,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The result of a predictions file, and its lines."""
-    predictions = list(read_predictions(path))
+    """The result of a predictions file or an answers folder, and its lines."""
+    predictions = read_any(path, benchmark)
     rules = choose_rules(published, documents)
     if reader is not None:
         predictions = with_spans(
