@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,11 @@ from whichone.benchmarks.entityquestions.candidates import (
     stated_on_page,
 )
 from whichone.benchmarks.entityquestions.card import card
-from whichone.benchmarks.entityquestions.criteria import RelationCount, relation_counts
+from whichone.benchmarks.entityquestions.criteria import (
+    LEAST_FACTS,
+    RelationCount,
+    relation_counts,
+)
 from whichone.benchmarks.entityquestions.disjoint import TOKENISERS, Scope
 from whichone.benchmarks.entityquestions.draw import Disjointness, Drawn, Sizes, draw
 from whichone.benchmarks.entityquestions.fact import EntityFact
@@ -34,9 +38,9 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import read_lines
 from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.passages.cut import Cut, cut_passages
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
-from whichone.records import Passage
 
 if TYPE_CHECKING:
     from whichone.benchmarks.amber.names import Tables
@@ -92,10 +96,16 @@ def build_entityquestions(
         )
     folder = Folder.open(kb, KIND)
     account = Account()
-    passages = list(_passages(folder, options.words))
+    cut = Cut(way="words", size=options.words, keep_lists=True)
+    articles = _articles(folder)
     with _tables(folder, memory) as tables:
-        values, facts = _facts(tables, relations, passages, options, account)
-        least = options.least_facts or min(2000, SMALL_SHARE * folder_rows(folder, "pages"))
+        values, facts = _named_facts(tables, relations, options, account)
+        if options.trex:
+            facts = stated_in_trex(facts, read_triples(options.trex), account)
+        else:
+            theirs = articles & {fact.page for fact in facts}
+            facts = stated_on_page(facts, cut_passages(folder, cut, only=theirs), account)
+        least = options.least_facts or min(LEAST_FACTS, SMALL_SHARE * len(articles))
         counts = relation_counts(
             facts,
             {r.id: r.label for r in relations.values()},
@@ -112,7 +122,7 @@ def build_entityquestions(
         name="EntityQuestions",
         queries=queries,
         sets=maker.used_sets(queries),
-        passages=passages,
+        passages=cut_passages(folder, cut, only=articles),
         card=card(options, counts, account.counts(), queries, len(train)),
         parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
         parents={"knowledge base": folder.content_hash},
@@ -121,12 +131,6 @@ def build_entityquestions(
         files={"train.jsonl": training_lines(train, relations)},
     )
     return Built(benchmark, counts, account.counts(), len(train))
-
-
-def folder_rows(folder: Folder, table: str) -> int:
-    import pyarrow.parquet as pq
-
-    return int(pq.read_metadata(folder.path(f"{table}.parquet")).num_rows)
 
 
 def _relations(options: BuildOptions) -> dict[str, Relation]:
@@ -148,14 +152,13 @@ def _tables(folder: Folder, memory: str) -> Any:
     return open_tables(folder, memory)
 
 
-def _facts(
+def _named_facts(
     tables: Tables,
     relations: Mapping[str, Relation],
-    passages: Sequence[Passage],
     options: BuildOptions,
     account: Account,
 ) -> tuple[dict[tuple[str, str], list[str]], list[EntityFact]]:
-    """All values by (relation, subject), and the facts that can be asked for."""
+    """All values by (relation, subject), and the facts with names and a page."""
     relation = knowledge.facts_of(tables, list(relations))
     values: dict[tuple[str, str], list[str]] = {}
     ordered = sorted(
@@ -163,16 +166,10 @@ def _facts(
     )
     for row in ordered:
         values.setdefault((row["property"], row["entity"]), []).append(row["value"])
-    names = knowledge.names_of(
-        tables, (v for held in values.values() for v in held), options.language
-    )
+    ids = (value for held in values.values() for value in held)
+    names = knowledge.names_of(tables, ids, options.language)
     subjects = knowledge.subjects(tables, relation.select("entity").distinct(), options.frequency)
-    facts = named_facts(values, names, subjects, account)
-    if options.trex:
-        facts = stated_in_trex(facts, read_triples(options.trex), account)
-    else:
-        facts = stated_on_page(facts, passages, account)
-    return values, facts
+    return values, named_facts(values, names, subjects, account)
 
 
 def _draw(
@@ -243,17 +240,11 @@ def training_lines(train: Sequence[EntityFact], relations: Mapping[str, Relation
     return b"".join(lines)
 
 
-def _passages(folder: Folder, words: int) -> Iterator[Passage]:
-    import pyarrow.parquet as pq
+def _articles(kb: Folder) -> set[str]:
+    import pyarrow.compute as pc
 
-    from whichone.benchmarks.ambigdocs.page_passages import page_passages
-
-    columns = ["page", "title", "kind", "paragraphs"]
-    with pq.ParquetFile(folder.path("pages.parquet")) as file:
-        for batch in file.iter_batches(batch_size=1_000, columns=columns):
-            for row in batch.to_pylist():
-                if row["kind"] == "article":
-                    yield from page_passages(row["page"], row["title"], row["paragraphs"], words)
+    pages = kb.table("pages", ["page", "kind"])
+    return set(pages.filter(pc.equal(pages["kind"], "article"))["page"].to_pylist())
 
 
 def _why(counts: Sequence[RelationCount]) -> str:
