@@ -32,7 +32,10 @@ class WikidataLike:
 
     def __init__(self, seed: int = 0) -> None:
         self.rng = random.Random(seed)
-        self.words = ["".join(self.rng.choices(_SYLLABLES, k=self.rng.randint(2, 4))).title() for _ in range(20_000)]
+        self.words = [
+            "".join(self.rng.choices(_SYLLABLES, k=self.rng.randint(2, 4))).title()
+            for _ in range(20_000)
+        ]
         self.references = [self._reference() for _ in range(300)]
         self.next = 100
 
@@ -47,13 +50,21 @@ class WikidataLike:
         labels = self._languages(14 if linked else 3)
         described = self._languages(9 if linked else 17)
         phrase = rng.choice(_PHRASES)
-        aliases = [" ".join(rng.choices(self.words, k=2)) for _ in range(rng.choice((0, 0, 1, 3) if linked else (0, 0, 0, 1)))]
-        sites = [code for code in self._languages(12 if linked else 1) if code != "en"] + ["en"] * linked
+        aliases = [
+            " ".join(rng.choices(self.words, k=2))
+            for _ in range(rng.choice((0, 0, 1, 3) if linked else (0, 0, 0, 1)))
+        ]
+        sites = [code for code in self._languages(12 if linked else 1) if code != "en"] + [
+            "en"
+        ] * linked
         return (
             f'{{"type":"item","id":"{entity}","labels":{{{_texts(labels, name)}}},'
             f'"descriptions":{{{_texts(described, phrase)}}},"aliases":{{{_aliases(aliases)}}},'
             f'"claims":{{{self._claims(entity, linked)}}},"sitelinks":{{'
-            + ",".join(f'"{c}wiki":{{"site":"{c}wiki","title":"{name}","badges":[],"url":"https://{c}.wikipedia.org/wiki/{name}"}}' for c in sites)
+            + ",".join(
+                f'"{c}wiki":{{"site":"{c}wiki","title":"{name}","badges":[],"url":"https://{c}.wikipedia.org/wiki/{name}"}}'
+                for c in sites
+            )
             + f'}},"lastrevid":{rng.randrange(10**9)}}}'
         )
 
@@ -68,7 +79,10 @@ class WikidataLike:
         chosen = ["P31", *rng.sample([p for p in PROPERTIES if p != "P31"], count)]
         if not linked and rng.random() < 0.03:
             chosen.append("P279")
-        return ",".join(f'"{p}":[{",".join(self._statement(entity, p) for _ in range(rng.choice((1, 1, 1, 2))))}]' for p in chosen)
+        return ",".join(
+            f'"{p}":[{",".join(self._statement(entity, p) for _ in range(rng.choice((1, 1, 1, 2))))}]'
+            for p in chosen
+        )
 
     def _statement(self, entity: str, name: str) -> str:
         rng = self.rng
@@ -94,7 +108,10 @@ class WikidataLike:
     def _value(self, name: str) -> tuple[str, str]:
         rng = self.rng
         if name in ("P1082", "P2048", "P2437"):
-            return f'{{"value":{{"amount":"+{rng.randrange(10**5)}","unit":"1"}},"type":"quantity"}}', "quantity"
+            return (
+                f'{{"value":{{"amount":"+{rng.randrange(10**5)}","unit":"1"}},"type":"quantity"}}',
+                "quantity",
+            )
         if name in ("P569", "P570", "P813"):
             time = f'"time":"+{rng.randint(1900, 2020)}-00-00T00:00:00Z","timezone":0,"before":0,"after":0,"precision":9'
             model = '"calendarmodel":"http://www.wikidata.org/entity/Q1985727"'

@@ -32,6 +32,11 @@ def test_two_names(one: str, other: str) -> None:
     assert name_key(one) != name_key(other)
 
 
+@given(st.text(st.characters(codec="ascii")))
+def test_plain_names_are_keyed_as_all_others(text: str) -> None:
+    assert name_key(f"{text} é") == f"{name_key(text)} é".strip()
+
+
 @given(st.text())
 def test_a_key_is_its_own_key(text: str) -> None:
     assert name_key(name_key(text)) == name_key(text)

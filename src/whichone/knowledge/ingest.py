@@ -7,6 +7,8 @@ merged from the parts; nothing in them depends on how many workers there were.
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,7 @@ def ingest(path: str | Path, sources: Sequence[Source], options: Options | None 
             _check_other_work(folder, work)
             _read_parts(folder, work, options)
             _check_share(folder, work, options)
+            _number_positions(folder, work)
             rows = merge_tables(folder, work, options.memory)
             _adopt_bad_records(folder, work)
             _join_repacked(work if targets else (), targets)
@@ -109,6 +112,7 @@ def _check_other_work(folder: Folder, work: Sequence[Work]) -> None:
 
 
 def _read_parts(folder: Folder, work: Sequence[Work], options: Options) -> None:
+    folder.journal.mend()
     for entry in folder.journal.read():
         owner = next(w for w in work if w.key == entry["key"])
         finished = msgspec.convert(entry["finished"], Finished)
@@ -161,6 +165,16 @@ def _check_share(folder: Folder, work: Sequence[Work], options: Options) -> None
     talk(f"{count:,} of {records:,} records could not be read; they are listed in {BAD_RECORDS}")
 
 
+def _number_positions(folder: Folder, work: Sequence[Work]) -> None:
+    """Positions go on from file to file of a kind, in the order in which they are taken in."""
+    taken: Counter[str] = Counter()
+    for entry in folder.manifest.sources:
+        taken[entry["kind"]] += entry["positions"]
+    for owner in work:
+        owner.start = taken[owner.source.kind]
+        taken[owner.source.kind] += owner.counted("positions")
+
+
 def _lines(refused: Sequence[Refused]) -> bytes:
     return b"".join(msgspec.json.encode(record) + b"\n" for record in refused)
 
@@ -188,9 +202,15 @@ def _commit(
 ) -> Manifest:
     sources = [*folder.manifest.sources]
     for owner, entry in zip(work, described, strict=True):
-        sources.append({**entry, "counts": owner.counts()})
+        positions = owner.counted("positions")
+        sources.append({**entry, "positions": positions, "counts": owner.counts()})
     return folder.commit(
         sources=sources,
         counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
         made={"whichone": __version__},
     )
+
+
+def available_cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -17,6 +17,7 @@ from whichone.errors import BadInput
 from whichone.files.parts import ByteRange
 from whichone.knowledge.sources.source import Job, Refused, Source
 
+_INTERNAL = ("positions", "opening brackets", "closing brackets")
 _LISTED = 1000  # refused records that a part lists; all are counted
 
 
@@ -38,6 +39,8 @@ class Work:
         self.folder = partial / f"{source.kind}-{key}"
         self.parameters = parameters
         self.finished: list[Finished] = []
+        self.notes: dict[str, int] = {}
+        self.start = 0  # positions that earlier files of this kind take up
         self.folder.mkdir(exist_ok=True)
 
     def file(self, number: int, table: str) -> Path:
@@ -53,9 +56,8 @@ class Work:
         total: Counter[str] = Counter()
         for finished in self.finished:
             total.update(finished.counts)
-        refused = self.refused_count()
-        found = {k: n for k, n in total.items() if k != "positions" and "brackets" not in k}
-        return dict(sorted(found.items())) | ({"refused": refused} if refused else {})
+        total.update(self.notes)
+        return {k: n for k, n in sorted(total.items()) if n and k not in _INTERNAL}
 
     def refused(self) -> Iterator[Refused]:
         for finished in self.finished:
@@ -69,11 +71,11 @@ class Work:
         files = [self.file(f.range.number, table) for f in self.finished if f.rows.get(table)]
         if not files:
             return self._no_rows(table)
-        listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+        listed = ", ".join(map(_quoted, files))
         everything = f"from read_parquet([{listed}])"
         if "position" not in pq.read_schema(files[0]).names:
             return f"select * {everything}"
-        before, starts = 0, []
+        before, starts = self.start, []
         for finished in self.finished:
             starts.append(f"({finished.range.number}, {before})")
             before += finished.counts.get("positions", 0)
@@ -86,8 +88,12 @@ class Work:
         empty = self.file(0, table)
         if not empty.exists():
             raise BadInput("the file is empty", file=self.source.path)
-        names = [n for n in pq.read_schema(empty).names if n != "part"]
-        return f"select {', '.join(names)} from read_parquet('{empty}') limit 0"
+        names = [f'"{n}"' for n in pq.read_schema(empty).names if n != "part"]
+        return f"select {', '.join(names)} from read_parquet({_quoted(empty)}) where false"
+
+
+def _quoted(file: Path) -> str:
+    return "'" + str(file).replace("'", "''") + "'"
 
 
 class PartWork:

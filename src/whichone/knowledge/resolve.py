@@ -100,13 +100,16 @@ def check_pages(file: Path, memory: str) -> None:
 
 
 def write_derived_names(file: Path, files: Mapping[str, Path], memory: str) -> None:
-    """The names that titles, redirects and anchor texts give to entities, with their keys."""
+    """The names that titles, redirects and anchor texts give to entities, with their keys.
+
+    A catalogue's page has its entity's id and label, so it adds no name.
+    """
     pages, redirects, links = (table_sql(files[name]) for name in ("pages", "redirects", "links"))
     query = f"""
     with about as (
         select page, coalesce(entity, page) as entity, title,
                regexp_replace(split_part(page, ':', 1), 'wiki$', '') as language
-        from {pages} where kind = 'article'
+        from {pages} where kind = 'article' and page is distinct from entity
     )
     select entity, title as name, language, 'title' as kind, 1 as count from about
     union all

@@ -236,14 +236,14 @@ class WikidataReader:
 
     def _add_names(self, record: Any) -> tuple[object, ...]:
         """Labels and aliases, those of fallback languages where they are new; the entity's head."""
-        labels = astuple(record.labels) if record.labels else self._none
+        labels: tuple[Any, ...] = astuple(record.labels) if record.labels else self._none
         aliases = astuple(record.aliases) if record.aliases else self._none
-        first, entity, position = None, record.id, self.position
+        first, entity, position = -1, record.id, self.position
         add, full = self.names.add, self._full_languages
         seen: set[str] = set()
         for language, label, others in zip(self._places, labels, aliases, strict=True):
             if label is not None and (language < full or label.value not in seen):
-                if first is None:
+                if first < 0:
                     first = language
                 else:
                     add((entity, label.value, self.languages[language], "label", 0, position))
@@ -264,7 +264,7 @@ class WikidataReader:
                         )
         self.position += 1
         described = _first(astuple(record.descriptions)) if record.descriptions else None
-        if first is None:
+        if first < 0:
             return entity, None, None, described, position
         return entity, labels[first].value, self.languages[first], described, position
 

@@ -65,6 +65,7 @@ class PartFiles(Protocol):
     """The finished parts of one source, as SQL can read them."""
 
     folder: Path
+    notes: dict[str, int]  # what a source counts when it is finished
 
     def rows(self, table: str) -> str:
         """A query of all rows of one table, `position` counted through the whole source."""

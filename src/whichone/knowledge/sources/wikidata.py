@@ -7,6 +7,7 @@ where it stands first.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,13 @@ class WikidataDump(DumpFile):
         self._check_brackets(parts)
         kept = parts.folder / "kept.parquet"
         with connect(memory, parts.folder) as connection:
-            connection.execute(_kept(parts, self.selection, str(kept)))
+            connection.execute(_seen(parts, self.selection))
+            twice = int(connection.sql(_TWICE).fetchall()[0][0] or 0)
+            for statement in _kept(parts, str(kept), twice > 0):
+                connection.execute(statement)
+            absent = connection.sql(_ABSENT).fetchall()[0][0]
+        parts.notes["entities that stand twice"] = twice
+        parts.notes["values that are not in the dump"] = absent
         chosen = f"join read_parquet('{_quoted(kept)}') using (entity, position)"
         every = _all_entities(parts)
         return {
@@ -92,30 +99,47 @@ class WikidataDump(DumpFile):
             )
 
 
-def _kept(parts: PartFiles, selection: Selection, file: str) -> str:
-    """Which entities are kept, each at its first place in the dump."""
-    first = "true" if selection.without_page else "title is not null"
+_TWICE = "select sum(times - 1) from seen"
+_ABSENT = """
+    select count(*) from valued anti join seen using (entity) where starts_with(entity, 'Q')
+"""
+
+
+def _seen(parts: PartFiles, selection: Selection) -> str:
+    paged = "true" if selection.without_page else "title is not null"
     return f"""
-    copy (
-        with recursive seen as (
-            select entity, min(position) as position, bool_or({first}) as paged
-            from ({_all_entities(parts)}) group by entity
-        ),
-        facts as (
-            select entity, property, value from ({parts.rows("facts")}) where kind = 'entity'
-        ),
-        paged as (select entity from seen where paged),
-        valued as (select distinct value as entity from facts semi join paged using (entity)),
-        subclasses as (select entity, value from facts where property = '{SUBCLASS_OF}'),
-        superclasses as (
-            select value as entity from subclasses
-            semi join (from paged union all from valued) using (entity)
-            union
-            select value from superclasses join subclasses using (entity)
-        ),
-        wanted as (from paged union all from valued union all from superclasses)
-        select entity, position from seen semi join wanted using (entity)
-    ) to '{_quoted(file)}' (format parquet)
+        create temp table seen as
+        select entity, min(position) as position, bool_or({paged}) as paged, count(*) as times
+        from ({_all_entities(parts)}) group by entity
+    """
+
+
+def _kept(parts: PartFiles, file: str, twice: bool) -> Iterator[str]:
+    """Which entities are kept, each at its first place in the dump."""
+    first = "semi join seen using (entity, position)" if twice else ""
+    yield f"""
+        create temp view facts as
+        select entity, property, value from ({parts.rows("facts")}) {first} where kind = 'entity'
+    """
+    yield "create temp view paged as select entity from seen where paged"
+    yield """
+        create temp table valued as
+        select distinct value as entity from facts semi join paged using (entity)
+    """
+    yield f"""
+        copy (
+            with recursive subclasses as (
+                select entity, value from facts where property = '{SUBCLASS_OF}'
+            ),
+            superclasses as (
+                select value as entity from subclasses
+                semi join (from paged union all from valued) using (entity)
+                union
+                select value from superclasses join subclasses using (entity)
+            )
+            select entity, position from seen
+            semi join (from paged union all from valued union all from superclasses) using (entity)
+        ) to '{_quoted(file)}' (format parquet)
     """
 
 

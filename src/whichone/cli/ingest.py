@@ -1,0 +1,126 @@
+"""`whichone ingest`: dumps or a catalogue in, a knowledge base out."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option, on_error_option
+
+_FILE = click.Path(dir_okay=False)
+
+
+@click.command()
+@click.option("--wikidata", type=_FILE, help="Wikidata's JSON dump: .bz2, .gz, .zst or plain.")
+@click.option(
+    "--pages", type=_FILE, multiple=True,
+    help="Pages: a MediaWiki XML dump or KILT's knowledge source. May be given several times.",
+)  # fmt: skip
+@click.option(
+    "--views", type=_FILE, multiple=True,
+    help="Page views in any format Wikimedia has published. May be given several times.",
+)  # fmt: skip
+@click.option(
+    "--catalogue", type=_FILE, multiple=True,
+    help="A TOML file that says what the columns of a CSV, JSON-lines or Parquet file mean.",
+)  # fmt: skip
+@click.option(
+    "--language", "languages", multiple=True, default=["en"], show_default=True,
+    help="Language of names and pages. Given several times: names of all, pages of the first.",
+)  # fmt: skip
+@click.option("--wiki", help="Wiki whose pages items must have, if not that of the language.")
+@click.option(
+    "--properties", default="all", show_default=True, metavar="all|FILE|NAME",
+    help="Which facts: all, a file with one property id a line, or a collection (amber, "
+    "amber-human, amber-nonhuman, entityquestions, popqa).",
+)  # fmt: skip
+@click.option("--without-page", is_flag=True, help="Also the facts of items without a page.")
+@click.option(
+    "--views-rules", type=click.Choice(["summed", "published"]), default="summed", show_default=True,
+    help="Titles cleaned and views added up, or as AmbER's released program reads them.",
+)  # fmt: skip
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    envvar="WHICHONE_WORKERS",
+    help="Processes. [default: all cores]",
+)
+@click.option(
+    "--memory", default="4GB", show_default=True, envvar="WHICHONE_MEMORY",
+    help="Bound on the memory of sorting and joining; beyond it they go to disk.",
+)  # fmt: skip
+@on_error_option
+@click.option(
+    "--bad-share", type=click.FloatRange(0, 1), default=0.001, show_default=True,
+    help="With --on-error skip: the share of bad records above which it fails all the same.",
+)  # fmt: skip
+@click.option(
+    "--repack",
+    type=click.Choice(["zst"]),
+    help="Also write the dumps as .zst beside the originals.",
+)
+@click.option("--restart", is_flag=True, help="Drop unfinished work instead of going on with it.")
+@json_option
+@click.argument("kb", type=click.Path(file_okay=False))
+def command(
+    wikidata: str | None,
+    pages: tuple[str, ...],
+    views: tuple[str, ...],
+    catalogue: tuple[str, ...],
+    languages: tuple[str, ...],
+    wiki: str | None,
+    properties: str,
+    without_page: bool,
+    views_rules: str,
+    workers: int | None,
+    memory: str,
+    on_error: str,
+    bad_share: float,
+    repack: str | None,
+    restart: bool,
+    as_json: bool,
+    kb: str,
+) -> None:
+    """Take dumps or a catalogue into the knowledge base KB.
+
+    What KB holds already is kept. A run that was stopped goes on where it was.
+
+    \b
+    whichone ingest --wikidata wikidata.json.bz2 --pages kilt_knowledgesource.json.gz \\
+        --views pagecounts-totals.bz2 --properties amber KB
+    whichone ingest --catalogue places.toml KB
+    """
+    from whichone.cli.output import emit_json, emit_table
+    from whichone.knowledge.ingest import Options, available_cores, ingest
+    from whichone.knowledge.sources.choose import chosen_sources
+
+    sources = chosen_sources(
+        wikidata=wikidata,
+        pages=pages,
+        views=views,
+        catalogues=catalogue,
+        languages=languages,
+        wiki=wiki,
+        properties=properties,
+        without_page=without_page,
+        views_rules=views_rules,
+    )
+    options = Options(
+        workers=workers or available_cores(),
+        memory=memory,
+        skip_bad=on_error == "skip",
+        bad_share=bad_share,
+        repack=repack is not None,
+        restart=restart,
+    )
+    manifest = ingest(kb, sources, options)
+    if as_json:
+        emit_json({"rows": manifest.counts, "sources": manifest.sources})
+        return
+    emit_table([{"table": name, "rows": rows} for name, rows in manifest.counts.items()])
+    emit_table(
+        [
+            {"file": source["file"], "what": what, "count": count}
+            for source in manifest.sources
+            for what, count in source["counts"].items()
+        ]
+    )

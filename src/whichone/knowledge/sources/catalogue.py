@@ -1,0 +1,151 @@
+"""A catalogue as a source: its rows are read by one reader and handed out in batches."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from whichone.errors import BadInput, did_you_mean
+from whichone.files.folder import file_hash
+from whichone.files.lines import open_binary, read_json_lines
+from whichone.files.parts import ByteRange, Chunk
+from whichone.files.tables import connect
+from whichone.knowledge.readers.catalogue import Catalogue, CatalogueReader, read_catalogue
+from whichone.knowledge.sources.source import Job, PartFiles, Read, Refused
+
+_BATCH = 20_000
+
+
+class CatalogueSource:
+    kind = "catalogue"
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CatalogueSource, (self.path,)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        return read_catalogue(self.path)
+
+    @cached_property
+    def _reader(self) -> CatalogueReader:
+        return CatalogueReader(self.catalogue, self.path.parent)
+
+    @property
+    def data(self) -> Path:
+        return self.path.parent / self.catalogue.file
+
+    def parameters(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(self.catalogue)
+        return found
+
+    def check(self) -> None:
+        """The columns that the TOML file names must be there."""
+        first = next(self._rows(), None)
+        if first is None:
+            raise BadInput("the catalogue has no rows", file=self.data)
+        if self.data.name.endswith((".jsonl", ".json", ".ndjson", ".jsonl.gz", ".jsonl.zst")):
+            return  # a record may leave out what it does not know
+        for column in self.catalogue.wanted():
+            if column not in first:
+                raise BadInput(
+                    f"there is no column {column!r}, which {self.path.name} names",
+                    file=self.data,
+                    hint=did_you_mean(column, first),
+                )
+
+    def fingerprint(self) -> dict[str, Any]:
+        found = {"sha256": file_hash(self.data), "bytes": self.data.stat().st_size}
+        if self._reader.texts is not None:
+            digest = hashlib.sha256()
+            for file in sorted(self._reader.texts.iterdir()):
+                if file.suffix in (".txt", ".md"):
+                    digest.update(f"{file.name}\0{file_hash(file)}\n".encode())
+            found["documents"] = digest.hexdigest()
+        return found
+
+    def jobs(self, number: int) -> Iterator[Job]:
+        rows, first = self._rows(), 0
+        for part in itertools.count():
+            batch = list(itertools.islice(rows, _BATCH))
+            if not batch and part:
+                return
+            chunk = Chunk(first, msgspec.json.encode(batch))
+            yield Job(number, ByteRange(part, first, first), [chunk])
+            first += len(batch)
+
+    def behind(self, finished: Sequence[ByteRange]) -> int:
+        return 0
+
+    def read(self, job: Job) -> Read:
+        chunk = next(iter(job.chunks or ()))
+        rows = msgspec.json.decode(chunk.data)
+        tables, counts, refused = self._reader.read(rows, chunk.offset)
+        listed = [Refused(str(self.data), row, 0, problem) for row, problem in refused]
+        return Read(tables, counts, listed)
+
+    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+        with connect(memory, parts.folder) as connection:
+            twice = connection.sql(
+                f"select entity from ({parts.rows('entities')}) group by entity having count(*) > 1 "
+                "order by entity limit 20"
+            ).fetchall()
+        if twice:
+            raise BadInput(
+                "ids stand in it twice", file=self.data, ids=[entity for (entity,) in twice]
+            )
+        tables = ("entities", "names", "facts", "properties", "pages", "views")
+        return {table: parts.rows(table) for table in tables}
+
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        name = self.data.name
+        if name.endswith(".parquet"):
+            return _parquet_rows(self.data)
+        if ".csv" in name or ".tsv" in name:
+            return _csv_rows(self.data, "\t" if ".tsv" in name else ",")
+        return _json_rows(self.data)
+
+
+def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    for line, row in read_json_lines(path):
+        if not isinstance(row, dict):
+            raise BadInput("the line is no JSON object", file=path, line=line)
+        yield row
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[Mapping[str, Any]]:
+    csv.field_size_limit(1 << 27)
+    with open_binary(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
+        rows = csv.DictReader(file, delimiter=delimiter, strict=True)
+        try:
+            for row in rows:
+                if None in row or None in row.values():
+                    raise BadInput(
+                        "the row has not as many fields as the header",
+                        file=path,
+                        line=rows.line_num,
+                    )
+                yield row
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise BadInput(f"not CSV: {error}", file=path, line=rows.line_num + 1) from error
+
+
+def _parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_BATCH):
+                yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadInput(f"not a Parquet file: {error}", file=path) from error

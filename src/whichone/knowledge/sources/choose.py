@@ -1,0 +1,38 @@
+"""The sources that a command line names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from whichone.knowledge.readers.views import Rules
+from whichone.knowledge.sources.catalogue import CatalogueSource
+from whichone.knowledge.sources.pages import pages_source
+from whichone.knowledge.sources.source import Source
+from whichone.knowledge.sources.views import ViewsFile
+from whichone.knowledge.sources.wikidata import WikidataDump
+from whichone.knowledge.wikidata_selection import select
+
+
+def chosen_sources(
+    *,
+    wikidata: str | Path | None = None,
+    pages: Sequence[str | Path] = (),
+    views: Sequence[str | Path] = (),
+    catalogues: Sequence[str | Path] = (),
+    languages: Sequence[str] = ("en",),
+    wiki: str | None = None,
+    properties: str = "all",
+    without_page: bool = False,
+    views_rules: str = "summed",
+) -> list[Source]:
+    """One source a file, in a fixed order."""
+    found: list[Source] = []
+    if wikidata is not None:
+        selection = select(languages, wiki=wiki, properties=properties, without_page=without_page)
+        found.append(WikidataDump(wikidata, selection))
+    found.extend(pages_source(path, languages[0]) for path in pages)
+    found.extend(ViewsFile(path, languages[0], cast("Rules", views_rules)) for path in views)
+    found.extend(CatalogueSource(path) for path in catalogues)
+    return found

