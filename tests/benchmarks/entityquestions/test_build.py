@@ -152,6 +152,12 @@ def test_the_command_prints_the_criteria(kb: Path, tmp_path: Path) -> None:
     assert "P26 spouse" in Benchmark.open(tmp_path / "b").card
 
 
+def test_a_small_knowledge_base_needs_no_flags(kb: Path, tmp_path: Path) -> None:
+    made = build_entityquestions(kb, tmp_path / "b")
+    assert [c.relation for c in made.relations if c.kept] == ["P19"]
+    assert len(made.relations) == 24
+
+
 def test_what_cannot_be_built_is_said(kb: Path, tmp_path: Path) -> None:
     strict = msgspec.structs.replace(OPTIONS, least_facts=2000)
     with pytest.raises(BadInput, match=r"P19: 41 facts, not more than 2000"):

@@ -105,7 +105,7 @@ def build_entityquestions(
         else:
             theirs = articles & {fact.page for fact in facts}
             facts = stated_on_page(facts, cut_passages(folder, cut, only=theirs), account)
-        least = options.least_facts or min(LEAST_FACTS, SMALL_SHARE * len(articles))
+        least = options.least_facts or max(1, min(LEAST_FACTS, SMALL_SHARE * len(articles)))
         counts = relation_counts(
             facts,
             {r.id: r.label for r in relations.values()},
