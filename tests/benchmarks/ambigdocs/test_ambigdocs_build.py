@@ -4,7 +4,6 @@ import pytest
 
 from whichone.benchmarks.ambigdocs.answers import answer_forms, holds, quantity_forms, time_forms
 from whichone.benchmarks.ambigdocs.bearers import line_starts, surface_of, usable_name
-from whichone.benchmarks.ambigdocs.build import PageTokens, statement
 from whichone.benchmarks.ambigdocs.build_benchmark import (
     BuildOptions,
     build_ambigdocs,
@@ -15,6 +14,7 @@ from whichone.benchmarks.ambigdocs.export_files import export_ambigdocs
 from whichone.benchmarks.ambigdocs.files import read_questions
 from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
 from whichone.benchmarks.ambigdocs.splits import split_names
+from whichone.benchmarks.ambigdocs.statements import PageTokens, stated, statement
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage
 
@@ -31,7 +31,7 @@ def test_names_from_disambiguation_pages(listed: Path, tmp_path: Path) -> None:
     assert funnel["names of disambiguation pages"] == 1
     assert funnel["bearers"] == 3, "the plain page is a bearer, a link after See also is not"
     assert funnel["pairs of bearers"] == 3
-    assert funnel["  bearers left out: one answer inside the other"] == 1
+    assert funnel["    bearers left out: one answer inside the other"] == 1
     assert funnel["questions"] == 2
 
 
@@ -91,16 +91,31 @@ def test_options(listed: Path, tmp_path: Path) -> None:
 def test_an_answer_is_written_as_its_page_has_it() -> None:
     bearer = BearerPage("w:1", "Ada Field", "Q10")
     text = "Ada Field wrote for the US press and in Rome."
-    pages = PageTokens({"w:1": [Passage(id="w:1#0", page="w:1", title="Ada Field", text=text)]})
+    page = PageTokens([Passage(id="w:1#0", page="w:1", title="Ada Field", text=text)])
     labels = {"Q30": ("United States", "US"), "Q2": ("Rome",)}
     facts = [
         {"kind": "entity", "value": "Q2", "rank": "normal"},
         {"kind": "entity", "value": "Q30", "rank": "preferred"},
         {"kind": "entity", "value": "Q99", "rank": "preferred"},
     ]
-    found = statement(bearer, facts, labels, pages)
+    found = statement(bearer, facts, labels, page)
     assert found == Statement(bearer, "US", ("United States", "Rome"), "w:1#0")
-    assert statement(bearer, facts[2:], labels, pages) is None
+    assert statement(bearer, facts[2:], labels, page) is None
+
+
+def test_facts_and_pages_walk_together() -> None:
+    pages = ["w:1", "w:2", "w:3"]
+    bearers = {page: BearerPage(page, page, page) for page in [*pages, "w:4"]}
+    facts = [
+        {"page": page, "key": "k", "property": "P1", "kind": "string", "value": "x", "rank": ""}
+        for page in ("w:0", "w:2", "w:3", "w:4")
+    ]
+    passages = [
+        Passage(id=f"{page}#{n}", page=page, title="", text=text)
+        for page in pages
+        for n, text in enumerate(("a", "an x" if page == "w:2" else "b"))
+    ]
+    assert [s.statement.passage for s in stated(facts, passages, bearers, {})] == ["w:2#1"]
 
 
 def test_lines_of_a_disambiguation_page() -> None:

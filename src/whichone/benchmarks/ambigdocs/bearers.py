@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from whichone.names import name_key
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from ibis.expr.types import Table
 
     from whichone.benchmarks.amber.names import Tables
@@ -132,5 +133,9 @@ def joined(names: Iterable[SurfaceName]) -> list[SurfaceName]:
 
 def rows(relation: Table) -> Iterator[dict[str, Any]]:
     """The rows of a reduced relation, made into Python objects a batch at a time."""
-    for batch in relation.to_pyarrow().to_batches(max_chunksize=50_000):
+    return in_rows(relation.to_pyarrow())
+
+
+def in_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in table.to_batches(max_chunksize=10_000):
         yield from batch.to_pylist()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from whichone.benchmarks.ambigdocs.answers import answer_forms, holds
 from whichone.benchmarks.ambigdocs.bearers import (
     LEAST,
     MOST,
@@ -19,10 +18,8 @@ from whichone.benchmarks.ambigdocs.bearers import (
 from whichone.benchmarks.ambigdocs.built import BuiltQuestion, Statement
 from whichone.benchmarks.ambigdocs.filter_rules import Draft, failed_rule
 from whichone.benchmarks.ambigdocs.funnel import Funnel
-from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
+from whichone.benchmarks.ambigdocs.statements import Stated
 from whichone.benchmarks.entityquestions.relations import Relation, published_relations
-from whichone.records import Passage
-from whichone.text.squad import tokens
 
 if TYPE_CHECKING:
     from whichone.benchmarks.amber.names import Tables
@@ -52,46 +49,6 @@ def surface_names(
     funnel.count("bearers", sum(len(name.pages) for name in kept))
     funnel.count("pairs of bearers", sum(len(n.pages) * (len(n.pages) - 1) // 2 for n in kept))
     return kept
-
-
-class PageTokens:
-    """The tokens of each passage of a page, made once."""
-
-    def __init__(self, passages: Mapping[str, Sequence[Passage]]) -> None:
-        self._passages = passages
-        self._tokens: dict[str, list[list[str]]] = {}
-
-    def stating(self, page: str, answer: str) -> str | None:
-        """The first passage of a page that holds an answer."""
-        if page not in self._tokens:
-            self._tokens[page] = [tokens(p.text) for p in self._passages.get(page, ())]
-        wanted = tokens(answer)
-        for passage, words in zip(self._passages.get(page, ()), self._tokens[page], strict=True):
-            if holds(words, wanted):
-                return passage.id
-        return None
-
-
-def statement(
-    bearer: BearerPage,
-    facts: Iterable[Mapping[str, Any]],
-    labels: Mapping[str, Sequence[str]],
-    pages: PageTokens,
-) -> Statement | None:
-    """A bearer's answer: its first value (preferred ones before others) that its page states.
-
-    It is written as the page has it; the value's other names and the other values are right too,
-    and become aliases.
-    """
-    ranked = sorted(facts, key=lambda fact: fact["rank"] != "preferred")
-    values = [forms for fact in ranked if (forms := answer_forms(fact, labels))]
-    for forms in values:
-        for form in forms:
-            passage = pages.stating(bearer.page, form)
-            if passage is not None:
-                others = dict.fromkeys(f for value in values for f in value if f != form)
-                return Statement(bearer, form, tuple(others), passage)
-    return None
 
 
 def distinct(
@@ -135,47 +92,33 @@ def ask(prop: str, label: str | None, name: str, templates: Mapping[str, Relatio
 
 def questions(
     names: Sequence[SurfaceName],
-    facts: Iterable[Mapping[str, Any]],
+    found: Iterable[Stated],
     *,
-    bearers: Mapping[str, BearerPage],
-    pages: PageTokens,
-    labels: Mapping[str, Sequence[str]],
     properties: Mapping[str, str],
     funnel: Funnel,
     templates: Mapping[str, Relation] | None = None,
 ) -> Iterator[BuiltQuestion]:
-    """A question for every name and property that at least two bearers' passages answer differently.
-
-    `facts` come ordered by name, property and page.
-    """
+    """A question for every name and property that at least two bearers' passages answer differently."""
     templates = published_relations() if templates is None else templates
     by_key = {name.key: name for name in names}
-    for step in ("properties that two bearers have", "  no question can be made",
-                 "  fewer than two bearers' passages state it"):  # fmt: skip
-        funnel.count(step, 0)
+    ordered = sorted(found, key=lambda s: (s.key, s.property))
     kept_questions = 0
-    for (key, prop), group in itertools.groupby(facts, lambda f: (f["key"], f["property"])):
-        name = by_key[key]
-        funnel.count("properties that two bearers have")
-        question = ask(prop, properties.get(prop), name.name, templates)
+    for (key, prop), group in itertools.groupby(ordered, lambda s: (s.key, s.property)):
+        statements = [one.statement for one in group]
+        if len(statements) < LEAST:
+            continue
+        funnel.count("  passages of two bearers or more state it")
+        question = ask(prop, properties.get(prop), by_key[key].name, templates)
         if question is None:
-            funnel.count("  no question can be made")
+            funnel.count("    no question can be made")
             continue
-        stated = [
-            found
-            for page, own in itertools.groupby(group, lambda f: f["page"])
-            if (found := statement(bearers[page], own, labels, pages)) is not None
-        ]
-        if len(stated) < LEAST:
-            funnel.count("  fewer than two bearers' passages state it")
-            continue
-        stated.sort(key=lambda s: (-(s.bearer.popularity or 0.0), s.bearer.page))
-        kept, reasons = distinct(stated, name, question)
+        statements.sort(key=lambda s: (-(s.bearer.popularity or 0.0), s.bearer.page))
+        kept, reasons = distinct(statements, by_key[key], question)
         for reason in reasons:
-            funnel.count(f"  bearers left out: {reason}")
+            funnel.count(f"    bearers left out: {reason}")
         if len(kept) < LEAST:
-            funnel.count("  fewer than two bearers left")
+            funnel.count("    fewer than two bearers left")
             continue
         kept_questions += 1
-        yield BuiltQuestion(name, prop, question, tuple(kept))
+        yield BuiltQuestion(by_key[key], prop, question, tuple(kept))
     funnel.count("questions", kept_questions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow.compute as pc
 
-from whichone.benchmarks.ambigdocs.bearers import SurfaceName, rows
-from whichone.benchmarks.ambigdocs.build import NameSource, PageTokens, questions, surface_names
+from whichone.benchmarks.ambigdocs.bearers import SurfaceName, in_rows
+from whichone.benchmarks.ambigdocs.build import NameSource, questions, surface_names
 from whichone.benchmarks.ambigdocs.built import BuiltQuestion, built_queries, built_sets
 from whichone.benchmarks.ambigdocs.funnel import Funnel
 from whichone.benchmarks.ambigdocs.queries import TASK
@@ -20,10 +20,12 @@ from whichone.benchmarks.ambigdocs.shared_facts import (
     BearerPage,
     bearer_pages,
     bearer_table,
+    count_groups,
     property_labels,
     shared_facts,
     value_labels,
 )
+from whichone.benchmarks.ambigdocs.statements import stated
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.entityquestions.relations import published_relations, read_relations
 from whichone.errors import BadInput
@@ -89,20 +91,12 @@ def build_ambigdocs(
     funnel = Funnel()
     with open_tables(folder, memory) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
-        about, passages = bearers_and_passages(tables, folder, names, options)
-        built = list(_questions(tables, names, about, passages, options, funnel))
+        about = bearer_pages(tables, bearer_table(names))
+        built = list(_questions(tables, folder, names, about, options, funnel))
     if not built:
         raise BadInput("no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}")
     made = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
-    return save_built(folder, out, built, about, passages, options, funnel, made), funnel.counts()
-
-
-def bearers_and_passages(
-    tables: Tables, kb: Folder, names: Sequence[SurfaceName], options: BuildOptions
-) -> tuple[dict[str, BearerPage], list[Passage]]:
-    """The bearers by page, and the passages of their pages."""
-    about = bearer_pages(tables, bearer_table(names))
-    return about, list(cut_passages(kb, _cut(options), only=about))
+    return save_built(folder, out, built, about, options, funnel, made), funnel.counts()
 
 
 def save_built(
@@ -110,21 +104,19 @@ def save_built(
     out: str | Path,
     built: Sequence[BuiltQuestion],
     about: Mapping[str, BearerPage],
-    passages: Iterable[Passage],
     options: BuildOptions,
     funnel: Funnel,
     parameters: Mapping[str, Any],
 ) -> Benchmark:
     """Built questions as a benchmark over all articles, or over the bearers' passages only."""
-    if options.corpus == "all":
-        passages = cut_passages(kb, _cut(options), only=_articles(kb))
+    pages = _articles(kb) if options.corpus == "all" else about
     counts = funnel.counts()
     return save_benchmark(
         out,
         name=TASK,
         queries=built_queries(built, options.seed),
         sets=built_sets(built, about),
-        passages=passages,
+        passages=page_passages(kb, options, pages),
         card=_card(options, counts, "models" in parameters),
         parameters=parameters,
         parents={"knowledge base": kb.content_hash},
@@ -135,31 +127,33 @@ def save_built(
 
 def _questions(
     tables: Tables,
+    kb: Folder,
     names: Sequence[SurfaceName],
     about: Mapping[str, BearerPage],
-    passages: Sequence[Passage],
     options: BuildOptions,
     funnel: Funnel,
 ) -> Iterator[BuiltQuestion]:
-    facts = list(rows(shared_facts(tables, bearer_table(names), options.properties)))
-    ids = [f["value"] for f in facts if f["kind"] == "entity"]
-    ids += [f["unit"] for f in facts if f["unit"]]
-    by_page: dict[str, list[Passage]] = {}
-    for passage in passages:
-        by_page.setdefault(passage.page, []).append(passage)
+    facts = shared_facts(tables, bearer_table(names), options.properties)
+    funnel.count("properties that two bearers have", count_groups(facts))
+    entities = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
+    units = facts["unit"].drop_null().unique().to_pylist()
+    labels = value_labels(tables, [*entities, *units], options.language)
+    pages = frozenset(facts["page"].unique().to_pylist())
     templates = dict(published_relations())
     if options.templates is not None:
         templates |= read_relations(options.templates)
     yield from questions(
         names,
-        facts,
-        bearers=about,
-        pages=PageTokens(by_page),
-        labels=value_labels(tables, ids, options.language),
+        stated(in_rows(facts), page_passages(kb, options, pages), about, labels),
         properties=property_labels(tables),
         funnel=funnel,
         templates=templates,
     )
+
+
+def page_passages(kb: Folder, options: BuildOptions, pages: Container[str]) -> Iterator[Passage]:
+    """The passages of some pages, in order of page, streamed."""
+    return cut_passages(kb, _cut(options), only=pages)
 
 
 def _cut(options: BuildOptions) -> Cut:

@@ -17,8 +17,8 @@ from whichone.benchmarks.ambigdocs.bearers import SurfaceName
 from whichone.benchmarks.ambigdocs.build import surface_names
 from whichone.benchmarks.ambigdocs.build_benchmark import (
     BuildOptions,
-    bearers_and_passages,
     open_tables,
+    page_passages,
     save_built,
 )
 from whichone.benchmarks.ambigdocs.built import BuiltQuestion, Statement
@@ -32,7 +32,7 @@ from whichone.benchmarks.ambigdocs.seed_pairs import (
     passages_by_title,
     seed_pairs,
 )
-from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
+from whichone.benchmarks.ambigdocs.shared_facts import BearerPage, bearer_pages, bearer_table
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder, Journal
@@ -67,9 +67,12 @@ def build_with_models(
     funnel = Funnel()
     with open_tables(folder, memory) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
-        about, passages = bearers_and_passages(tables, folder, names, options)
+        about = bearer_pages(tables, bearer_table(names))
     titles = {name.key: [about[page].title for page in name.pages] for name in names}
-    documents = [Document(title=p.title, text=p.text, pid=p.id) for p in passages]
+    documents = [
+        Document(title=p.title, text=p.text, pid=p.id)
+        for p in page_passages(folder, options, about)
+    ]
     everything = frozenset(title for listed in titles.values() for title in listed)
     usable = passages_by_title(documents, everything, rules)
     by_name = {name.name: titles[name.key] for name in names}
@@ -94,7 +97,7 @@ def build_with_models(
             hint=f"the funnel: {funnel.counts()}",
         )
     made = {"builder": "ambigdocs with models", **header}
-    return save_built(folder, out, built, about, passages, options, funnel, made), funnel.counts()
+    return save_built(folder, out, built, about, options, funnel, made), funnel.counts()
 
 
 def _run(

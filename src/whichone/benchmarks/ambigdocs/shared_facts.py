@@ -69,8 +69,8 @@ def _number(value: int | None) -> float | None:
     return None if value is None else float(value)
 
 
-def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ()) -> Table:
-    """Facts of a name's bearers whose property at least two of them have."""
+def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ()) -> pa.Table:
+    """Facts of a name's bearers whose property at least two of them have, ordered by page."""
     facts = tables.facts
     facts = facts.filter(facts["rank"] != "deprecated", facts.kind.isin(KINDS))
     if properties:
@@ -83,8 +83,9 @@ def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ())
     several = counted.filter(counted.having >= 2).select("key", "property")
     kept = borne.semi_join(several, ["key", "property"])
     columns = ("property", "kind", "value", "unit", "precision", "rank")
-    ordered = kept.select("key", "page", "entity", *columns, nth=kept["place"])
-    return ordered.order_by("key", "property", "page", "nth", "kind", "value")
+    found = kept.select("key", "page", *columns, nth=kept["place"]).to_pyarrow()
+    order = ("page", "key", "property", "nth", "kind", "value")
+    return found.sort_by([(column, "ascending") for column in order])
 
 
 def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str, tuple[str, ...]]:
@@ -99,6 +100,11 @@ def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str,
     for row in rows(listed.order_by("entity", "place", "name")):
         found.setdefault(row["entity"], {}).setdefault(row["name"])
     return {entity: tuple(names) for entity, names in found.items()}
+
+
+def count_groups(facts: pa.Table) -> int:
+    """How many properties of names there are among facts."""
+    return int(facts.group_by(["key", "property"]).aggregate([]).num_rows)
 
 
 def property_labels(tables: Tables) -> Mapping[str, str]:

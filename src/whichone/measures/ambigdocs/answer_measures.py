@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from whichone.benchmarks.ambigdocs.queries import passage_pids, question_of, shown_document
+from whichone.benchmarks.ambigdocs.queries import question_of, shown_document
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.measures.ambigdocs.categories import Category
 from whichone.measures.ambigdocs.score import PredictionScore, score_prediction
@@ -20,11 +20,10 @@ def prediction_of(answered: Answered) -> Prediction:
     find = answered.passage
     assert find is not None
     query = answered.query
-    pids = passage_pids([query])
     return Prediction(
         question=question_of(query, _or_none(find), answered.shown),
         gen_answer=answered.text or "",
-        docs=tuple(shown_document(find(identity), pids) for identity in answered.shown),
+        docs=tuple(shown_document(find(identity)) for identity in answered.shown),
         wrong_answers=tuple(query.attributes.get("wrong_answers", ())),
     )
 
@@ -82,13 +81,24 @@ def _category(name: str, category: Category) -> Callable[[int | None], Measure]:
 
 
 answer_recall = _recall("answer_recall")
+"""AmbigDocs: how much of each shown bearer's answer the text holds."""
 entity_recall = _recall("entity_recall")
+"""AmbigDocs: how much of what tells each shown bearer apart the text holds."""
 entity_answer_recall = _recall("entity_answer_recall")
+"""AmbigDocs: answer recall times entity recall, bearer by bearer."""
 knowledge_precision = _recall("knowledge_precision")
+"""AmbigDocs: the share of the text's words that stand in what was shown."""
 str_em = _recall("str_em")
+"""The share of the shown bearers' answers that stand in the text."""
 ramdocs_em = _recall("ramdocs_em")
+"""RAMDocs: all gold answers and no wrong one stand in the text."""
 complete = _category("complete", Category.COMPLETE)
+"""AmbigDocs: every bearer is answered and named."""
 partial = _category("partial", Category.PARTIAL)
+"""AmbigDocs: some bearers are answered and named, no answer is given without its bearer."""
 ambiguous = _category("ambiguous", Category.AMBIGUOUS)
+"""AmbigDocs: one answer without its bearer."""
 merged = _category("merged", Category.MERGED)
+"""AmbigDocs: several answers without their bearers."""
 no_answer = _category("no_answer", Category.NO_ANSWER)
+"""AmbigDocs: no bearer is answered."""
