@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
+from whichone.knowledge.ingest import ingest
 from whichone.knowledge.readers.part import Part
-from whichone.knowledge.readers.views import FORMATS, Rules, detect_format, read_part
+from whichone.knowledge.readers.views import FORMATS, UNFIT, Rules, detect_format, read_part
+from whichone.knowledge.sources.views import ViewsFile
 
 
 def views(part: Part) -> dict[str, int]:
@@ -79,7 +81,7 @@ def test_the_published_rule_overwrites_and_keeps_titles_raw() -> None:
     text = TOTALS + "en.z Caf%C3%A9 3\nen.z Four 4 A4\n"
     part = read(text, rules="published")
     assert views(part) == {"Abe Lincoln": 7, "Caf%C3%A9": 3}
-    assert part.counts["lines that are not three fields"] == 1
+    assert part.counts[UNFIT] == 1
 
 
 @pytest.mark.parametrize(
@@ -101,11 +103,18 @@ def test_every_format(line: str, name: str, title: str, count: int) -> None:
     assert views(read_part(data, form)) == {title: count}
 
 
-def test_a_line_of_the_project_that_does_not_fit_is_refused_with_its_place() -> None:
+def test_a_line_of_the_project_that_does_not_fit_is_counted() -> None:
     data = b"en.z A 1\nen.z broken\nen.z B 2\n"
     part = read_part(data, FORMATS["pagecounts-ez totals"])
     assert views(part) == {"A": 1, "B": 2}
-    assert [offset for offset, _ in part.refused] == [9]
+    assert (part.counts["lines"], part.counts[UNFIT]) == (3, 1)
+
+
+def test_a_file_of_lines_that_do_not_fit_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "views.txt"
+    file.write_text("en.z A 1\n" * 50 + "en.z broken\n" * 50)
+    with pytest.raises(BadInput, match="50 of the 100 lines"):
+        ingest(tmp_path / "kb", [ViewsFile(file)])
 
 
 def test_another_kind_of_file_is_an_error() -> None:

@@ -6,10 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from whichone.errors import BadInput
 from whichone.files.parts import beginning
-from whichone.knowledge.readers.views import Rules, ViewsFormat, detect_format, read_part
+from whichone.knowledge.readers.views import UNFIT, Rules, ViewsFormat, detect_format, read_part
 from whichone.knowledge.sources.pages import read_chunks
 from whichone.knowledge.sources.source import DumpFile, Job, PartFiles, Read
+
+_UNFIT_SHARE = 0.01
 
 
 class ViewsFile(DumpFile):
@@ -44,6 +47,13 @@ class ViewsFile(DumpFile):
         return read_chunks(self, job, part)
 
     def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+        lines, unfit = parts.counted("lines"), parts.counted(UNFIT)
+        if unfit > max(10, _UNFIT_SHARE * lines):
+            raise BadInput(
+                f"{unfit:,} of the {lines:,} lines of this wiki are not of the format {self.format.name}",
+                file=self.path,
+                hint="the file mixes formats or is damaged; fetch it again",
+            )
         add = "sum(views)" if self.rules == "summed" else "arg_max(views, position)"
         name = self.path.name.replace("'", "''")
         rows = parts.rows("views")

@@ -1,0 +1,279 @@
+"""Looking things up in a knowledge base: entities, pages, bearers of a name, names as one types.
+
+Everything is answered from `lookup.sqlite`, which is made when it is first asked for and made again
+when the tables have changed.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.knowledge.lookup_build import LOOKUP, build_lookup, lookup_name
+from whichone.knowledge.readers.wiki_site import clean_title, site_for
+from whichone.knowledge.tables import KIND
+from whichone.names import name_key
+from whichone.progress import talk
+from whichone.records import Record, page_id
+
+_FEW = 2000  # so many names of a prefix are compared before the most popular are looked for
+_TIERS = (100_000, 400_000, 1_600_000, 6_400_000)
+_PATIENCE = 0.003  # seconds of searching after which no further tier is begun
+_GLOB = re.compile(r"[*?[]")
+_HOST = re.compile(r"([a-z-]+)(?:\.m)?\.wikipedia\.org$")
+
+
+class KnownPage(Record, frozen=True):
+    page: str
+    title: str
+    entity: str | None = None
+    kind: str = "article"
+
+
+class KnownEntity(Record, frozen=True):
+    entity: str
+    label: str | None = None
+    description: str | None = None
+    types: tuple[str, ...] = ()
+    title: str | None = None
+    popularity: float | None = None
+
+
+class NameBearer(Record, frozen=True):
+    """An entity that bears a name: by what (label, alias, title, redirect, anchor), and how often
+    a link with that text means it."""
+
+    about: KnownEntity
+    kinds: tuple[str, ...] = ()
+    links: int = 0
+
+
+class Suggestion(Record, frozen=True):
+    name: str
+    key: str
+    bearers: int
+
+
+class Suggestions(Record, frozen=True):
+    """Names that fit, the most popular first; `complete` is False when searching was cut short."""
+
+    names: tuple[Suggestion, ...] = ()
+    complete: bool = True
+
+
+class Lookup:
+    """Read-only; may be shared between threads."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, base: str | Path | Folder) -> Lookup:
+        """The lookup of a knowledge base, made first where it is missing or out of date."""
+        folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
+        path = folder.root / LOOKUP
+        if not _fits(path, lookup_name(folder)):
+            talk(f"making {LOOKUP} for {folder.root}")
+            build_lookup(folder)
+        return cls(_connect(path))
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Lookup:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._database.execute(query, values).fetchall()
+
+    # entities and pages
+
+    def entity(self, entity: str) -> KnownEntity | None:
+        query = "select entity, label, description, types, title, popularity from entities"
+        found = self.rows(f"{query} where entity = ?", entity)
+        if found:
+            return _entity(found[0])
+        page = self.page(entity)  # a page stands for an entity that is not known
+        return KnownEntity(entity=entity, label=page.title, title=page.title) if page else None
+
+    def page(self, page: str) -> KnownPage | None:
+        """A page by its id, with its wiki (enwiki:307)."""
+        return self._page("page = ?", page)
+
+    def page_of_title(self, title: str, wiki: str | None = None) -> KnownPage | None:
+        """A page by its title, or by a title that redirects to it."""
+        cleaned = clean_title(title, site_for(wiki or "enwiki", "en"))
+        for form in dict.fromkeys((title, cleaned)):
+            found = self._page("title = ?", form, wiki)
+            if found:
+                return found
+        for form in dict.fromkeys((title, cleaned)):
+            moved = self.rows("select page from redirects where title = ?", form)
+            if moved and moved[0][0]:
+                return self._page("page = ?", moved[0][0], wiki)
+        return None
+
+    def page_of_url(self, url: str) -> KnownPage | None:
+        """A page by a Wikipedia address: its title is percent-decoded, redirects are followed."""
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise BadInput(f"not a web address: {url}") from error
+        host = _HOST.search(parts.hostname or "")
+        wiki = f"{host[1]}wiki".replace("-", "_") if host and host[1] != "www" else None
+        asked = parse_qs(parts.query)
+        if "curid" in asked:
+            return self.page(page_id(wiki or "enwiki", asked["curid"][0]))
+        written = (
+            asked["title"][0] if "title" in asked else unquote(parts.path.rpartition("/wiki/")[2])
+        )
+        if "title" not in asked and "/wiki/" not in parts.path:
+            written = unquote(parts.path.rpartition("/")[2])
+        return self.page_of_title(written.replace("_", " ").strip(), wiki) if written else None
+
+    def pages_of(self, entity: str) -> list[KnownPage]:
+        found = self.rows("select page, title, entity, kind from pages where entity = ?", entity)
+        own = [KnownPage(page=p, title=t, entity=e, kind=k) for p, t, e, k in found]
+        alone = self.page(entity)
+        return own or ([alone] if alone else [])
+
+    def redirects_to(self, page: str) -> list[str]:
+        found = self.rows("select title from redirects where page = ? order by title", page)
+        return [title for (title,) in found]
+
+    def _page(self, where: str, value: str, wiki: str | None = None) -> KnownPage | None:
+        query = f"select page, title, entity, kind from pages where {where} order by page"
+        for page, title, entity, kind in self.rows(query, value):
+            if wiki is None or page.partition(":")[0] == wiki:
+                return KnownPage(page=page, title=title, entity=entity, kind=kind)
+        return None
+
+    # names
+
+    def bearers(self, name: str) -> list[NameBearer]:
+        """Who bears a name, the most popular first."""
+        found = self.rows("select id from names where key = ?", name_key(name))
+        return self.bearers_of_number(found[0][0]) if found else []
+
+    def bearers_of_number(self, number: int) -> list[NameBearer]:
+        query = """select b.entity, e.label, e.description, e.types, e.title, e.popularity,
+                b.kinds, b.count, p.title
+            from bearers b left join entities e on e.entity = b.entity
+            left join pages p on p.page = b.entity
+            where b.name = ? order by e.popularity desc, b.count desc, b.entity"""
+        found = []
+        for row in self.rows(query, number):
+            *about, kinds, links, title = row
+            entity = _entity(
+                (row[0], about[1] or title, about[2], about[3], about[4] or title, about[5])
+            )
+            found.append(NameBearer(about=entity, kinds=tuple(kinds.split(",")), links=links))
+        return found
+
+    def names_of(self, entity: str) -> list[tuple[str, tuple[str, ...], int]]:
+        """What an entity is called: name, kinds, how often links call it so."""
+        query = """select n.name, b.kinds, b.count from bearers b join names n on n.id = b.name
+            where b.entity = ? order by b.count desc, n.id"""
+        return [
+            (name, tuple(kinds.split(",")), count)
+            for name, kinds, count in self.rows(query, entity)
+        ]
+
+    def search(self, text: str, limit: int = 10) -> Suggestions:
+        """Names that begin with a text, then names that hold it (from three letters on)."""
+        key = name_key(text)
+        if not key:
+            return Suggestions()
+        begun = self.search_prefix(key, limit)
+        if len(begun.names) >= limit or len(key) < 3:
+            return begun
+        held = self.search_substring(key, limit)
+        names = dict.fromkeys((*begun.names, *held.names))
+        return Suggestions(names=tuple(names)[:limit], complete=begun.complete and held.complete)
+
+    def search_prefix(self, text: str, limit: int = 10) -> Suggestions:
+        """Names that begin with a text. Few are sorted by popularity; of many the top are found in
+        order of popularity among the names with the same first letters."""
+        key = name_key(text)
+        bounds = (key, key + "\U0010ffff")
+        ids = self.rows(
+            f"select id from names where key >= ? and key < ? limit {_FEW + 1}", *bounds
+        )
+        if len(ids) <= _FEW:
+            return self._suggestions(sorted(n for (n,) in ids)[:limit])
+        size = min(len(key), 3)
+        query = f"""select id from names indexed by names_by_{size}
+            where substr(key, 1, {size}) = ? and key >= ? and key < ? order by id limit ?"""
+        return self._suggestions([n for (n,) in self.rows(query, key[:size], *bounds, limit)])
+
+    def search_substring(self, text: str, limit: int = 10) -> Suggestions:
+        """Names that hold a text of three letters or more, among more and more of them."""
+        key = name_key(text)
+        if len(key) < 3:
+            return self.search_prefix(text, limit)
+        pattern = "*" + _GLOB.sub(r"[\g<0>]", key) + "*"
+        found: list[int] = []
+        began, low = time.perf_counter(), 0
+        for high in (*_TIERS, 1 << 62):
+            query = """select rowid from names_trigrams
+                where key glob ? and rowid > ? and rowid <= ? order by rowid limit ?"""
+            found += [n for (n,) in self.rows(query, pattern, low, high, limit - len(found))]
+            if len(found) >= limit:
+                return self._suggestions(found)
+            if time.perf_counter() - began > _PATIENCE and not self._last(high):
+                return self._suggestions(found, complete=False)
+            low = high
+        return self._suggestions(found)
+
+    def _last(self, number: int) -> bool:
+        return not self.rows("select 1 from names where id > ? limit 1", number)
+
+    def _suggestions(self, ids: list[int], complete: bool = True) -> Suggestions:
+        marks = ", ".join("?" * len(ids))
+        query = f"select name, key, bearers from names where id in ({marks}) order by id"
+        found = self.rows(query, *ids)
+        return Suggestions(
+            names=tuple(Suggestion(name=n, key=k, bearers=b) for n, k, b in found),
+            complete=complete,
+        )
+
+
+def _entity(row: tuple[Any, ...]) -> KnownEntity:
+    entity, label, description, types, title, popularity = row
+    return KnownEntity(
+        entity=entity,
+        label=label,
+        description=description,
+        types=tuple(msgspec.json.decode(types) or ()) if types else (),
+        title=title,
+        popularity=popularity,
+    )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+
+
+def _fits(path: Path, name: str) -> bool:
+    """Whether there is a lookup of the knowledge base as it is now."""
+    if not path.exists():
+        return False
+    database = _connect(path)
+    try:
+        found = database.execute("select value from about where what = 'made of'").fetchone()
+    except sqlite3.DatabaseError:
+        return False
+    finally:
+        database.close()
+    return found is not None and found[0] == name

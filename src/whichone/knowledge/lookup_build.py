@@ -1,0 +1,202 @@
+"""Deriving `lookup.sqlite` and the name index from the tables of a knowledge base.
+
+Both can be deleted and made again at will. Names are numbered by how popular their most popular
+bearer is, so that whatever is found first is what most people mean.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whichone.files.folder import Folder
+from whichone.files.tables import DEFAULT_MEMORY, connect
+from whichone.knowledge.name_pieces import Pieces, begin, extend
+from whichone.knowledge.resolve import table_sql
+from whichone.progress import progress
+
+LOOKUP, NAME_HASHES, NAME_NUMBERS = "lookup.sqlite", "lookup.hashes.npy", "lookup.numbers.npy"
+LONGEST_NAME = 16  # pieces; longer names are looked up, but not found in texts
+_BATCH = 65_536
+_FORMAT = "1"
+
+_SCHEMA = """
+create table about (what text primary key, value text) without rowid;
+create table entities (
+    entity text primary key, label text, description text, types text, title text, popularity real
+) without rowid;
+create table pages (page text primary key, title text, entity text, kind text) without rowid;
+create table redirects (title text primary key, target text, page text) without rowid;
+create table names (id integer primary key, key text, name text, bearers integer);
+create table bearers (
+    name integer, entity text, kinds text, count integer, primary key (name, entity)
+) without rowid;
+create virtual table names_trigrams using fts5(
+    key, content='names', content_rowid='id', tokenize='trigram case_sensitive 1', detail='none'
+);
+"""
+_INDEXES = """
+create index names_by_key on names (key, id);
+create index names_by_1 on names (substr(key, 1, 1), id);
+create index names_by_2 on names (substr(key, 1, 2), id);
+create index names_by_3 on names (substr(key, 1, 3), id);
+create index bearers_by_entity on bearers (entity, name);
+create index pages_by_title on pages (title);
+create index pages_by_entity on pages (entity);
+create index redirects_by_page on redirects (page);
+insert into names_trigrams (names_trigrams) values ('rebuild');
+insert into names_trigrams (names_trigrams) values ('optimize');
+analyze;
+"""
+
+
+def lookup_name(folder: Folder) -> str:
+    """What a lookup must carry to be that of this knowledge base as it is now."""
+    return f"{_FORMAT}:{folder.content_hash}"
+
+
+def build_lookup(folder: Folder, *, memory: str = DEFAULT_MEMORY) -> Path:
+    """Write the lookup of a knowledge base beside its tables, whole or not at all."""
+    target = folder.root / LOOKUP
+    beside = folder.root / f".{LOOKUP}.{os.getpid()}"
+    beside.unlink(missing_ok=True)
+    database = sqlite3.connect(beside, isolation_level=None)
+    try:
+        database.executescript(
+            "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -200000;"
+            f"{_SCHEMA}"
+        )
+        database.execute("begin")
+        with connect(memory, folder.root) as engine, progress("indexing names", 6, "steps") as step:
+            engine.execute(_popularity(folder))
+            for table, query in _queries(folder).items():
+                _copy(engine, database, table, query)
+                step(1)
+        database.execute("commit")
+        database.executescript(_INDEXES)
+        _write_hashes(folder.root, database)
+        database.execute("insert into about values ('made of', ?)", (lookup_name(folder),))
+        database.close()
+        beside.replace(target)
+    except BaseException:
+        database.close()
+        beside.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def _table(folder: Folder, name: str) -> str:
+    return table_sql(folder.path(f"{name}.parquet"))
+
+
+def _popularity(folder: Folder) -> str:
+    """Views where there are any, else sitelinks, else links; the manifest says which are there."""
+    if folder.manifest.counts.get("views"):
+        amount = f"""select coalesce(p.entity, p.page) as entity, sum(v.views) as popularity
+            from {_table(folder, "views")} v join {_table(folder, "pages")} p using (title)
+            where p.kind = 'article' group by all
+            union all
+            select e.entity, sum(v.views) from {_table(folder, "views")} v
+            join {_table(folder, "entities")} e using (title)
+            anti join {_table(folder, "pages")} p on p.entity = e.entity group by all"""
+    elif folder.manifest.counts.get("entities"):
+        amount = f"select entity, sitelinks as popularity from {_table(folder, 'entities')}"
+    else:
+        amount = f"""select coalesce(p.entity, p.page) as entity, count(*) as popularity
+            from {_table(folder, "links")} l join {_table(folder, "pages")} p
+            on p.page = l.target_page group by all"""
+    return f"""create temp table popularity as
+        select entity, max(popularity)::double as popularity from ({amount}) group by entity"""
+
+
+def _queries(folder: Folder) -> dict[str, str]:
+    entities, pages, names = (_table(folder, name) for name in ("entities", "pages", "names"))
+    keyed = f"""
+        select n.key, arg_min(n.name, (n.kind = 'anchor', -n.count, n.name)) as name,
+               count(distinct n.entity) as bearers, max(coalesce(p.popularity, 0)) as popularity
+        from {names} n left join popularity p using (entity) where n.key <> '' group by n.key
+    """
+    return {
+        "entities": f"""select entity, label, description, to_json(types) as types, title, popularity
+            from {entities} left join popularity using (entity) order by entity""",
+        "pages": f"select page, title, entity, kind from {pages} order by page",
+        "redirects": f"""select title, target, target_page from {_table(folder, "redirects")}
+            order by title""",
+        "names": f"""create temp table numbered as select
+            row_number() over (order by popularity desc, key) as id, key, name, bearers
+            from ({keyed}); select id, key, name, bearers from numbered order by id""",
+        "bearers": f"""select id, entity, string_agg(distinct kind, ',' order by kind),
+            sum(case when kind = 'anchor' then count else 0 end)::bigint
+            from {names} join numbered using (key) group by id, entity order by id, entity""",
+    }
+
+
+def _copy(engine: Any, database: sqlite3.Connection, table: str, query: str) -> None:
+    *before, last = query.split(";")
+    for statement in before:
+        engine.execute(statement)
+    for batch in engine.sql(last).to_arrow_reader(_BATCH):
+        columns = [column.to_pylist() for column in batch.columns]
+        marks = ", ".join("?" * len(columns))
+        database.executemany(
+            f"insert or ignore into {table} values ({marks})", zip(*columns, strict=True)
+        )
+
+
+def _write_hashes(root: Path, database: sqlite3.Connection) -> None:
+    """Two sorted arrays: the hashes of all beginnings of names, and the number of the name, or 0."""
+    hashes: list[np.ndarray[Any, Any]] = []
+    numbers: list[np.ndarray[Any, Any]] = []
+    rows = database.execute("select id, key from names order by id")
+    for batch in _batches(rows):
+        for found, ids in _beginnings(batch):
+            hashes.append(found)
+            numbers.append(ids)
+    every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
+    named = np.concatenate([*numbers, np.zeros(0, np.int64)])
+    order = np.lexsort(
+        (-named, every)
+    )  # of equal hashes the name comes first, then its mere beginning
+    every, named = every[order], named[order]
+    first = np.ones(len(every), dtype=bool)
+    first[1:] = every[1:] != every[:-1]
+    for name, array in (
+        (NAME_HASHES, every[first]),
+        (NAME_NUMBERS, named[first].astype(np.uint32)),
+    ):
+        beside = root / f".{name}.{os.getpid()}.npy"
+        np.save(beside, array)
+        beside.replace(root / name)
+
+
+def _batches(rows: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    held: list[tuple[int, str]] = []
+    for row in rows:
+        held.append(row)
+        if len(held) == _BATCH:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _beginnings(
+    rows: list[tuple[int, str]],
+) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Hashes of the beginnings of many names at once, length by length."""
+    pieces = [(number, p) for number, key in rows if 0 < len(p := Pieces(key)) <= LONGEST_NAME]
+    hashes = begin(np.array([p.bare[0] for _, p in pieces], dtype=np.uint64))
+    length = 1
+    while pieces:
+        ends = np.array([n if len(p) == length else 0 for n, p in pieces], dtype=np.int64)
+        yield hashes, ends
+        longer = [i for i, (_, p) in enumerate(pieces) if len(p) > length]
+        pieces = [pieces[i] for i in longer]
+        following = np.array([p.following[length] for _, p in pieces], dtype=np.uint64)
+        hashes = extend(hashes[longer], following)
+        length += 1
