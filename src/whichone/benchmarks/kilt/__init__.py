@@ -1,0 +1,1 @@
+"""KILT: eleven datasets of five tasks over one snapshot of Wikipedia."""

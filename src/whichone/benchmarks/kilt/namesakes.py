@@ -1,0 +1,193 @@
+"""Where KILT meets namesakes: whom the gold pages are about, and who else bears their names.
+
+A query's name is what it calls the entity: the marked mention, the subject before [SEP], else the
+longest name of the entity that its input holds, else the page's title without parentheses. The name
+is shared when another entity with a page bears it as its label, alias or title.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.files.folder import Folder
+from whichone.files.tables import connect
+from whichone.knowledge.resolve import table_sql
+from whichone.knowledge.tables import KIND
+from whichone.names import name_key, title_key
+from whichone.records import Bearer, NameSet, Query
+
+NAME_KINDS = ("label", "alias", "title")
+
+
+class GoldPage(msgspec.Struct, frozen=True):
+    """A gold page: its title, the entity it is about, and the names that entity bears, by key."""
+
+    page: str
+    title: str
+    entity: str
+    names: frozenset[str]
+
+
+class Namesakes:
+    """The name sets of a knowledge base that some gold page's entity belongs to."""
+
+    def __init__(self, base: str | Path, gold: Iterable[str], kinds: Sequence[str] = NAME_KINDS):
+        self._folder = Folder.open(base, KIND)
+        self._kinds = kinds
+        self.gold: dict[str, GoldPage] = {}
+        self.sets: dict[str, NameSet] = {}
+        self._read(sorted(set(gold)))
+
+    def place(self, query: Query) -> Query:
+        """The query with its entity, its name set, its role and its popularity."""
+        pages = [self.gold[page] for page in _in_order(query) if page in self.gold]
+        chosen = [(page, self._set(query, page)) for page in pages]
+        page, name_set = next(
+            ((p, s) for p, s in chosen if s), chosen[0] if chosen else (None, None)
+        )
+        attributes: dict[str, Any] = {
+            **query.attributes,
+            "gold_entities": [p.entity for p in pages],
+            "shared_name": name_set is not None if page else None,
+        }
+        if page is None:
+            return msgspec.structs.replace(query, attributes=attributes)
+        bearer = _bearer(name_set, page.entity) or self._alone.get(page.entity)
+        popularity = bearer.popularity if bearer else None
+        return msgspec.structs.replace(
+            query,
+            name=name_set.name if name_set else query.name or title_key(page.title),
+            name_set=name_set.id if name_set else None,
+            entity=page.entity,
+            role=bearer.role if bearer and name_set else None,
+            attributes={
+                **attributes,
+                "popularity": popularity,
+                "popularity_bin": popularity_bin(popularity),
+            },
+        )
+
+    def _set(self, query: Query, page: GoldPage) -> NameSet | None:
+        for key in _asked_for(query, page):
+            found = self.sets.get(key)
+            if found and _bearer(found, page.entity):
+                return found
+        return None
+
+    def _read(self, gold: list[str]) -> None:
+        with connect() as connection:
+            connection.execute("create temp table gold (page text)")
+            connection.executemany("insert into gold values (?)", [(p,) for p in gold] or [("",)])
+            self._read_gold(connection)
+            self._read_bearers(connection)
+
+    def _read_gold(self, connection: Any) -> None:
+        pages, names = self._table("pages"), self._table("names")
+        rows = connection.sql(f"""
+            select p.page, p.title, coalesce(p.entity, p.page) as entity,
+                   (select list(distinct key) from {names} n
+                    where n.entity = coalesce(p.entity, p.page) and kind in {self._kinds})
+            from {pages} p join gold using (page)
+        """).fetchall()
+        for page, title, entity, keys in rows:
+            names_of = frozenset({*(keys or ()), title_key(title)}) - {""}
+            self.gold[page] = GoldPage(page, title, entity, names_of)
+
+    def _read_bearers(self, connection: Any) -> None:
+        keys = sorted({key for page in self.gold.values() for key in page.names})
+        connection.execute("create temp table keys (key text)")
+        connection.executemany("insert into keys values (?)", [(k,) for k in keys] or [("",)])
+        pages, names, views = (self._table(t) for t in ("pages", "names", "views"))
+        rows = connection.sql(f"""
+            with bearers as (
+                select distinct key, entity from {names} join keys using (key)
+                where kind in {self._kinds}
+            ),
+            seen as (select title, sum(views) as views from {views} group by title)
+            select b.key, b.entity, p.page, p.title, s.views
+            from bearers b
+            join {pages} p on coalesce(p.entity, p.page) = b.entity and p.kind = 'article'
+            left join seen s on s.title = p.title
+            order by b.key, b.entity, p.page
+        """).fetchall()
+        self._alone: dict[str, Bearer] = {}
+        grouped: dict[str, dict[str, list[tuple[str, str, int | None]]]] = {}
+        for key, entity, page, title, seen in rows:
+            grouped.setdefault(key, {}).setdefault(entity, []).append((page, title, seen))
+        for key, entities in grouped.items():
+            bearers = [_made(entity, listed) for entity, listed in entities.items()]
+            self._alone.update({bearer.entity: bearer for bearer in bearers})
+            if len(bearers) > 1:
+                ranked = sorted(bearers, key=lambda b: (-(b.popularity or 0.0), b.entity))
+                self.sets[key] = _name_set(key, ranked)
+
+    def _table(self, name: str) -> str:
+        if not self._folder.has(f"{name}.parquet"):
+            empty = (
+                "null::text as key, null::text as entity, null::text as kind, null::text as title"
+            )
+            return f"(select {empty}, 0 as views where false)"
+        return table_sql(self._folder.path(f"{name}.parquet"))
+
+
+def _made(entity: str, pages: list[tuple[str, str, int | None]]) -> Bearer:
+    seen = [views for _, _, views in pages if views is not None]
+    return Bearer(
+        entity=entity,
+        label=pages[0][1],
+        popularity=float(sum(seen)) if seen else None,
+        pages=tuple(page for page, _, _ in pages),
+    )
+
+
+def _name_set(key: str, ranked: Sequence[Bearer]) -> NameSet:
+    """Head first; without page views nobody is head."""
+    known = any(bearer.popularity is not None for bearer in ranked)
+    bearers = tuple(
+        msgspec.structs.replace(bearer, role="head" if n == 0 else "tail") if known else bearer
+        for n, bearer in enumerate(ranked)
+    )
+    return NameSet(id=f"name:{key}", name=key, collection="kilt", bearers=bearers)
+
+
+def _bearer(name_set: NameSet | None, entity: str) -> Bearer | None:
+    bearers = name_set.bearers if name_set else ()
+    return next((bearer for bearer in bearers if bearer.entity == entity), None)
+
+
+def _asked_for(query: Query, page: GoldPage) -> list[str]:
+    """Keys of the name that the query uses for the page's entity, the likeliest first."""
+    if query.name:
+        return [name_key(query.name), title_key(page.title)]
+    text = f" {name_key(query.input)} "
+    held = [key for key in page.names if _holds(text, key)]
+    longest = sorted(held, key=lambda key: (-len(key), key))[:1]
+    return longest or [title_key(page.title)]
+
+
+def _holds(text: str, key: str) -> bool:
+    """Whether a name stands in a text between two characters that are no letters or digits."""
+    start = text.find(key, 1)
+    while start > 0:
+        if not text[start - 1].isalnum() and not text[start + len(key)].isalnum():
+            return True
+        start = text.find(key, start + 1)
+    return False
+
+
+def _in_order(query: Query) -> list[str]:
+    """Gold pages in the order in which the record names them."""
+    pages = (e.page for o in query.outputs for group in o.provenance for e in group)
+    return list(dict.fromkeys(pages))
+
+
+def popularity_bin(views: float | None) -> str:
+    """The power of ten of the page views, so that slices are few."""
+    if views is None:
+        return "not known"
+    return f"10^{int(math.log10(views))}" if views >= 1 else "0"

@@ -1,0 +1,128 @@
+"""The pages of a knowledge base for mapping and checking: by id, title or address, many at once.
+
+Everything that a dataset refers to is asked for together, so that the tables are read once and
+never held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from whichone.files.folder import Folder
+from whichone.knowledge.readers.wiki_site import clean_title, site_for
+from whichone.knowledge.tables import KIND
+
+
+class SnapshotPage(msgspec.Struct, frozen=True):
+    """A page as evidence needs it."""
+
+    page: str
+    title: str
+    entity: str | None
+    paragraphs: Sequence[str]
+
+
+class Snapshot:
+    """Pages of one knowledge base, through its redirects."""
+
+    def __init__(self, base: str | Path) -> None:
+        self.folder = Folder.open(base, KIND)
+
+    def resolve(self, references: Iterable[str]) -> dict[str, str]:
+        """The page of each id, title or address; those that no page answers to are left out."""
+        wanted = {reference: _forms(reference) for reference in set(references)}
+        forms = {form for listed in wanted.values() for form in listed}
+        numbers = {form for form in forms if form.isdigit()}
+        ids = self._ids(numbers | {form for form in forms if ":" in form})
+        titles = self._titles(forms)
+        redirects = self._redirects(forms - titles.keys())
+        found = {}
+        for reference, listed in wanted.items():
+            for form in listed:
+                page = ids.get(form) or titles.get(form) or redirects.get(form)
+                if page:
+                    found[reference] = page
+                    break
+        return found
+
+    def pages(self, ids: Iterable[str]) -> Iterator[SnapshotPage]:
+        """The pages with these ids and their text, in the order of the table."""
+        columns = ["page", "title", "entity", "paragraphs"]
+        for batch in self._rows("pages", columns, "page", ids):
+            for row in batch.to_pylist():
+                yield SnapshotPage(
+                    row["page"], row["title"], row["entity"], tuple(row["paragraphs"] or ())
+                )
+
+    def _ids(self, numbers: set[str]) -> dict[str, str]:
+        """Page ids by themselves and by their number in the wiki."""
+        found = {}
+        wanted = pa.array(sorted(numbers), pa.string())
+        for batch in self._batches("pages", ["page"]):
+            own = pc.replace_substring_regex(batch["page"], "^[^:]*:", "")
+            mask = pc.or_(pc.is_in(own, value_set=wanted), pc.is_in(batch["page"], wanted))
+            for page in batch.filter(mask)["page"].to_pylist():
+                found[page] = page
+                found.setdefault(page.partition(":")[2], page)
+        return found
+
+    def _titles(self, titles: set[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for batch in self._rows("pages", ["page", "title"], "title", titles):
+            for row in batch.to_pylist():
+                found[row["title"]] = min(row["page"], found.get(row["title"], row["page"]))
+        return found
+
+    def _redirects(self, titles: set[str]) -> dict[str, str]:
+        if not self.folder.has("redirects.parquet"):
+            return {}
+        found = {}
+        for batch in self._rows("redirects", ["title", "target_page"], "title", titles):
+            for row in batch.to_pylist():
+                if row["target_page"]:
+                    found[row["title"]] = row["target_page"]
+        return found
+
+    def _rows(
+        self, table: str, columns: list[str], key: str, values: Iterable[str]
+    ) -> Iterator[pa.RecordBatch]:
+        wanted = pa.array(sorted(set(values)), pa.string())
+        if not len(wanted):
+            return
+        for batch in self._batches(table, columns):
+            chosen = batch.filter(pc.is_in(batch[key], value_set=wanted))
+            if chosen.num_rows:
+                yield chosen
+
+    def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        file = pq.ParquetFile(self.folder.path(f"{table}.parquet"))
+        yield from file.iter_batches(batch_size=4096, columns=columns)
+
+
+def _forms(reference: str) -> list[str]:
+    """What a reference may be called in the tables, the most literal first."""
+    text = reference.strip()
+    if "://" in text or text.startswith("//"):
+        text = _title_of_address(text)
+    site = site_for("enwiki", "en")
+    forms = [text, text.replace("_", " ").strip(), clean_title(text, site)]
+    if "#" in text:
+        forms.append(clean_title(text.partition("#")[0], site))
+    return list(dict.fromkeys(form for form in forms if form))
+
+
+def _title_of_address(address: str) -> str:
+    """The title (or page number) that a Wikipedia address asks for, percent-decoded."""
+    parts = urlsplit(address)
+    arguments = parse_qs(parts.query)
+    for key in ("title", "curid"):
+        if key in arguments:
+            return arguments[key][0].replace("_", " ")
+    return unquote(parts.path.partition("/wiki/")[2] or parts.path.rpartition("/")[2])

@@ -1,0 +1,20 @@
+"""Ids in TREC files: columns are told apart by blanks, so blanks in ids are percent-encoded."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+_SAFE = "".join(chr(c) for c in range(33, 127) if chr(c) != "%")
+
+
+def to_trec(identity: str) -> str:
+    """An id without blanks; letters beyond ASCII stay as they are."""
+    return "".join(c if _plain(c) else quote(c) for c in identity)
+
+
+def _plain(c: str) -> bool:
+    return c in _SAFE or (ord(c) > 160 and not c.isspace())
+
+
+def from_trec(text: str) -> str:
+    return unquote(text)

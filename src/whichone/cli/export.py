@@ -1,0 +1,31 @@
+"""`whichone export`: a benchmark, a run or a knowledge base in a format that others read."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+
+
+@click.command()
+@click.argument("folder", type=str)
+@click.argument("out", type=click.Path())
+@click.option("--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr.")
+@click.option("--benchmark", default=None, help="A run: where its benchmark lies, if it was moved.")
+@json_option
+def command(folder: str, out: str, form: str, benchmark: str | None, as_json: bool) -> None:
+    """Write a benchmark, a run or a knowledge base to OUT in another format.
+
+    \b
+    whichone export BENCH OUT --format kilt         also amber, ambigdocs, beir, trec, dpr
+    whichone export RUN run.txt --format trec       also kilt, amber, dpr
+    whichone export KB source.jsonl --format kilt
+    """
+    from whichone.cli.output import emit_json, emit_table
+    from whichone.report.export import export
+
+    written = export(folder, out, form, benchmark)
+    if as_json:
+        emit_json(written)
+    else:
+        emit_table([{"file": name, "records": count} for name, count in written.items()])

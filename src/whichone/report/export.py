@@ -1,0 +1,31 @@
+"""Every artefact in the formats that its users already have; formats are found by entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whichone import registry
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError, did_you_mean
+from whichone.report.show import folder_kind
+from whichone.retrieval.run import Run
+
+GROUPS = {"benchmark": "exports", "run": "run_exports", "knowledge base": "knowledge_exports"}
+
+
+def export(folder: str, out: str | Path, form: str, benchmark: str | None = None) -> dict[str, int]:
+    """Write the folder to `out`; how many records each file holds."""
+    kind = folder_kind(folder)
+    if kind not in GROUPS:
+        raise UsageError(f"a {kind} has no other format", where=folder)
+    known = registry.names(GROUPS[kind])
+    if form not in known:
+        raise UsageError(f"a {kind} cannot be written as {form!r}", hint=did_you_mean(form, known))
+    write = registry.find(GROUPS[kind], form)
+    if kind == "benchmark":
+        written: dict[str, int] = write(Benchmark.open(folder), out)
+    elif kind == "run":
+        written = write(Run.open(folder), out, benchmark)
+    else:
+        written = write(folder, out)
+    return written
