@@ -1,0 +1,1 @@
+"""Making retrievers and readers better at telling namesakes apart."""

@@ -1,0 +1,99 @@
+"""What a retriever learns from: questions with a right passage and wrong ones, of named kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.files.lines import read_json, read_json_lines, write_json_lines
+
+NegativeKind = Literal["bm25", "namesake", "given"]
+
+
+class Text(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A passage as an encoder reads it; `page` tells whose it is."""
+
+    title: str
+    text: str
+    page: str = ""
+
+    def joined(self) -> str:
+        return f"{self.title} {self.text}".strip()
+
+
+class Negative(msgspec.Struct, frozen=True):
+    kind: NegativeKind
+    passage: Text
+
+
+class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One question; `gold` holds every page that is right, so that none of them serves as wrong."""
+
+    id: str
+    question: str
+    positive: Text
+    negatives: tuple[Negative, ...] = ()
+    gold: tuple[str, ...] = ()
+    name: str = ""
+    relation: str = ""
+    answers: tuple[str, ...] = ()
+
+
+def read_examples(path: str | Path) -> list[Example]:
+    """Examples in our own lines, or DPR's training json (first positive, hard negatives as given)."""
+    path = Path(path)
+    if path.name.removesuffix(".gz").endswith(".jsonl"):
+        examples = [example for _, example in read_json_lines(path, Example)]
+    else:
+        records = read_json(path)
+        if not isinstance(records, list):
+            raise BadInput("DPR's training file is a list of records", file=path)
+        examples = [
+            e for n, record in enumerate(records) if (e := _from_dpr(record, n, path)) is not None
+        ]
+    if not examples:
+        raise BadInput("there are no training examples", file=path)
+    return examples
+
+
+def write_examples(path: str | Path, examples: Iterable[Example]) -> int:
+    return write_json_lines(path, examples)
+
+
+def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
+    """One DPR record; None when it has no positive passage, as DPR's own reader leaves it out."""
+    try:
+        positives = record["positive_ctxs"]
+        if not positives:
+            return None
+        hard = [Negative("given", _text(c)) for c in record.get("hard_negative_ctxs") or ()]
+        return Example(
+            id=str(record.get("id", n)),
+            question=record["question"].replace("’", "'"),
+            positive=_text(positives[0]),
+            negatives=tuple(hard),
+            gold=tuple(str(c.get("title", "")) for c in positives),
+            answers=tuple(record.get("answers") or ()),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"record {n} is not one of DPR's training records: {error}", file=path
+        ) from error
+
+
+def _text(ctx: dict[str, Any]) -> Text:
+    title = str(ctx.get("title") or "")
+    return Text(title, str(ctx["text"]), title)
+
+
+def kinds(examples: Sequence[Example]) -> dict[str, int]:
+    """How many wrong passages of each kind there are."""
+    found: dict[str, int] = {}
+    for example in examples:
+        for negative in example.negatives:
+            found[negative.kind] = found.get(negative.kind, 0) + 1
+    return found

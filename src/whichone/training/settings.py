@@ -1,0 +1,59 @@
+"""How a retriever is trained: everything that decides the outcome, and the papers' presets."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.errors import UsageError, did_you_mean
+
+Mode = Literal["both", "only-questions", "only-passages"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """`warmup` below 1 is a share of all steps, else a number of steps.
+
+    `mode`: both towers learn (one shared encoder where the checkpoint is one), or one of them while
+    the other stays as it is: then an index of passages stays valid, or questions do.
+    """
+
+    epochs: int = 4
+    learning_rate: float = 2e-5
+    batch: int = 32
+    warmup: float = 0.1
+    longest: int = 256
+    clip: float = 2.0
+    scale: float = 20.0
+    weight_decay: float = 0.01
+    hard: int = 1
+    """Wrong passages of each kind that an example brings into its batch."""
+    mode: Mode = "both"
+    kinds: tuple[str, ...] = ("bm25", "namesake")
+    seed: int = 0
+    patience: int = 3
+    """Epochs without improvement on held-out names after which training stops; 0 never."""
+    every: int = 200
+    """Steps between checkpoints."""
+
+    def check(self) -> None:
+        if self.batch < 2:
+            raise UsageError("a batch needs at least 2 examples: its own others are the negatives")
+        if self.epochs < 1 or self.longest < 8 or self.learning_rate <= 0:
+            raise UsageError(
+                "epochs, longest and learning_rate must be positive (longest at least 8)"
+            )
+
+
+def preset(name: str, **changes: Any) -> Settings:
+    """A preset's settings, with some of them changed."""
+    text = files("whichone.training").joinpath("presets.toml").read_text("utf-8")
+    known = tomllib.loads(text)
+    if name not in known:
+        raise UsageError(f"there is no preset {name!r}", hint=did_you_mean(name, known))
+    given = {k: v for k, v in changes.items() if v is not None}
+    settings = msgspec.convert({**known[name], **given}, Settings)
+    settings.check()
+    return settings
