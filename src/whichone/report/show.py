@@ -62,6 +62,11 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
     for key in ("tasks", "roles", "relations"):
         told = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
         lines.append(f"  {key:<10}{told}")
+    from whichone.report.kilt_statistics import kilt_statistics
+
+    if kilt := kilt_statistics(benchmark):
+        document["kilt"], told = kilt
+        lines += ["", told]
     return document, "\n".join(lines)
 
 

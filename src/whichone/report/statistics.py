@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.kilt.statistics import is_kilt
 from whichone.measures.summary import collection_of
+from whichone.report.kilt_statistics import statistics_table
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
 
@@ -13,6 +15,8 @@ TASKS = ("qa", "sf", "fc")
 
 
 def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
+    if is_kilt(benchmark.queries):
+        return Section("The benchmark", [statistics_table(benchmark)])
     tables = [set_statistics(benchmark)]
     relations = relation_shares(benchmark)
     if relations.rows:
