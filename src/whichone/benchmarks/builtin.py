@@ -10,6 +10,7 @@ from pathlib import Path
 
 from whichone.benchmarks.amber.build import build_amber
 from whichone.benchmarks.amber.collection import load_collection
+from whichone.benchmarks.ambigdocs.build_benchmark import build_ambigdocs
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.tables import KIND
 from whichone.errors import UsageError, WhichoneError, did_you_mean
@@ -28,7 +29,10 @@ COLLECTIONS = ("human", "nonhuman")
 
 def builtin_benchmark(name: str) -> Path:
     """The folder of a built-in benchmark; made in the cache when it is not there yet."""
-    builders: dict[str, Callable[[Path, Path], Benchmark]] = {"builtin/amber": build_builtin_amber}
+    builders: dict[str, Callable[[Path, Path], Benchmark]] = {
+        "builtin/amber": build_builtin_amber,
+        "builtin/ambigdocs": lambda kb, out: build_ambigdocs(kb, out)[0],
+    }
     if name not in builders:
         raise UsageError(f"there is no benchmark {name!r}", hint=did_you_mean(name, builders))
     place = cache_folder() / "builtin" / _fingerprint()

@@ -15,6 +15,7 @@ from whichone.benchmarks.ambigdocs.files import read_questions
 from whichone.benchmarks.ambigdocs.shared_facts import BearerPage
 from whichone.benchmarks.ambigdocs.splits import split_names
 from whichone.benchmarks.ambigdocs.statements import PageTokens, stated, statement
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage
 
@@ -165,3 +166,15 @@ def test_splits_by_name_are_seeded_and_of_the_right_size() -> None:
     assert [list(splits.values()).count(s) for s in ("train", "dev", "test")] == [70, 10, 20]
     assert split_names(reversed(names), seed=3) == splits
     assert split_names(names, seed=4) != splits
+
+
+def test_the_built_in_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path))
+    benchmark = Benchmark.open("builtin/ambigdocs")
+    asked = {q.input: [o.answer for o in q.outputs] for q in benchmark.queries}
+    assert asked["What kind of work does Abe Lincoln do?"] == ["lawyer", "jazz musician"]
+    assert len(asked) >= 80
+    assert not any(question.startswith("What type of music") for question in asked)
+    for query in benchmark.queries:
+        assert 2 <= len(query.outputs) <= 10
+        assert query.name is not None and query.name in query.input

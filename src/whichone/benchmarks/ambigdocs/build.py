@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 NameSource = Literal["auto", "disambiguation", "shared"]
 DEFAULT_QUESTION = "What is the $property of $name?"
+TOO_NARROW = frozenset({"P136"})
+"""EntityQuestions asks for a genre by "What type of music", but books and films have one too."""
 
 
 def surface_names(
@@ -81,6 +83,11 @@ def _draft(name: SurfaceName, question: str, one: Statement, other: Statement) -
     return Draft(name.name, titles, question, (one.answer, other.answer))
 
 
+def general_templates() -> dict[str, Relation]:
+    """The questions of EntityQuestions that fit any bearer."""
+    return {key: r for key, r in published_relations().items() if key not in TOO_NARROW}
+
+
 def ask(prop: str, label: str | None, name: str, templates: Mapping[str, Relation]) -> str | None:
     """The question for a property of a name; None for a property without template and label."""
     if prop in templates:
@@ -99,7 +106,7 @@ def questions(
     templates: Mapping[str, Relation] | None = None,
 ) -> Iterator[BuiltQuestion]:
     """A question for every name and property that at least two bearers' passages answer differently."""
-    templates = published_relations() if templates is None else templates
+    templates = general_templates() if templates is None else templates
     by_key = {name.key: name for name in names}
     ordered = sorted(found, key=lambda s: (s.key, s.property))
     kept_questions = 0

@@ -12,7 +12,12 @@ import msgspec
 import pyarrow.compute as pc
 
 from whichone.benchmarks.ambigdocs.bearers import SurfaceName, in_rows
-from whichone.benchmarks.ambigdocs.build import NameSource, questions, surface_names
+from whichone.benchmarks.ambigdocs.build import (
+    NameSource,
+    general_templates,
+    questions,
+    surface_names,
+)
 from whichone.benchmarks.ambigdocs.built import BuiltQuestion, built_queries, built_sets
 from whichone.benchmarks.ambigdocs.funnel import Funnel
 from whichone.benchmarks.ambigdocs.queries import TASK
@@ -27,7 +32,7 @@ from whichone.benchmarks.ambigdocs.shared_facts import (
 )
 from whichone.benchmarks.ambigdocs.statements import stated
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.entityquestions.relations import published_relations, read_relations
+from whichone.benchmarks.entityquestions.relations import read_relations
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
@@ -139,7 +144,7 @@ def _questions(
     units = facts["unit"].drop_null().unique().to_pylist()
     labels = value_labels(tables, [*entities, *units], options.language)
     pages = frozenset(facts["page"].unique().to_pylist())
-    templates = dict(published_relations())
+    templates = general_templates()
     if options.templates is not None:
         templates |= read_relations(options.templates)
     yield from questions(

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.ambigdocs.queries import name_sets, set_id
+from whichone.benchmarks.ambigdocs.queries import TASK, name_sets, set_id
 from whichone.benchmarks.benchmark import Benchmark, check_queries, save_benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import file_hash
@@ -27,7 +27,7 @@ from whichone.names import without_parentheses
 from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
 from whichone.text.ambigdocs import stop_words
 
-TASK = "ramdocs"
+SOURCE = "ramdocs"
 
 CARD = """# RAMDocs
 
@@ -127,7 +127,7 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
     types: dict[str, str] = {}
     for n, document in enumerate(question.documents):
         bearer = bearer_of(document, question)
-        page = page_id(TASK, f"{number}/{'other' if bearer is None else bearer}")
+        page = page_id(SOURCE, f"{number}/{'other' if bearer is None else bearer}")
         place = passage_id(page, n)
         passages.append(Passage(id=place, page=page, title="", text=document.text))
         types[place] = document.type
@@ -185,7 +185,7 @@ def import_ramdocs(
         return None, counts
     benchmark = save_benchmark(
         out,
-        name="ramdocs",
+        name=SOURCE,
         queries=queries,
         sets=name_sets(queries),
         passages=passages,

@@ -99,6 +99,6 @@ partial = _category("partial", Category.PARTIAL)
 ambiguous = _category("ambiguous", Category.AMBIGUOUS)
 """AmbigDocs: one answer without its bearer."""
 merged = _category("merged", Category.MERGED)
-"""AmbigDocs: several answers without their bearers."""
+"""AmbigDocs: several answers, not all of them beside their bearers."""
 no_answer = _category("no_answer", Category.NO_ANSWER)
 """AmbigDocs: no bearer is answered."""
