@@ -12,6 +12,7 @@ from whichone.measures.answer_in_passage import (
     lucky_hit,
     namesake_answer,
     right_page,
+    substring_in_top,
 )
 from whichone.measures.measure import Retrieved
 from whichone.records import Output, Passage, Provenance, Query
@@ -61,6 +62,11 @@ def test_an_unrelated_page_with_the_answer_is_luck_too() -> None:
         0.0,
         1.0,
     )
+
+
+def test_verbatim_is_case_sensitive_and_may_end_inside_a_word() -> None:
+    assert substring_in_top(1).value(retrieved("w:third#0", answer="Osl")) == 1.0
+    assert substring_in_top(1).value(retrieved("w:third#0", answer="oslo")) == 0.0
 
 
 def test_what_does_not_apply_has_no_value() -> None:

@@ -192,7 +192,7 @@ def _query(
             line=line,
             hint="name the fields that hold them with --gold and --answers",
         )
-    told = str(field(record, fields.name, path, line)) if fields.name else None
+    told = _optional(record, fields.name, path, line)
     name_set = corpus.set_of(pages)
     if name_set is None and told:
         name_set = corpus.sets.get(title_key(told))
@@ -216,14 +216,20 @@ def _query(
         ),
         name=told or (name_set.name if name_set else None),
         name_set=name_set.id if name_set else None,
-        relation=str(field(record, fields.relation, path, line)) if fields.relation else None,
-        entity=str(field(record, fields.entity, path, line)) if fields.entity else None,
+        relation=_optional(record, fields.relation, path, line),
+        entity=_optional(record, fields.entity, path, line),
         attributes={
             **{k: v for k, v in record.items() if k not in used},
             "shared_name": name_set is not None,
             "gold_in_corpus": not lost,
         },
     )
+
+
+def _optional(record: dict[str, Any], name: str | None, path: str | Path, line: int) -> str | None:
+    """A field that must be there where it is named, but may be null."""
+    value = field(record, name, path, line) if name else None
+    return None if value is None else str(value)
 
 
 def _texts(value: Any) -> list[str]:

@@ -53,6 +53,18 @@ def answer_in_top(k: int | None) -> Measure:
     return _measure("answer_in_top", k, lambda r, depth: float(any(True for _ in _hits(r, depth))))
 
 
+def substring_in_top(k: int | None) -> Measure:
+    """One of the first k passages holds an answer verbatim (the paper's comparison with REALM)."""
+
+    def value(r: Retrieved, depth: int) -> float:
+        assert r.passage is not None
+        prepared = _prepared(r.query.answers(), "substring")
+        shown = (r.passage(identity) for identity in r.passages[:depth])
+        return float(any(prepared.found_in(Passage(p.title, p.text)) for p in shown))
+
+    return _measure("substring_in_top", k, value)
+
+
 def right_page(k: int | None) -> Measure:
     """One of the first k passages holds an answer and is of a gold page."""
 

@@ -1,4 +1,4 @@
-"""EntityQuestions' Table 5 and KILT's Table 4 for any benchmark: by dataset or relation, shared or unique names."""
+"""Gold pages found, for any benchmark: by dataset or relation, shared or unique names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
 
 
 def relation_table(systems: Sequence[Scores]) -> Table:
-    """EntityQuestions, Table 5: top-20 accuracy for each relation, macro and micro."""
+    """Accuracy at 20 for each relation, macro and micro."""
     found: dict[str, dict[str, Cell]] = {}
     macro: dict[str, Cell] = {}
     micro: dict[str, Cell] = {}
@@ -73,7 +73,7 @@ def relation_table(systems: Sequence[Scores]) -> Table:
     rows += [("macro", *(macro[n] for n in names)), ("micro", *(micro[n] for n in names))]
     return Table(
         key="relations",
-        title="Top-20 accuracy by relation (EntityQuestions, Table 5)",
+        title="A gold page among the first 20, by relation",
         columns=("relation", *names),
         rows=rows,
         note="A gold page among the first 20. Macro is the mean of the relations, micro the mean of the queries.",

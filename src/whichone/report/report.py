@@ -65,6 +65,7 @@ def _sections(
     panels: int,
 ) -> list[Section | None]:
     from whichone.report.corpus_tables import corpus_section
+    from whichone.report.entityquestions import entityquestions_section
     from whichone.report.statistics import statistics_section
 
     telling = telling_panels(runs, systems, benchmark, panels)
@@ -73,6 +74,7 @@ def _sections(
         Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
         Section("Confused", [confusion_table(systems)]) if confusable else None,
         corpus_section(systems, benchmark),
+        entityquestions_section(runs, benchmark, redact=redact),
         Section("Between systems", [comparison_table(systems)]) if len(systems) > 1 else None,
         Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact)),
         statistics_section(benchmark, redact),
