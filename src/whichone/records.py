@@ -178,10 +178,14 @@ class ReadingTask(Record):
 
 
 class Answer(Record):
-    """What a reader said, and on which passages it rests; `text` None is a refusal."""
+    """What a reader said, and on which passages it rests; `text` None is a refusal.
+
+    `error` says why there is no answer at all: it is kept as a failure, and scored as wrong.
+    """
 
     question: str
     text: str | None = None
     passages: tuple[str, ...] = ()
     score: float | None = None
     notes: Mapping[str, Any] = {}
+    error: str | None = None

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from fake_server import FakeServer, Script
+from reading_world import ambigdocs, namesakes
+
+from whichone.benchmarks.benchmark import Benchmark
 
 
 @pytest.fixture
@@ -56,3 +59,13 @@ def smollm2() -> Iterator[str]:
     server = xllamacpp.Server(parameters)
     yield f"{server.listening_address}/v1"
     del server
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Benchmark:
+    return namesakes(tmp_path / "toy")
+
+
+@pytest.fixture
+def toy_ambigdocs(tmp_path: Path) -> Benchmark:
+    return ambigdocs(tmp_path / "toy-ambigdocs")

@@ -74,6 +74,14 @@ class Journal:
                 break
         return entries
 
+    def mend(self) -> None:
+        """Cut off a torn last line, so that the next entry starts a line of its own."""
+        if self.path.exists():
+            content = self.path.read_bytes()
+            whole = content.rfind(b"\n") + 1
+            if whole != len(content):
+                os.truncate(self.path, whole)
+
     def append(self, entry: Mapping[str, Any]) -> None:
         with self.path.open("ab") as file:
             file.write(msgspec.json.encode(entry) + b"\n")

@@ -83,21 +83,7 @@ class Run:
 
     def benchmark(self, where: str | Path | None = None) -> Benchmark:
         """The benchmark this run is over: where it lay when the run was made, or where it is said."""
-        place = where or self.folder.manifest.made.get("benchmark")
-        if place is None:
-            raise BadInput(
-                "it does not say where its benchmark lies",
-                file=self.path,
-                hint="name it with --benchmark",
-            )
-        benchmark = Benchmark.open(str(place))
-        if benchmark.id != self.benchmark_id:
-            raise BadInput(
-                f"the run is over {self.benchmark_id}, but {place} is {benchmark.id}",
-                file=self.path,
-                hint="name the benchmark it was made on with --benchmark, or retrieve again",
-            )
-        return benchmark
+        return benchmark_of(self.folder, where)
 
     def ranked_pages(self) -> dict[str, list[str]]:
         """For each question the pages in order of their best passage, each once."""
@@ -111,3 +97,23 @@ class Run:
                 seen.add((question, page))
                 pages.setdefault(question, []).append(page)
         return pages
+
+
+def benchmark_of(folder: Folder, where: str | Path | None = None) -> Benchmark:
+    """The benchmark that a run or a folder of answers was made on."""
+    own, kind = folder.manifest.parents["benchmark"], folder.manifest.kind
+    place = where or folder.manifest.made.get("benchmark")
+    if place is None:
+        raise BadInput(
+            "it does not say where its benchmark lies",
+            file=folder.root,
+            hint="name it with --benchmark",
+        )
+    benchmark = Benchmark.open(str(place))
+    if benchmark.id != own:
+        raise BadInput(
+            f"the {kind} is over {own}, but {place} is {benchmark.id}",
+            file=folder.root,
+            hint="name the benchmark it was made on with --benchmark, or make it again",
+        )
+    return benchmark
