@@ -1,0 +1,133 @@
+"""`whichone read`: let a reader answer a benchmark's questions."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option, seed_option
+from whichone.errors import UsageError
+
+
+@click.command()
+@click.argument("benchmark", type=str)
+@click.argument("answers", type=click.Path())
+@click.option(
+    "--reader",
+    default="llm",
+    show_default=True,
+    help="Its name (see `whichone list readers`), or module:function of your own.",
+)
+@click.option(
+    "--passages",
+    type=click.Choice(["gold", "retrieved", "gold+retrieved", "none", "other-bearer"]),
+    default="gold",
+    show_default=True,
+    help="What the reader is shown.",
+)
+@click.option("--run", type=click.Path(), default=None, help="The run whose passages are shown.")
+@click.option("--depth", type=int, default=None, help="At most so many passages; 20, AmbigDocs 5.")
+@click.option(
+    "--shuffled/--ranked",
+    default=None,
+    help="A seeded order of its own for each question, or by rank; AmbigDocs: shuffled.",
+)
+@click.option(
+    "--page-passages",
+    default=1,
+    show_default=True,
+    help="How many passages stand for a page, if the run returned pages; 0: all.",
+)
+@click.option(
+    "--endpoint", default=None, envvar="WHICHONE_ENDPOINT", help="Such as http://HOST/v1."
+)
+@click.option("--model", default=None, envvar="WHICHONE_MODEL", help="The endpoint's name for it.")
+@click.option(
+    "--prompt", default=None, help="zero-shot, few-shot, which-one, one-by-one or a file."
+)
+@click.option("--concurrency", type=int, default=None, help="Calls at once; 16 when not given.")
+@click.option("--cache", default=None, help="File of calls already made, or none.")
+@click.option(
+    "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the reader."
+)
+@click.option("--name", default=None, help="The system's name in tables.")
+@click.option("--limit", type=int, default=None, help="Ask only the first questions.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "skip"]),
+    default="skip",
+    show_default=True,
+    help="Keep a failing question as a failure, scored as wrong; or stop.",
+)
+@seed_option
+@json_option
+def command(
+    benchmark: str,
+    answers: str,
+    reader: str,
+    passages: str,
+    run: str | None,
+    depth: int | None,
+    shuffled: bool | None,
+    page_passages: int,
+    endpoint: str | None,
+    model: str | None,
+    prompt: str | None,
+    concurrency: int | None,
+    cache: str | None,
+    options: tuple[str, ...],
+    name: str | None,
+    limit: int | None,
+    on_error: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Let a reader answer every question of BENCHMARK and keep what it says in ANSWERS.
+
+    Killed and started again, it goes on after the last answer. A key for the endpoint is taken from
+    WHICHONE_API_KEY or OPENAI_API_KEY, and is never written anywhere.
+
+    \b
+    whichone read BENCH ANSWERS --passages gold --endpoint http://127.0.0.1:8000/v1 --model NAME
+    whichone read BENCH ANSWERS --passages retrieved --run RUN --reader my_package.rag:answer
+    whichone read BENCH ANSWERS --passages other-bearer --reader kb-lookup
+    """
+    from whichone.cli.output import emit_json
+    from whichone.cli.retrieve import parse_options
+    from whichone.reading.read import read
+
+    flags = {
+        "endpoint": endpoint,
+        "model": model,
+        "prompt": prompt,
+        "concurrency": concurrency,
+        "cache": cache,
+    }
+    given = {key: value for key, value in flags.items() if value is not None}
+    if reader != "llm":
+        explicit = [k for k in given if k not in ("endpoint", "model")]
+        if explicit:
+            raise UsageError(f"--{explicit[0]} is for the reader llm, not for {reader}")
+        given = {}
+    if limit is not None and limit < 1:
+        raise UsageError("--limit must be at least 1")
+    made = read(
+        benchmark,
+        answers,
+        reader=reader,
+        options={**given, **parse_options(options)},
+        passages=passages,
+        depth=depth,
+        shuffled=shuffled,
+        page_passages=page_passages,
+        seed=seed,
+        run=run,
+        name=name,
+        limit=limit,
+        on_error=on_error,
+    )
+    counts, details = made.folder.manifest.counts, made.folder.manifest.made
+    if as_json:
+        emit_json({"answers": answers, "name": made.name, "counts": counts, "made": details})
+        return
+    told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
+    click.echo(f"{answers}: {made.name}, {told}; p50 {details.get('latency_p50', 0):.3f} s")

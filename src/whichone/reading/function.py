@@ -1,0 +1,58 @@
+"""A plain function as a reader: question and passages in; a text, nothing, or (text, ids) out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from whichone.errors import BadInput, UsageError
+from whichone.records import Answer, ReadingTask
+
+
+class FunctionReader:
+    """Calls `answer(question_text, passages)`, or `answer(question_text)` if it takes no passages.
+
+    Passages are whichone's records with id, page, title and text. None is a refusal; a tuple
+    (text, ids) also says on which passages the answer rests.
+    """
+
+    def __init__(self, answer: Callable[..., Any], *, name: str | None = None) -> None:
+        if not callable(answer):
+            raise UsageError(f"a reader is a function or has a read method, not {answer!r}")
+        self._answer = answer
+        self._alone = _parameters(answer) == 1
+        self.name = name or getattr(answer, "__qualname__", type(answer).__name__)
+
+    def describe(self) -> dict[str, Any]:
+        module = getattr(self._answer, "__module__", "")
+        return {"reader": "function", "function": f"{module}:{self.name}"}
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            text = task.question.text
+            given = self._answer(text) if self._alone else self._answer(text, list(task.passages))
+            yield answer_of(task.question.id, given)
+
+
+def answer_of(question: str, given: Any) -> Answer:
+    """What a function gave, as an answer."""
+    text, ids = given, ()
+    if isinstance(given, tuple) and len(given) == 2:
+        text, ids = given
+    if not isinstance(text, str | None) or isinstance(ids, str):
+        raise BadInput(
+            f"an answer is a text, None, or (text, ids), not {given!r:.80}", ids=[question]
+        )
+    return Answer(question=question, text=text, passages=tuple(map(str, ids or ())))
+
+
+def _parameters(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return 2
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional for p in parameters)

@@ -1,0 +1,185 @@
+"""Any chat model as a reader: a prompt, the passages, an answer with the passages it rests on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError, WhichoneError
+from whichone.progress import talk
+from whichone.protocols import ChatReply
+from whichone.reading.endpoint import ContextTooLong, Endpoint, EndpointOptions, open_endpoint
+from whichone.reading.entries import USAGE
+from whichone.reading.model_text import BrokenAnswer, ModelAnswer, parse_model_text, schema
+from whichone.reading.prompt import DEFAULT, Prompt, find_prompt
+from whichone.reading.replies import REFUSAL
+from whichone.reading.settings import AMBIGDOCS, Setting
+from whichone.reading.usage import Prices
+from whichone.records import Answer, Passage, ReadingTask
+
+SHORT, LONG = 100, 300
+"""Tokens of a reply; AmbigDocs' answers are sentences, and its paper allows 300."""
+
+
+class LlmOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be said of the reader on the command line."""
+
+    endpoint: str
+    model: str
+    prompt: str = DEFAULT
+    concurrency: int = 16
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    structured: bool = True
+    timeout: float = 120.0
+    retries: int = 5
+    sampling_seed: int | None = None
+    price_prompt: float | None = None
+    price_completion: float | None = None
+    cache: str | None = None
+
+
+class Llm:
+    """Asks one question a call, several calls at once, and gives the answers in their order."""
+
+    def __init__(self, endpoint: Endpoint, options: LlmOptions, prompt: Prompt) -> None:
+        self.endpoint = endpoint
+        self.options = options
+        self.prompt = prompt
+        self.name = options.model.rstrip("/").rpartition("/")[2]
+
+    @classmethod
+    def for_benchmark(cls, benchmark: Benchmark, **options: Any) -> Self:
+        for wanted in ("endpoint", "model"):
+            if not options.get(wanted):
+                raise UsageError(
+                    f"the reader llm needs --{wanted}",
+                    hint="--endpoint http://127.0.0.1:8000/v1 --model NAME",
+                )
+        told = msgspec.convert(options, LlmOptions, strict=False)
+        endpoint = EndpointOptions(
+            url=told.endpoint,
+            model=told.model,
+            concurrency=told.concurrency,
+            timeout=told.timeout,
+            retries=told.retries,
+            seed=told.sampling_seed,
+            prices=Prices(prompt=told.price_prompt, completion=told.price_completion),
+        )
+        return cls(open_endpoint(endpoint, told.cache), told, find_prompt(told.prompt))
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the answers; how fast they are asked for does not."""
+        return {
+            "reader": "llm",
+            **self.endpoint.describe(),
+            "prompt": self.prompt.name,
+            "prompt_hash": self.prompt.hash,
+            "max_tokens": self.options.max_tokens,
+            "temperature": self.options.temperature,
+            "structured": self.options.structured,
+        }
+
+    def usage(self) -> dict[str, Any]:
+        return self.endpoint.account.summary()
+
+    def prepare(self, questions: int, setting: Setting) -> None:
+        """Say what leaves the machine, then find out with one call whether the endpoint works."""
+        what = f"{questions:,} questions"
+        if setting.passages != "none":
+            what += f" with up to {setting.depth} passages each"
+        if self.endpoint.options.local:
+            talk(
+                f"asking {self.options.model} at {self.options.endpoint}: nothing leaves this machine"
+            )
+        else:
+            talk(
+                f"what leaves this machine: {what} and the prompt {self.prompt.name}, to "
+                f"{self.options.endpoint} ({self.options.model}); no gold answers"
+            )
+        self.endpoint.probe(schema("qa") if self.options.structured else None)
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        pool = ThreadPoolExecutor(self.options.concurrency)
+        try:
+            yield from pool.map(self.answer, tasks)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def answer(self, task: ReadingTask) -> Answer:
+        """One question's answer; whatever goes wrong is its error."""
+        started = time.perf_counter()
+        try:
+            reply, shown = self._ask(task)
+            said = self._parsed(reply, task.question.task)
+        except WhichoneError as error:
+            return Answer(question=task.question.id, error=str(error))
+        except BrokenAnswer as error:
+            return Answer(question=task.question.id, error=str(error))
+        return self._answer(task, shown, said, reply, time.perf_counter() - started)
+
+    def _ask(self, task: ReadingTask) -> tuple[ChatReply, Sequence[Passage]]:
+        """The reply; passages that do not fit are left out from the end, and it is noted."""
+        question, shown = task.question, task.passages
+        form = schema(question.task) if self.options.structured else None
+        most = self.options.max_tokens or (LONG if question.task == AMBIGDOCS else SHORT)
+        while True:
+            messages = self.prompt.messages(question.task, question.text, shown)
+            try:
+                reply = self.endpoint.complete(
+                    messages,
+                    max_tokens=most,
+                    temperature=self.options.temperature,
+                    schema=form,
+                )
+            except ContextTooLong:
+                if len(shown) < 2:
+                    raise
+                shown = shown[: len(shown) // 2]
+            else:
+                return reply, shown
+
+    def _parsed(self, reply: ChatReply, task: str) -> ModelAnswer:
+        if reply.finish == REFUSAL:
+            return ModelAnswer(None, form="refusal")
+        if not reply.text.strip():
+            return ModelAnswer("", form="empty")
+        return parse_model_text(reply.text, task)
+
+    def _answer(
+        self,
+        task: ReadingTask,
+        shown: Sequence[Passage],
+        said: ModelAnswer,
+        reply: ChatReply,
+        seconds: float,
+    ) -> Answer:
+        cited = [n for n in said.passages if 1 <= n <= len(shown)]
+        notes: dict[str, Any] = {
+            USAGE: {
+                "seconds": seconds,
+                "prompt_tokens": reply.prompt_tokens,
+                "tokens": reply.tokens,
+                "cost": self.endpoint.account.prices.cost(reply.prompt_tokens, reply.tokens),
+                "cached": reply.cached,
+            }
+        }
+        if said.form != "json":
+            notes["form"] = said.form
+        if len(cited) < len(said.passages):
+            notes["cited_but_not_shown"] = [n for n in said.passages if n not in cited]
+        if len(shown) < len(task.passages):
+            notes["passages_that_did_not_fit"] = len(task.passages) - len(shown)
+        if reply.finish == "length":
+            notes["cut_at_max_tokens"] = True
+        return Answer(
+            question=task.question.id,
+            text=said.text,
+            passages=tuple(shown[n - 1].id for n in cited),
+            notes=notes,
+        )

@@ -1,0 +1,104 @@
+"""Readers without a model: exact title, the looked-up fact, and a function of one's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.measures.score import score_folder
+from whichone.reading.function import FunctionReader
+from whichone.reading.kb_lookup import KbLookup
+from whichone.reading.read import make_reader, read, run_reader
+from whichone.reading.settings import Setting
+from whichone.reading.title import ExactTitle
+from whichone.records import Passage, Question, ReadingTask
+
+
+def value(answers, measure, query):
+    scores = score_folder(answers.path, [measure])
+    return next(r[measure] for r in scores.rows() if r["query"] == query)
+
+
+def mean(answers, measure):
+    values = [r[measure] for r in score_folder(answers.path, [measure]).rows()]
+    known = [v for v in values if v is not None]
+    return sum(known) / len(known)
+
+
+def test_exact_title():
+    reader = ExactTitle({"Brightwater": "Brightwater"})
+    passages = (
+        Passage(id="a#0", page="a", title="Brightwater (film)", text=""),
+        Passage(id="b#0", page="b", title="Brightwater", text=""),
+    )
+    question = Question(id="q", task="el", text="In [START_ENT] Brightwater [END_ENT] it rains.")
+    other = Question(id="r", task="el", text="Orla", mention="Orla")
+    tasks = [
+        ReadingTask(question=question, passages=passages),
+        ReadingTask(question=question, passages=passages[:1]),
+        ReadingTask(question=question),
+        ReadingTask(question=other),
+    ]
+    answers = list(reader.read(tasks))
+    assert [(a.text, a.passages) for a in answers] == [
+        ("Brightwater", ("b#0",)),
+        (None, ()),
+        ("Brightwater", ()),
+        (None, ()),
+    ]
+
+
+def test_kb_lookup_is_a_ceiling_on_gold_and_marked(toy, tmp_path):
+    made = read(toy.folder.root, tmp_path / "a", reader="kb-lookup")
+    assert made.description["reader"]["shortcut"] is True
+    assert made.name == "kb-lookup (shortcut) (gold)"
+    assert mean(made, "em") == 1.0 and mean(made, "accuracy") == 1.0
+    assert mean(made, "kilt_em") == 1.0
+
+
+def test_kb_lookup_answers_for_the_page_it_is_shown(toy, tmp_path):
+    made = read(toy.folder.root, tmp_path / "a", reader="kb-lookup", passages="other-bearer")
+    assert made.answers["qa:vennick-botanist:birthplace"].text == "Eskby"
+    assert value(made, "answered_for_namesake", "qa:vennick-botanist:birthplace") == 1.0
+    assert made.answers["qa:vennick-rower:team"].text is None  # the botanist has no team
+    assert value(made, "refusal", "qa:vennick-rower:team") == 1.0
+    claim = made.answers["fc:vennick-botanist:birthplace:SUPPORTS"]
+    assert claim.text == "REFUTES"  # the other bearer was born elsewhere
+
+
+def test_kb_lookup_on_several_bearers(toy_ambigdocs, tmp_path):
+    made = read(toy_ambigdocs.folder.root, tmp_path / "a", reader="kb-lookup")
+    assert mean(made, "complete") == 1.0
+    closed = read(toy_ambigdocs.folder.root, tmp_path / "b", reader="kb-lookup", passages="none")
+    assert closed.answers["Orla Vennick"].text == "Orla Vennick: Tarnholm. Orla Vennick: Eskby."
+
+
+def last_words(text: str, passages: list[Passage]):
+    return passages[0].text.split()[-1].rstrip("."), [passages[0].id]
+
+
+def test_functions_of_ones_own(toy, tmp_path, monkeypatch):
+    made = run_reader(FunctionReader(last_words), toy, tmp_path / "a", Setting())
+    assert made.answers["qa:vennick-rower:birthplace"].text == "Eskby"
+    assert made.answers["qa:vennick-rower:birthplace"].passages == ("p:vennick-rower#0",)
+    closed = FunctionReader(lambda text: None)
+    refused = run_reader(closed, toy, tmp_path / "b", Setting(passages="none"))
+    assert refused.folder.manifest.counts["refused"] == len(toy.queries)
+    (tmp_path / "my_reader.py").write_text("def answer(text, passages):\n    return 'x'\n")
+    monkeypatch.chdir(tmp_path)
+    own = read(toy.folder.root, tmp_path / "c", reader="my_reader:answer")
+    assert own.name == "answer (gold)" and own.answers["lonely"].text == "x"
+
+
+@pytest.mark.parametrize("given", [7, ("a", "b", "c"), ("a", "one id as text"), {"text": "a"}])
+def test_functions_that_give_something_else(toy, tmp_path, given):
+    with pytest.raises(BadInput, match="an answer is a text"):
+        run_reader(FunctionReader(lambda t, p: given), toy, tmp_path / "a", Setting())
+
+
+def test_no_such_reader(toy):
+    with pytest.raises(UsageError, match="there is no reader called 'lm'"):
+        make_reader("lm", toy, {})
+    with pytest.raises(Missing):
+        make_reader("no_such_module:answer", toy, {})
+    assert isinstance(make_reader("kb-lookup", toy, {}), KbLookup)
