@@ -29,10 +29,18 @@ def first_sentence(target: str) -> str:
     if spec is None or not spec.origin:
         return ""
     tree = ast.parse(Path(spec.origin).read_text("utf-8"))
-    for node in tree.body:
+    for n, node in enumerate(tree.body):
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == attribute:
+            return _text_below(tree.body[n + 1 :])
         named = isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == attribute
         if named and (text := ast.get_docstring(node)):  # type: ignore[arg-type]
             return text.partition("\n")[0]
-        if isinstance(node, ast.ImportFrom) and any(n.name == attribute for n in node.names):
+        if isinstance(node, ast.ImportFrom) and any(m.name == attribute for m in node.names):
             return first_sentence(f"{node.module}:{attribute}")
     return (ast.get_docstring(tree) or "").partition("\n")[0]
+
+
+def _text_below(nodes: list[ast.stmt]) -> str:
+    """The string under an assignment, which documents it."""
+    below = nodes[0].value if nodes and isinstance(nodes[0], ast.Expr) else None
+    return str(below.value) if isinstance(below, ast.Constant) else ""

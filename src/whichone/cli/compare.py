@@ -9,7 +9,12 @@ from whichone.cli.options import Words, json_option, seed_option
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option("--measures", type=Words(), default="acc@1,confused@20", show_default=True)
+@click.option(
+    "--measures",
+    type=Words(),
+    default="",
+    help="Such as acc@1,confused@20 of runs, em,f1 of answers; else the usual ones of their kind.",
+)
 @click.option("--baseline", default=None, help="Compare each system with this one only.")
 @click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
 @seed_option
@@ -26,6 +31,7 @@ def command(
 
     \b
     whichone compare RUN_A RUN_B --measures acc@1,confused@20
+    whichone compare OTHER_BEARER GOLD --measures em    # what confusion costs
     """
     from whichone.cli.output import emit_json, emit_table
     from whichone.measures.comparison import compare

@@ -9,8 +9,6 @@ import click
 from whichone.cli import Verbs
 from whichone.cli.options import Words, json_option, per_query_option, seed_option
 
-DEFAULT = "acc@1,acc@5,acc@20,confused@20"
-
 
 class Score(Verbs):
     """A first word that names a format means files, anything else a folder."""
@@ -29,9 +27,8 @@ class Score(Verbs):
 @click.option(
     "--measures",
     type=Words(),
-    default=DEFAULT,
-    show_default=True,
-    help="Such as acc@1,confused@20,rprec.",
+    default="",
+    help="Such as acc@1,confused@20 of a run, em,f1 of answers; else the usual ones of its kind.",
 )
 @click.option(
     "--by",
@@ -56,6 +53,7 @@ def folder(
 
     \b
     whichone score RUN --measures acc@1,acc@5,acc@20 --by dataset,shared_name --json
+    whichone score ANSWERS --measures em,f1,answered_for_namesake --by role
     """
     from whichone.cli.output import emit_json, emit_table, write_rows
     from whichone.measures.score import score_folder, slice_rows

@@ -1,6 +1,6 @@
 """Measures are small values with a parseable name: `acc@1`, `confused@20`, `rprec`.
 
-A measure gives one number for one (system, query). `aggregate` says how a slice's numbers become
+A measure gives one number for one (system, query): of what was retrieved, or of what was answered. `aggregate` says how a slice's numbers become
 one: their mean, or the mean over name sets of each set's minimum ("all correct").
 """
 
@@ -35,14 +35,34 @@ class Retrieved:
 
 
 @dataclass(frozen=True)
+class Answered:
+    """One query with what a reader said to it: the input of every measure of answers."""
+
+    query: Query
+    text: str | None
+    """None is a refusal."""
+    gold: frozenset[str]
+    pages: Sequence[str] = ()
+    """Pages of the passages the answer rests on, then of the others that were shown, each once."""
+    cited: Sequence[str] = ()
+    """Pages of the passages the answer rests on."""
+    other_values: Sequence[str] = ()
+    """What the other bearers' queries accept and this one does not."""
+    shown: Sequence[str] = ()
+    passage: Callable[[str], Passage] | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True)
 class Measure:
-    """A named function of one retrieved query; None where it does not apply."""
+    """A named function of one query with what a system did; None where it does not apply."""
 
     name: str
-    value: Callable[[Retrieved], float | None]
+    value: Callable[[Any], float | None]
     k: int | None = None
     aggregate: Literal["mean", "all"] = "mean"
     needs_text: bool = False
+    of: Literal["rankings", "answers", "both"] = "rankings"
 
     def __str__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"
@@ -64,6 +84,16 @@ def parse_measure(text: str) -> Measure:
 
 def parse_measures(texts: Sequence[str]) -> list[Measure]:
     return [parse_measure(text) for text in texts]
+
+
+def check_of(measures: Sequence[Measure], wanted: Literal["rankings", "answers"]) -> None:
+    """Refuse measures of the other kind: a ranking has no exact match, an answer no acc@5."""
+    strangers = [str(m) for m in measures if m.of not in (wanted, "both")]
+    if strangers:
+        other = "em,f1,answered_for_namesake" if wanted == "answers" else "acc@1,confused@20"
+        raise UsageError(
+            f"{', '.join(strangers)}: no measure of {wanted}", hint=f"such as --measures {other}"
+        )
 
 
 def needs_depth(name: str, k: int | None) -> int:

@@ -2,7 +2,6 @@
 
 OFFICIAL = {
     "Rprec": "rprec",
-    "accuracy": "acc",
     "success_rate": "success_rate",
     "KILT-em": "kilt_em",
     "KILT-f1": "kilt_f1",

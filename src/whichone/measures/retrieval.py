@@ -103,4 +103,4 @@ def r_precision(k: int | None) -> Measure:
 def failure(k: int | None) -> Measure:
     """The system failed on this query (it also counts as wrong everywhere else)."""
     no_depth("failure", k)
-    return Measure("failure", lambda r: float(r.failed))
+    return Measure("failure", lambda r: float(r.failed), of="both")

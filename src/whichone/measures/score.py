@@ -7,17 +7,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from whichone.measures.measure import parse_measures
+from whichone.files.folder import Folder
+from whichone.measures.answer_scores import score_answers, usual_measures
+from whichone.measures.measure import check_of, parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores
+from whichone.reading.answers import Answers
 from whichone.retrieval.run import Run
+
+USUAL = ("acc@1", "acc@5", "acc@20", "confused@20")
 
 
 def score_folder(
-    path: str | Path, measures: Sequence[str], *, benchmark: str | Path | None = None
+    path: str | Path, measures: Sequence[str] = (), *, benchmark: str | Path | None = None
 ) -> Scores:
-    """Every measure of every query of a run folder."""
-    parsed = parse_measures(measures)
-    run = Run.open(path)
+    """Every measure of every query of a run, or of a folder of answers.
+
+    Without measures the usual ones of the folder's kind and the benchmark's task are taken.
+    """
+    folder = Folder.open(path, ("run", "answers"))
+    if folder.manifest.kind == "answers":
+        answers = Answers(folder)
+        base = answers.benchmark(benchmark)
+        return score_answers(answers, base, parse_measures(measures or usual_measures(base)))
+    run = Run(folder)
+    parsed = parse_measures(measures or USUAL)
+    check_of(parsed, "rankings")
     return score_run(run, run.benchmark(benchmark), parsed)
 
 

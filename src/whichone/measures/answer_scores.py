@@ -1,0 +1,112 @@
+"""Scores of a folder of answers: one value for each (system, query, measure)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, sample
+from whichone.measures.measure import Answered, Measure, check_of
+from whichone.measures.scores import Scores
+from whichone.reading.answers import Answers
+from whichone.reading.corpus import Corpus
+from whichone.records import Answer, Passage, Query, page_of
+from whichone.text import squad
+
+USUAL = {
+    "qa": ("em", "f1", "answered_for_namesake", "refusal", "failure"),
+    "sf": ("em", "f1", "answered_for_namesake", "refusal", "failure"),
+    "fc": ("accuracy", "refusal", "failure"),
+    "el": ("accuracy", "refusal", "failure"),
+    "ambigdocs": (
+        "complete",
+        "partial",
+        "ambiguous",
+        "merged",
+        "no_answer",
+        "answer_recall",
+        "entity_answer_recall",
+    ),
+}
+
+
+def usual_measures(benchmark: Benchmark) -> list[str]:
+    """The measures that papers print for the tasks of this benchmark."""
+    tasks = dict.fromkeys(query.task for query in benchmark.queries)
+    return list(dict.fromkeys(m for task in tasks for m in USUAL.get(task, USUAL["qa"])))
+
+
+def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:
+    """Every measure of every query; a failed or missing one is wrong, one left out does not count."""
+    check_of(measures, "answers")
+    given, failures, left_out = answers.answers, answers.failures, answers.left_out
+    known = {q.id for q in benchmark.queries}
+    strangers = sorted((given.keys() | failures.keys()) - known)
+    if strangers:
+        raise BadInput(f"answers to unknown queries: {sample(strangers)}", file=answers.path)
+    shown = answers.shown
+    others = other_values(benchmark.queries)
+    finder = Corpus(benchmark).passage
+    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
+    for i, query in enumerate(benchmark.queries):
+        if query.id in left_out:
+            continue
+        answered = as_answered(
+            query,
+            given.get(query.id),
+            shown.get(query.id, ()),
+            others.get(query.id, ()),
+            finder,
+        )
+        for measure in measures:
+            value = measure.value(answered)
+            if value is not None:
+                values[str(measure)][i] = value
+    return Scores(answers.name, benchmark.id, benchmark.queries, measures, values)
+
+
+def as_answered(
+    query: Query,
+    answer: Answer | None,
+    shown: Sequence[str],
+    other: Sequence[str],
+    passage: Callable[[str], Passage] | None = None,
+) -> Answered:
+    """A query with its answer; None is a failure."""
+    cited = dict.fromkeys(map(page_of, answer.passages)) if answer else {}
+    return Answered(
+        query=query,
+        text=answer.text if answer else None,
+        gold=query.gold_pages(),
+        pages=tuple(dict.fromkeys([*cited, *map(page_of, shown)])),
+        cited=tuple(cited),
+        other_values=other,
+        shown=shown,
+        passage=passage,
+        failed=answer is None,
+    )
+
+
+def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
+    """For each query of a name set the answers of its other bearers that are not its own.
+
+    Where other bearers are asked for the same relation, only those values count; otherwise all that is
+    asked about them.
+    """
+    by_set: dict[str, list[Query]] = {}
+    for query in queries:
+        if query.name_set is not None and query.entity is not None and query.task != "fc":
+            by_set.setdefault(query.name_set, []).append(query)
+    found: dict[str, tuple[str, ...]] = {}
+    for members in by_set.values():
+        for query in members:
+            rest = [q for q in members if q.entity != query.entity]
+            same = [q for q in rest if q.relation == query.relation]
+            own = {squad.normalize(a) for a in query.answers()}
+            listed = (a for q in same or rest for a in q.answers())
+            found[query.id] = tuple(
+                dict.fromkeys(a for a in listed if squad.normalize(a) not in own)
+            )
+    return found
