@@ -25,8 +25,8 @@ from whichone.progress import talk
 from whichone.records import Record, page_id
 
 _FEW = 2000  # so many names of a prefix are compared before the most popular are looked for
-_TIERS = (100_000, 400_000, 1_600_000, 6_400_000)
-_PATIENCE = 0.003  # seconds of searching after which no further tier is begun
+_TIERS = (100_000, 300_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000, 32_000_000)
+_PATIENCE = 0.004  # seconds that a search may be expected to take
 _GLOB = re.compile(r"[*?[]")
 _HOST = re.compile(r"([a-z-]+)(?:\.m)?\.wikipedia\.org$")
 
@@ -229,11 +229,11 @@ class Lookup:
             query = """select rowid from names_trigrams
                 where key glob ? and rowid > ? and rowid <= ? order by rowid limit ?"""
             found += [n for (n,) in self.rows(query, pattern, low, high, limit - len(found))]
-            if len(found) >= limit:
-                return self._suggestions(found)
-            if time.perf_counter() - began > _PATIENCE and not self._last(high):
+            if len(found) >= limit or self._last(high):
+                break
+            took, low = time.perf_counter() - began, high
+            if took * 3 > _PATIENCE:  # the next tier is about twice as large as all before it
                 return self._suggestions(found, complete=False)
-            low = high
         return self._suggestions(found)
 
     def _last(self, number: int) -> bool:

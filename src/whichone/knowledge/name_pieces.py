@@ -32,6 +32,10 @@ def folded(text: str) -> tuple[str, Sequence[int] | None]:
     """A text with its case folded, and for each character where it stood (None: where it is)."""
     if text.isascii():
         return text.replace("_", " ").lower(), None
+    if unicodedata.is_normalized("NFKC", text):
+        low = text.casefold()  # never fewer characters: as many means each stayed in its place
+        if len(low) == len(text) and unicodedata.is_normalized("NFKC", low):
+            return low.replace("_", " "), None
     pieces: list[str] = []
     places: list[int] = []
     for match in _CLUSTER.finditer(text):
