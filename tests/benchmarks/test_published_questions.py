@@ -8,6 +8,15 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.entityquestions.files import export_entityquestions
+from whichone.benchmarks.open_questions import (
+    export_curatedtrec,
+    export_dpr_csv,
+    export_nq_open,
+    export_webquestions,
+    read_open_questions,
+)
+from whichone.benchmarks.popqa import export_popqa
 from whichone.cli.import_entityquestions import command as import_entityquestions
 from whichone.cli.import_open_questions import command as import_open_questions
 from whichone.cli.import_popqa import command as import_popqa
@@ -75,3 +84,23 @@ def test_open_questions_have_answers_and_no_gold(tmp_path: Path) -> None:
     run(import_open_questions, file, bench, "--format", "nq-open", "--passages", corpus(tmp_path))
     (query,) = Benchmark.open(bench).queries
     assert (query.answers(), query.gold_pages()) == (("Abe",), frozenset())
+
+
+def test_a_benchmark_goes_out_in_every_question_format(tmp_path: Path) -> None:
+    file = tmp_path / "P19.dev.json"
+    file.write_text('[{"question": "Where was Abe Lincoln born?", "answers": ["Lancaster"]}]')
+    run(import_entityquestions, file, tmp_path / "bench", "--passages", corpus(tmp_path))
+    benchmark = Benchmark.open(tmp_path / "bench")
+    assert export_entityquestions(benchmark, tmp_path / "eq") == {"dev/P19.dev.json": 1}
+    assert (tmp_path / "eq/dev/P19.dev.json").exists()
+    assert export_popqa(benchmark, tmp_path / "pop") == {"popqa.tsv": 1}
+    assert export_popqa(benchmark, tmp_path / "pop.jsonl") == {"pop.jsonl": 1}
+    for layout, export, name in (
+        ("nq-open", export_nq_open, "questions.jsonl"),
+        ("webquestions", export_webquestions, "questions.json"),
+        ("curatedtrec", export_curatedtrec, "questions.jsonl"),
+        ("dpr-csv", export_dpr_csv, "questions.csv"),
+    ):
+        assert export(benchmark, tmp_path / layout) == {name: 1}
+        (query,) = read_open_questions(tmp_path / layout / name, layout)
+        assert query.answers() == ("Lancaster",)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import open_binary, read_lines, write_atomic
 from whichone.records import Output, Query
@@ -183,3 +184,28 @@ _WRITERS: dict[str, Callable[[list[tuple[str, list[str]]]], bytes]] = {
     "curatedtrec": _json_lines,
     "dpr-csv": _python_lists,
 }
+
+
+def _export(benchmark: Benchmark, out: str | Path, format: str, name: str) -> dict[str, int]:
+    """One file, called `name` when `out` is a folder."""
+    path = Path(out)
+    if not path.suffix:
+        path.mkdir(parents=True, exist_ok=True)
+        path /= name
+    return {path.name: write_open_questions(path, benchmark.queries, format)}
+
+
+def export_nq_open(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    return _export(benchmark, out, "nq-open", "questions.jsonl")
+
+
+def export_webquestions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    return _export(benchmark, out, "webquestions", "questions.json")
+
+
+def export_curatedtrec(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    return _export(benchmark, out, "curatedtrec", "questions.jsonl")
+
+
+def export_dpr_csv(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    return _export(benchmark, out, "dpr-csv", "questions.csv")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.corpus import field, read_records
 from whichone.errors import BadInput
 from whichone.files.lines import write_atomic
@@ -132,3 +133,12 @@ def _separated(rows: list[dict[str, Any]]) -> bytes:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue().encode()
+
+
+def export_popqa(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    """One file: .tsv, .json or .jsonl by its suffix; `popqa.tsv` in a folder."""
+    path = Path(out)
+    if path.suffix not in (".tsv", ".json", ".jsonl"):
+        path.mkdir(parents=True, exist_ok=True)
+        path /= "popqa.tsv"
+    return {path.name: write_popqa(path, benchmark.queries)}

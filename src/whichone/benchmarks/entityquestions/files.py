@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.entityquestions.relations import published_relations
 from whichone.errors import BadInput, Missing
 from whichone.files.lines import read_json, read_json_lines, write_atomic
@@ -137,3 +138,8 @@ def write_release(folder: str | Path, queries: Iterable[Query]) -> dict[str, int
         path.parent.mkdir(parents=True, exist_ok=True)
         counts[f"{split}/{path.name}"] = write_questions(path, members)
     return counts
+
+
+def export_entityquestions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    """The release's folders: one file for each split and relation."""
+    return write_release(out, benchmark.queries)

@@ -6,11 +6,15 @@ import multiprocessing
 import os
 import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from typing import TypeVar
+
+from whichone.errors import BadInput
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -31,10 +35,23 @@ def in_order(
         for task in tasks:
             yield task, function(task)
         return
+    try:
+        yield from _in_pool(function, tasks, workers)
+    except BrokenProcessPool:
+        raise BadInput(
+            "a worker died", hint="mostly for lack of memory: give fewer --workers"
+        ) from None
+
+
+def _in_pool(
+    function: Callable[[Task], Result], tasks: Iterable[Task], workers: int
+) -> Iterator[tuple[Task, Result]]:
     waiting: deque[tuple[Task, Future[Result]]] = deque()
     with ProcessPoolExecutor(workers, mp_context=_context()) as pool:
         for task in tasks:
-            waiting.append((task, pool.submit(function, task)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # idle threads of libraries
+                waiting.append((task, pool.submit(function, task)))
             if len(waiting) >= 3 * workers:
                 done, future = waiting.popleft()
                 yield done, future.result()
@@ -52,8 +69,7 @@ def cores() -> int:
 
 
 def _context() -> BaseContext:
-    """Forking is quickest and safe only while this process has a single thread."""
-
+    """Forking is quickest, and safe while no other Python thread is at work."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return multiprocessing.get_context("fork")
     return multiprocessing.get_context("spawn")
