@@ -197,6 +197,18 @@ def test_wrong_answers_count_in_the_prediction() -> None:
     )
 
 
+def test_an_alias_is_as_good_as_the_answer_but_not_published() -> None:
+    gold = Document(title="Foo Bar (film)", pid="1", answer="United States", aliases=("US", "the"))
+    asked = prediction("x", ("Foo Bar (film)", "y")).question
+    question = AmbigQuestion(
+        qid="q", ambiguous_entity="Foo Bar", question=asked.question, documents=(gold,)
+    )
+    p = Prediction(question=question, gen_answer="A film from the U.S.", docs=(gold,))
+    score = score_prediction(p)
+    assert (score.category, score.answer_recall, score.str_em) == (Category.COMPLETE, 1.0, 1.0)
+    assert score_prediction(p, PUBLISHED).category is Category.NO_ANSWER
+
+
 def test_unknown_shown_documents_leave_knowledge_precision_open() -> None:
     p = prediction("film Ann", ("Foo Bar (film)", "Ann"))
     unknown = Prediction(question=p.question, gen_answer=p.gen_answer)

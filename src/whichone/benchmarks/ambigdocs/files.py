@@ -139,7 +139,11 @@ def question_object(question: AmbigQuestion) -> dict[str, Any]:
 
 
 def document_object(document: Document) -> dict[str, Any]:
-    known = {"answer": document.answer, "popularity": document.popularity}
+    known = {
+        "answer": document.answer,
+        "aliases": list(document.aliases) or None,
+        "popularity": document.popularity,
+    }
     row = {"title": document.title, "text": document.text, "pid": document.pid}
     return row | {name: value for name, value in known.items() if value is not None}
 

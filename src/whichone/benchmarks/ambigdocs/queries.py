@@ -41,6 +41,7 @@ def _output(document: Document, book: PassageBook) -> Output:
     )
     return Output(
         answer=document.answer,
+        aliases=document.aliases,
         entity=document.title,
         provenance=((source,),),
         attributes={} if document.popularity is None else {"popularity": document.popularity},
@@ -109,6 +110,7 @@ def _document(
         text=found.text if found else "",
         pid=_pid(chosen),
         answer=output.answer,
+        aliases=output.aliases,
         popularity=output.attributes.get("popularity"),
     )
 

@@ -10,6 +10,7 @@ import msgspec
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A passage about one bearer: `title` is the bearer, `answer` its own answer.
 
+    Released files have no `aliases`; a question built from a knowledge base knows other answers.
     `span` is what a reader found in a model's answer for this bearer (Disambig-F1), and `popularity`
     how well known the bearer is, where known.
     """
@@ -18,8 +19,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     pid: str | None = None
     answer: str | None = None
+    aliases: tuple[str, ...] = ()
     span: str | None = None
     popularity: float | None = None
+
+    def answers(self) -> tuple[str, ...]:
+        """The answer and its aliases; none where there is no answer."""
+        return () if self.answer is None else (self.answer, *self.aliases)
 
     def same_as(self, other: Document) -> bool:
         """One passage: the same pid where both have one, else the same title and text."""

@@ -27,8 +27,10 @@ def disambiguated_question(question: str, name: str, title: str, *, published: b
 
 
 def disambig_f1(document: Document) -> float | None:
-    """F1 of the span read for a bearer against its answer, stop words left out."""
-    return None if document.span is None else text_overlap(document.answer or "", document.span).f1
+    """F1 of the span read for a bearer against its answer or best alias, stop words left out."""
+    if document.span is None:
+        return None
+    return max((text_overlap(form, document.span).f1 for form in document.answers()), default=0.0)
 
 
 def reading_tasks(prediction: Prediction, *, published: bool = False) -> list[ReadingTask]:

@@ -84,15 +84,23 @@ def answer_recall(answer: str, generated: str, rules: Rules) -> float:
     return float(f" {normalize(answer)} " in f" {normalize(generated)} ")
 
 
+def best_answer(document: Document, generated: str, rules: Rules) -> tuple[str, float]:
+    """The answer, or the alias of higher recall where there is one, and its recall."""
+    forms = document.answers()[:1] if rules.published else document.answers()
+    usable = [form for form in forms if rules.published or answer_tokens(form, rules)] or [""]
+    recalls = [answer_recall(form, generated, rules) for form in usable]
+    best = max(range(len(usable)), key=lambda n: (recalls[n], -n))
+    return usable[best], recalls[best]
+
+
 def score_bearer(document: Document, name: str, generated: str, rules: Rules) -> BearerScore:
-    answer = document.answer or ""
-    a = answer_recall(answer, generated, rules)
+    answer, a = best_answer(document, generated, rules)
     e = entity_overlap(document.title, generated, name, published=rules.published).recall
     answer_length = len(answer_tokens(answer, rules))
     entity_length = len(distinguishing_tokens(document.title, name))
     return BearerScore(
         title=document.title,
-        answer=answer,
+        answer=document.answer or "",
         answer_recall=a,
         entity_recall=e,
         entity_answer_recall=a * e,
@@ -114,21 +122,23 @@ def score_prediction(prediction: Prediction, rules: Rules = DEFAULT) -> Predicti
     name = surface_name(prediction.question.ambiguous_entity)
     bearers = tuple(score_bearer(document, name, generated, rules) for document in documents)
     scorable = any(has_answer(document, rules) for document in prediction.question.documents)
-    return _question_score(prediction, bearers, generated, scorable)
+    em = str_em(generated, [document.answers() for document in documents])
+    return _question_score(prediction, bearers, generated, em if scorable else None)
 
 
 def _question_score(
-    prediction: Prediction, bearers: tuple[BearerScore, ...], generated: str, scorable: bool
+    prediction: Prediction, bearers: tuple[BearerScore, ...], generated: str, em: float | None
 ) -> PredictionScore:
+    """The question's line from its bearers' scores; `em` None: it has nothing to be scored on."""
     question = prediction.question
     mentions = [b.mention for b in bearers]
-    gold = [(d.answer,) for d in question.documents if d.answer is not None]
+    scorable = em is not None
+    gold = [d.answers() for d in question.documents if d.answer is not None]
     precision = (
         None
         if prediction.docs is None
         else knowledge_precision(question.question, prediction.docs, generated)
     )
-    em = str_em(generated, [(b.answer,) for b in bearers])
     return PredictionScore(
         qid=question.qid,
         category=category(mentions) if scorable else None,
@@ -137,7 +147,7 @@ def _question_score(
         entity_answer_recall=_mean([b.entity_answer_recall for b in bearers], scorable),
         knowledge_precision=precision if scorable else None,
         disambig_f1=_mean_or_none([b.disambig_f1 for b in bearers]),
-        str_em=em if scorable else None,
+        str_em=em,
         str_hit=float(em == 1.0) if scorable else None,
         ramdocs_em=float(ramdocs_em(generated, gold, prediction.wrong_answers))
         if scorable

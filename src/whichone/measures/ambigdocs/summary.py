@@ -143,7 +143,7 @@ def notes(
         ),
         "never_exact": sum(
             never_exact(
-                [(d.answer,) for d in p.question.documents if d.answer is not None],
+                [d.answers() for d in p.question.documents if d.answer is not None],
                 p.wrong_answers,
             )
             for p in predictions
