@@ -45,6 +45,17 @@ from whichone.errors import UsageError
     show_default=True,
     help="Tasks to make queries for.",
 )
+@click.option(
+    "--corpus", type=click.Choice(["all", "sets", "none"]), default="all", show_default=True,
+    help="Passages of all pages, of the bearers' pages only, or none.",
+)  # fmt: skip
+@click.option(
+    "--passages", "way", type=click.Choice(["words", "pages", "kilt", "tokens"]), default="words",
+    show_default=True, help="How pages are cut.",
+)  # fmt: skip
+@click.option(
+    "--passage-size", type=int, default=100, show_default=True, help="Words or tokens of a passage."
+)
 @click.option("--memory", default="2GB", show_default=True, help="Memory of the relational engine.")
 @click.option(
     "--explain", is_flag=False, flag_value="", default=None, metavar="[NAME]",
@@ -62,6 +73,9 @@ def command(
     popularity: str | None,
     language: str,
     tasks: tuple[str, ...],
+    corpus: str,
+    way: str,
+    passage_size: int,
     memory: str,
     explain: str | None,
     as_json: bool,
@@ -84,6 +98,7 @@ def command(
     from whichone.benchmarks.amber.instantiate import TASKS
     from whichone.benchmarks.amber.rules import rules_called
     from whichone.cli.output import emit_json, emit_table
+    from whichone.knowledge.passages.cut import Cut
     from whichone.progress import talk
 
     unknown = [task for task in tasks if task not in TASKS]
@@ -101,8 +116,9 @@ def command(
         return
     if bench is None:
         raise UsageError("BENCH is missing: where to write the benchmark")
+    cut = Cut(way=cast("Any", way), size=passage_size)
     benchmark, account = build_amber(
-        kb, bench, chosen, rule_set, tasks=cast("Any", tasks), **options
+        kb, bench, chosen, rule_set, tasks=tasks, extent=cast("Any", corpus), cut=cut, **options
     )
     for remark in account.remarks:
         talk(remark)

@@ -117,3 +117,33 @@ def test_where_the_released_program_stops_ours_goes_on_and_says_so(
     assert slots and all(text.endswith(" [SEP] P264") for text in slots)
     assert len(built.account.remarks) == 1
     assert "P264 has no label" in built.account.remarks[0]
+
+
+@pytest.mark.parametrize("collection", ["human", "nonhuman"])
+def test_world1_as_typed(shared: Path, tmp_path: Path, collection: str) -> None:
+    """The four commands of the documentation, through the real readers."""
+    from click.testing import CliRunner
+
+    from whichone.cli import whichone
+
+    world = shared / "golden" / "amber_build" / "world1"
+    kb, bench, out = (str(tmp_path / name) for name in ("kb", "bench", "out"))
+    for words in (
+        ["ingest", "--wikidata", str(world / "wikidata.json.bz2"),
+         "--pages", str(world / "kilt_knowledgesource.json.gz"),
+         "--views", str(world / "pagecounts-totals.bz2"), "--workers", "1", kb],
+        ["build", "amber", kb, bench, "--collection", collection, "--rules", "published"],
+        ["export", bench, out, "--format", "amber"],
+        ["import", "amber", f"{out}/qa/amber_sets.jsonl", str(tmp_path / "again")],
+    ):  # fmt: skip
+        done = CliRunner().invoke(whichone, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    expected = world / "expected"
+    made = Path(out)
+    assert lines(made / "amber_set_tuples.jsonl") == lines(
+        expected / f"{collection}.amber_set_tuples.jsonl"
+    )
+    for task in TASKS:
+        assert lines(made / task / "amber_sets.jsonl") == lines(
+            expected / f"{collection}.{task}.amber_sets.jsonl"
+        )

@@ -14,7 +14,7 @@ from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.amber.before import check_before
 from whichone.benchmarks.amber.card import card
 from whichone.benchmarks.amber.collection import Collection, Popularity
-from whichone.benchmarks.amber.corpus import corpus
+from whichone.benchmarks.amber.corpus import Extent, corpus
 from whichone.benchmarks.amber.explain import relational_steps
 from whichone.benchmarks.amber.false_claims import false_values
 from whichone.benchmarks.amber.figure import Figure, draw
@@ -30,6 +30,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.passages.cut import Cut
 from whichone.knowledge.tables import KIND
 from whichone.records import Bearer, NameSet, Query
 
@@ -113,20 +114,32 @@ def build_amber(
     language: str = "en",
     tasks: Sequence[str] = TASKS,
     memory: str = DEFAULT_MEMORY,
+    extent: Extent = "all",
+    cut: Cut | None = None,
 ) -> tuple[Benchmark, Account]:
-    """Build AmbER sets of a collection and write them as a benchmark."""
+    """Build AmbER sets of a collection and write them as a benchmark.
+
+    `extent` and `cut` say which pages are the corpus and how they are cut into passages.
+    """
     kb = Folder.open(kb_path, KIND)
     with opened_pipeline(
         kb, collection, rules, popularity=popularity, language=language, memory=memory
     ) as pipeline:
         built = build(pipeline, str(kb_path), tasks)
+        _remark_on_views(kb, rules, built.account)
         if not built.sets:
             steps = "; ".join(
                 f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed"
                 for s in built.account.steps
             )
-            raise BadInput(f"no AmbER set is left ({steps})", file=kb_path)
-        passages = corpus(pipeline)
+            raise BadInput(
+                f"no AmbER set is left ({steps})",
+                file=kb_path,
+                hint="where all entries have the same properties, give the collection a qualifier, "
+                "the property that tells namesakes apart; --explain NAME shows one name",
+            )
+    cut = cut or Cut()
+    passages = corpus(kb, built.sets, extent, cut)
     sets = name_sets(collection, built.sets, ranked=pipeline.popularity != "none")
     statistics = set_statistics(sets, built.queries)
     shares = property_shares(collection, built.sets)
@@ -136,6 +149,7 @@ def build_amber(
         "popularity": pipeline.popularity,
         "language": language,
         "tasks": list(tasks),
+        "corpus": {"extent": extent, **msgspec.to_builtins(cut)},
     }
     counts: dict[str, Any] = {
         **statistics,
@@ -158,6 +172,18 @@ def build_amber(
         files={TUPLES_FILE: lines},
     )
     return benchmark, built.account
+
+
+def _remark_on_views(kb: Folder, rules: Rules, account: Account) -> None:
+    """The released program takes a title's last line of views; a knowledge base adds them up."""
+    for source in kb.manifest.sources:
+        if source.get("kind") == "views" and rules.name == "published":
+            read_by = source.get("parameters", {}).get("rules")
+            if read_by not in (None, "published"):
+                account.remark(
+                    f"the views of {source.get('file')} were {read_by}; to read them exactly as the "
+                    "released program does, ingest them with --views-rules published"
+                )
 
 
 def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool) -> list[NameSet]:

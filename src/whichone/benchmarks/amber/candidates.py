@@ -37,6 +37,7 @@ class Candidate(msgspec.Struct):
     popularity: float | None
     is_head: bool
     facts: dict[str, list[FactRow]] = {}
+    qualifier: tuple[str, str] | None = None  # kind and value of what tells it from its namesakes
 
 
 class CandidateSet(msgspec.Struct):
@@ -88,11 +89,26 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     for key, entity, *fact in pipeline.tuples(facts):
         row = FactRow(*fact)
         grouped[key][entity].facts.setdefault(row.property, []).append(row)
+    if "qualifiers" in pipeline.relations:
+        _add_qualifiers(pipeline, grouped)
     _exact_gap(pipeline, account, grouped, leads)
     made = [_candidate_set(key, members, pipeline) for key, members in grouped.items()]
     if pipeline.rules.different_types and pipeline.collection.different_types:
         made = _of_different_types(made, pipeline, account)
     return sorted(made, key=lambda candidate: candidate.name)
+
+
+def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, Candidate]]) -> None:
+    told = pipeline.relations["qualifiers"].semi_join(pipeline.relations["alive"], "grouped")
+    by_position = {
+        (key, candidate.position): candidate
+        for key, members in grouped.items()
+        for candidate in members.values()
+    }
+    for key, position, kind, value in pipeline.tuples(
+        told.select("grouped", "low", "kind", "value")
+    ):
+        by_position[key, position].qualifier = (kind, value)
 
 
 def _exact_gap(

@@ -12,7 +12,7 @@ import msgspec
 from whichone.errors import BadInput, UsageError, did_you_mean
 
 FOLDER = Path(__file__).parent / "collections"
-NAME_SLOT, OBJECT_SLOT = "$name", "$object"
+NAME_SLOT, OBJECT_SLOT, QUALIFIER_SLOT = "$name", "$object", "$qualifier"
 
 Popularity = Literal["views", "sitelinks", "links", "none"]
 
@@ -34,7 +34,11 @@ class PropertyTemplates(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What AmbER sets are made of; `different_types` asks for bearers of different types (AmbER-N)."""
+    """What AmbER sets are made of; `different_types` asks for bearers of different types (AmbER-N).
+
+    In a catalogue every entry has the same properties, so that none tells two namesakes apart. There
+    `qualifier` names the property whose value does, and questions say it: "Paris (Texas)".
+    """
 
     name: str
     types: Mapping[str, EntityType]
@@ -42,6 +46,7 @@ class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     description: str = ""
     popularity: Popularity = "views"
     different_types: bool = False
+    qualifier: str | None = None
     properties: Mapping[str, PropertyTemplates] = {}
 
     @property
@@ -109,10 +114,11 @@ def parse_collection(document: Any, path: str | Path) -> Collection:
 
 def _wrong_templates(collection: Collection) -> list[str]:
     wrong = []
+    qualifier = (QUALIFIER_SLOT,) if collection.qualifier else ()
     for prop, templates in collection.properties.items():
         for kind, by_language, slots in (
-            ("question", templates.questions, (NAME_SLOT,)),
-            ("claim", templates.claims, (NAME_SLOT, OBJECT_SLOT)),
+            ("question", templates.questions, (NAME_SLOT, *qualifier)),
+            ("claim", templates.claims, (NAME_SLOT, OBJECT_SLOT, *qualifier)),
         ):
             for language, texts in by_language.items():
                 for text in texts:

@@ -1,31 +1,46 @@
-"""The passages a built benchmark is asked of: every article of the knowledge base, a page a passage."""
+"""The passages a built benchmark is asked of: pages of the knowledge base, cut."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterator, Sequence
+from itertools import islice
+from typing import Literal
 
+import pyarrow as pa
+
+from whichone.benchmarks.amber.model import AmberSet
 from whichone.benchmarks.tables import PASSAGES
+from whichone.files.folder import Folder
+from whichone.knowledge.passages.cut import Cut, cut_passages
+from whichone.records import Passage
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from whichone.benchmarks.amber.relations import Pipeline
+Extent = Literal["all", "sets", "none"]
+_BATCH = 50_000
 
 
-def corpus(pipeline: Pipeline) -> pa.Table:
-    """Pages as passages: the title apart, list items and headings without KILT's marks."""
-    import ibis
+def corpus(kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut) -> pa.Table:
+    """Passages of all pages, of the bearers' pages only, or none (for builds that only export)."""
+    if extent == "none":
+        return PASSAGES.empty()
+    only = None if extent == "all" else _bearer_pages(sets)
+    return passage_table(cut_passages(kb, cut, only=only))
 
-    pages = pipeline.pages()
-    text = pages.paragraphs[1:].join(" ").fill_null("")
-    for mark in ("BULLET::::- ", "BULLET::::", "Section::::", "\n"):
-        text = text.replace(mark, "")
-    rows = pages.select(
-        id=pages.page + "#0",
-        page=pages.page,
-        n=ibis.literal(0, "int32"),
-        title=pages.title,
-        text=text,
-        source_id=ibis.null("string"),
-    )
-    return rows.to_pyarrow().cast(PASSAGES.schema)
+
+def _bearer_pages(sets: Sequence[AmberSet]) -> Container[str]:
+    return {ref.page for s in sets for bearer in s.bearers for ref in bearer.pages}
+
+
+def passage_table(passages: Iterator[Passage]) -> pa.Table:
+    """Passages as a table, put together in batches so that few Python objects live at a time."""
+    batches = []
+    while rows := list(islice(passages, _BATCH)):
+        columns = {
+            "id": [p.id for p in rows],
+            "page": [p.page for p in rows],
+            "n": [int(p.id.rpartition("#")[2]) for p in rows],
+            "title": [p.title for p in rows],
+            "text": [p.text for p in rows],
+            "source_id": [p.source_id for p in rows],
+        }
+        batches.append(pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema))
+    return pa.Table.from_batches(batches, schema=PASSAGES.schema)

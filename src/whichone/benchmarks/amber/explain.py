@@ -25,11 +25,18 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
         gap.removed = pipeline.count("leads") - gap.kept
         gap.examples = _texts(pipeline, leads.anti_join(sets, "grouped"), ["grouped"], "{}")
     facts = relations["set_facts"]
+    if pipeline.collection.qualifier:
+        facts = facts.filter(facts["property"] != pipeline.collection.qualifier)
     listed = account.step("the property is listed for the bearer's type", "statements")
     listed.kept = pipeline.number(facts.filter(facts.listed).count())
-    listed.removed = pipeline.count("set_facts") - listed.kept
+    listed.removed = pipeline.number(facts.count()) - listed.kept
     columns = ["grouped", "entity", "property"]
     listed.examples = _texts(pipeline, facts.filter(~facts.listed), columns, "{}: {} {}")
+    if pipeline.collection.qualifier:
+        told = account.step(f"{pipeline.collection.qualifier} tells the bearer apart", "statements")
+        told.kept = pipeline.count("distinguishing_facts")
+        told.removed = listed.kept - told.kept
+        return
     single = account.step("no other bearer of the name has the property", "statements")
     single.kept = pipeline.count("distinguishing_facts")
     single.removed = listed.kept - single.kept

@@ -67,9 +67,11 @@ def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
         if drawn is None:
             drawn = DrawnFact(prop, labels[prop], [], queries=kept.get((entity, prop), []))
             bearer.facts.append(drawn)
-            if not listed:
+            if prop == pipeline.collection.qualifier:
+                drawn.dropped = "tells it apart, is not asked for"
+            elif not listed:
                 drawn.dropped = "not asked of this type"
-            elif having > 1:
+            elif having > 1 and not pipeline.collection.qualifier:
                 drawn.dropped = f"{having} bearers have it"
             elif not drawn.queries:
                 tokens = pipeline.rules.tokens

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whichone.benchmarks.amber.account import Account
-from whichone.benchmarks.amber.collection import NAME_SLOT, OBJECT_SLOT, Collection
+from whichone.benchmarks.amber.collection import NAME_SLOT, OBJECT_SLOT, QUALIFIER_SLOT, Collection
 from whichone.benchmarks.amber.false_claims import FalseValues
 from whichone.benchmarks.amber.model import AmberBearer, AmberSet, AmberTuple
 from whichone.benchmarks.amber.published import choose_template, fill, query_id
@@ -16,7 +16,7 @@ from whichone.records import Output, Provenance, Query, Role
 TASKS = ("qa", "sf", "fc")
 SEPARATOR = " [SEP] "
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
-_SLOT = re.compile(r"\$(?:name|object)")
+_SLOT = re.compile(r"\$(?:name|object|qualifier)")
 
 
 class Instantiation:
@@ -58,25 +58,26 @@ class Instantiation:
         self, name: str, bearer: AmberBearer, fact: AmberTuple
     ) -> Iterator[tuple[str, tuple[str, ...], str]]:
         templates = self.collection.questions(fact.property, self.language) or (
-            f"What is the {fact.label} of {NAME_SLOT}?",
+            f"What is the {fact.label} of {self._who()}?",
         )
         template = choose_template(bearer.entity, fact.property, templates)
-        yield self._fill(template, name), self._answers(fact), ""
+        yield self._fill(template, name, bearer), self._answers(fact), ""
 
     def _slot(
         self, name: str, bearer: AmberBearer, fact: AmberTuple
     ) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        yield f"{name}{SEPARATOR}{fact.label}", self._answers(fact), ""
+        who = self._fill(self._who(), name, bearer)
+        yield f"{who}{SEPARATOR}{fact.label}", self._answers(fact), ""
 
     def _claims(
         self, name: str, bearer: AmberBearer, fact: AmberTuple
     ) -> Iterator[tuple[str, tuple[str, ...], str]]:
         templates = self.collection.claims(fact.property, self.language) or (
-            f"The {fact.label} of {NAME_SLOT} is {OBJECT_SLOT}.",
+            f"The {fact.label} of {self._who()} is {OBJECT_SLOT}.",
         )
         template = choose_template(bearer.entity, fact.property, templates)
         true = next(value.names[0] for value in fact.values if value.found)
-        yield self._fill(template, name, true), (SUPPORTS,), true
+        yield self._fill(template, name, bearer, true), (SUPPORTS,), true
         false = self.false_values.other_than(fact)
         if false is None:
             self.account.remark(
@@ -84,12 +85,18 @@ class Instantiation:
                 "only the true claim is made (the released program stops here)"
             )
             return
-        yield self._fill(template, name, false), (REFUTES,), false
+        yield self._fill(template, name, bearer, false), (REFUTES,), false
 
-    def _fill(self, template: str, name: str, value: str = "") -> str:
-        if self.rules.name == "published":
+    def _who(self) -> str:
+        """How a made-up template names the bearer."""
+        if self.collection.qualifier:
+            return f"{NAME_SLOT} ({QUALIFIER_SLOT})"
+        return NAME_SLOT
+
+    def _fill(self, template: str, name: str, bearer: AmberBearer, value: str = "") -> str:
+        if self.rules.name == "published" and not self.collection.qualifier:
             return fill(template, name, value)
-        given = {NAME_SLOT: name, OBJECT_SLOT: value}
+        given = {NAME_SLOT: name, OBJECT_SLOT: value, QUALIFIER_SLOT: bearer.qualifier}
         return _SLOT.sub(lambda slot: given[slot[0]], template)
 
     def _query(

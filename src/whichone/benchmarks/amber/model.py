@@ -56,6 +56,7 @@ class AmberBearer(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...]
     tuples: tuple[AmberTuple, ...]
     pages: tuple[PageRef, ...]
+    qualifier: str = ""
 
 
 class AmberSet(msgspec.Struct, frozen=True, kw_only=True):

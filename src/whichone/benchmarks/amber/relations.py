@@ -27,7 +27,9 @@ _TABLES = ("entities", "names", "facts", "properties", "pages", "views", "links"
 def usable(facts: Table, rules: Rules) -> Table:
     """Facts whose value can be an answer: items and quantities, and other kinds where rules allow."""
     item = (facts.kind == "entity") & facts.value.startswith("Q")
-    kinds = ["quantity", "string", "monolingual"] if rules.other_value_kinds else ["quantity"]
+    kinds = (
+        ["quantity", "string", "monolingual", "time"] if rules.other_value_kinds else ["quantity"]
+    )
     if rules.other_value_kinds:
         item = facts.kind == "entity"
     kept = facts.filter(item | facts.kind.isin(kinds))
@@ -36,7 +38,10 @@ def usable(facts: Table, rules: Rules) -> Table:
 
 def bearer_facts(facts: Table, bearers: Table, collection: Collection) -> Table:
     """Facts of the sets' bearers with a property of the collection."""
-    facts = facts.filter(facts["property"].isin(collection.property_ids))
+    wanted = collection.property_ids
+    if collection.qualifier:
+        wanted = (*wanted, collection.qualifier)
+    facts = facts.filter(facts["property"].isin(wanted))
     facts = facts.select("entity", "property", "kind", "value", "unit", "place")
     who = bearers.select("grouped", "entity", "position", "types")
     return who.inner_join(facts, "entity")
@@ -65,6 +70,25 @@ def set_facts(bearer_facts: Table, collection: Collection) -> Table:
 def distinguishing_facts(set_facts: Table) -> Table:
     """Facts whose property is listed for the bearer's type and had by no other bearer of the set."""
     return set_facts.filter(set_facts.listed, set_facts.having == 1)
+
+
+def qualifiers(set_facts: Table, prop: str) -> Table:
+    """The bearers whose qualifier no other bearer of the name has, with its first such value."""
+    held = set_facts.filter(set_facts["property"] == prop)
+    ends = held.group_by(["grouped", "kind", "value"]).agg(
+        low=held.position.min(), high=held.position.max(), place=held.place.min()
+    )
+    own = ends.filter(ends.low == ends.high)
+    return own.group_by(["grouped", "low"]).agg(
+        kind=own.kind.argmin(own.place), value=own.value.argmin(own.place)
+    )
+
+
+def qualified_facts(set_facts: Table, qualifiers: Table, prop: str) -> Table:
+    """Facts of bearers that their qualifier tells apart, whoever else has the property."""
+    facts = set_facts.filter(set_facts.listed, set_facts["property"] != prop)
+    told = qualifiers.select("grouped", position="low")
+    return facts.semi_join(told, ["grouped", "position"])
 
 
 def value_counts(facts: Table, collection: Collection) -> Table:
@@ -131,7 +155,12 @@ class Pipeline:
         facts = usable(tables.facts, rules)
         owned = self.keep("bearer_facts", bearer_facts(facts, sets, collection))
         listed = self.keep("set_facts", set_facts(owned, collection))
-        self.keep("distinguishing_facts", distinguishing_facts(listed))
+        if collection.qualifier:
+            told = self.keep("qualifiers", qualifiers(listed, collection.qualifier))
+            asking = qualified_facts(listed, told, collection.qualifier)
+        else:
+            asking = distinguishing_facts(listed)
+        self.keep("distinguishing_facts", asking)
         if rules.false_value == "knowledge base":
             self.keep("value_counts", value_counts(facts, collection))
 

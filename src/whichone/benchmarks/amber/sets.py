@@ -42,7 +42,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
                 continue
             lost.kept += 1
             tuples = tuple(_tuples(candidate.name, c, facts, stated, labels, aligned))
-            bearers.append(_bearer(c, tuples, pages[c.entity], names.get(c.entity, ())))
+            bearers.append(_bearer(c, tuples, pages[c.entity], names.get(c.entity, ()), book))
         amber_set = AmberSet(name=candidate.name, bearers=tuple(bearers))
         if pipeline.every_set or _survives(amber_set, ranked=pipeline.popularity != "none"):
             whole.kept += 1
@@ -108,8 +108,13 @@ def _tuples(
 
 
 def _bearer(
-    c: Candidate, tuples: tuple[AmberTuple, ...], pages: tuple[PageRef, ...], names: tuple[str, ...]
+    c: Candidate,
+    tuples: tuple[AmberTuple, ...],
+    pages: tuple[PageRef, ...],
+    names: tuple[str, ...],
+    book: ValueBook,
 ) -> AmberBearer:
+    told_by = book.value(*c.qualifier) if c.qualifier is not None else None
     return AmberBearer(
         entity=c.entity,
         label=c.label or c.spelling,
@@ -119,6 +124,7 @@ def _bearer(
         types=c.types,
         tuples=tuples,
         pages=pages,
+        qualifier=told_by.names[0] if told_by is not None else "",
     )
 
 
@@ -155,6 +161,8 @@ def property_labels(pipeline: Pipeline, account: Account) -> dict[str, str]:
     """What each property is called: in the knowledge base, else in the collection, else its id."""
     table = pipeline.tables.properties
     wanted = pipeline.collection.property_ids
+    if pipeline.collection.qualifier:
+        wanted = (*wanted, pipeline.collection.qualifier)
     known = dict(
         pipeline.tuples(table.filter(table["property"].isin(wanted)).select("property", "label"))
     )

@@ -48,7 +48,14 @@ class ValueBook:
             return Value(
                 kind=kind, value=value, unit=unit, names=(amount_name(value),), extra=extra
             )
-        return Value(kind=kind, value=value, names=(value,))
+        shown = plain_time(value) if kind == "time" else value
+        return Value(kind=kind, value=value, names=(shown,))
+
+
+def plain_time(value: str) -> str:
+    """A point in time as a page may state it: Wikidata's form without sign, clock and empty parts."""
+    day = value.lstrip("+").partition("T")[0]
+    return day.removesuffix("-00").removesuffix("-00")
 
 
 def value_book(pipeline: Pipeline) -> ValueBook:
@@ -78,6 +85,9 @@ def value_book(pipeline: Pipeline) -> ValueBook:
 def _wanted(pipeline: Pipeline) -> Table:
     facts = pipeline.relations["distinguishing_facts"]
     values = facts.filter(facts.kind == "entity").select("value")
+    if "qualifiers" in pipeline.relations:
+        told = pipeline.relations["qualifiers"]
+        values = values.union(told.filter(told.kind == "entity").select("value"))
     if "value_counts" in pipeline.relations:
         counted = pipeline.relations["value_counts"]
         values = values.union(counted.filter(counted.kind == "entity").select("value"))
