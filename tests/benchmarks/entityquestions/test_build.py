@@ -124,6 +124,14 @@ def test_samples_are_bounded_disjoint_and_seeded(kb: Path, tmp_path: Path) -> No
         assert line["reworded"].startswith("What is the birthplace of")
 
 
+def test_training_entities_are_looked_for_in_questions(kb: Path, tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text('{"question": "when did first3 last3 die?"}\n')
+    options = msgspec.structs.replace(OPTIONS, train_questions=str(path))
+    made = build_entityquestions(kb, tmp_path / "bench", options)
+    assert [q.entity for q in made.benchmark.queries if q.attributes["train_ent"]] == ["Q203"]
+
+
 def test_evidence_from_trex(kb: Path, tmp_path: Path) -> None:
     wikidata = "http://www.wikidata.org/"
     triples = [

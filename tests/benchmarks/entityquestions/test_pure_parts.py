@@ -156,6 +156,9 @@ def test_training_entities_from_files(tmp_path: Path) -> None:
     path.write_text('{"question": "who was abe?"}\n')
     assert read_seen(path)(fact("Q1", "Abe"))
     assert not read_seen(path)(fact("Q1", "Bo"))
+    path.write_text('{"question": "where was honest abe born"}\n')
+    assert read_seen(path, {"Q1": ("Abraham Lincoln", "Honest Abe")})(fact("Q1", "Lincoln"))
+    assert not read_seen(path, {"Q1": ("Abraham Lincoln", "Abe")})(fact("Q1", "Lincoln"))
     listed = tmp_path / "listed.txt"
     listed.write_text("Q7\nBo Derek\n")
     assert read_listed(listed)(fact("Q7", "Abe"))

@@ -105,14 +105,18 @@ def build_entityquestions(
         else:
             theirs = articles & {fact.page for fact in facts}
             facts = stated_on_page(facts, cut_passages(folder, cut, only=theirs), account)
-        least = options.least_facts or max(1, min(LEAST_FACTS, SMALL_SHARE * len(articles)))
+        least = options.least_facts or max(1, min(LEAST_FACTS, round(SMALL_SHARE * len(articles))))
         counts = relation_counts(
             facts,
             {r.id: r.label for r in relations.values()},
             least_facts=least,
             least_answers=options.least_answers,
         )
-        drawn, train = _draw(facts, counts, options, account)
+        names = {}
+        if options.train_questions:
+            asked = (fact.subject for fact in facts if fact.relation in options.buckets)
+            names = knowledge.names_of(tables, asked, options.language)
+        drawn, train = _draw(facts, counts, options, account, names)
         if not drawn:
             raise BadInput("no relation passes the criteria", file=kb, hint=_why(counts))
         maker = _maker(tables, relations, values, drawn, options)
@@ -177,13 +181,14 @@ def _draw(
     counts: Sequence[RelationCount],
     options: BuildOptions,
     account: Account,
+    names: Mapping[str, Sequence[str]],
 ) -> tuple[list[Drawn], list[EntityFact]]:
     kept = {count.relation for count in counts if count.kept}
     seen = None
     if options.train_entities:
         seen = read_listed(options.train_entities)
     elif options.train_questions:
-        seen = read_seen(options.train_questions)
+        seen = read_seen(options.train_questions, names)
     disjointness = Disjointness(
         options.train_scope, TOKENISERS[options.tokeniser], _stop_words(options.stop_words)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from whichone.benchmarks.corpus import read_records
@@ -32,10 +32,13 @@ def read_listed(path: str | Path) -> Callable[[EntityFact], bool]:
     return lambda fact: fact.subject in ids or name_key(fact.name) in keys
 
 
-def read_seen(path: str | Path) -> Callable[[EntityFact], bool]:
-    """Entities whose name stands in one of the questions of a file (`question` or `input`).
+def read_seen(
+    path: str | Path, names: Mapping[str, Sequence[str]] | None = None
+) -> Callable[[EntityFact], bool]:
+    """Entities with a name that stands in one of the questions of a file (`question` or `input`).
 
-    The paper finds them with the entity linker ELQ; here every bearer of a name that occurs counts.
+    `names` are the entities' names; an alias of one word is not looked for, since it may be any word.
+    The paper finds entities with the linker ELQ; here every bearer of a name that occurs counts.
     """
     questions = []
     for line, record in read_records(path):
@@ -44,7 +47,12 @@ def read_seen(path: str | Path) -> Callable[[EntityFact], bool]:
             raise BadInput("a record with a question is expected", file=path, line=line)
         questions.append(text)
     keys = names_in(questions)
-    return lambda fact: name_key(fact.name) in keys
+
+    def seen(fact: EntityFact) -> bool:
+        aliases = [name for name in (names or {}).get(fact.subject, ()) if " " in name.strip()]
+        return any(name_key(name) in keys for name in (fact.name, *aliases))
+
+    return seen
 
 
 def names_in(questions: Iterable[str], longest: int = LONGEST_NAME) -> set[str]:
