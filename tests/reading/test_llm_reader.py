@@ -139,6 +139,7 @@ def test_says_what_leaves_the_machine(toy, capsys):
     told = capsys.readouterr().err
     assert "what leaves this machine: 21 questions with up to 3 passages each" in told
     assert "models.example" in told
+    reader.close()
 
 
 def test_options(toy):

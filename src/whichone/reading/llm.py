@@ -88,6 +88,9 @@ class Llm:
     def usage(self) -> dict[str, Any]:
         return self.endpoint.account.summary()
 
+    def close(self) -> None:
+        self.endpoint.close()
+
     def prepare(self, questions: int, setting: Setting) -> None:
         """Say what leaves the machine, then find out with one call whether the endpoint works."""
         what = f"{questions:,} questions"

@@ -55,17 +55,21 @@ def read(
         else str(opened.folder.root.resolve())
     )
     command = command_line(place, answers, reader, told, setting, retrieved, runner.get("limit"))
-    return run_reader(
-        made,
-        opened,
-        answers,
-        setting,
-        run=retrieved,
-        name=name or system_name(made, setting, retrieved),
-        benchmark_place=place,
-        command=command,
-        **runner,
-    )
+    try:
+        return run_reader(
+            made,
+            opened,
+            answers,
+            setting,
+            run=retrieved,
+            name=name or system_name(made, setting, retrieved),
+            benchmark_place=place,
+            command=command,
+            **runner,
+        )
+    finally:
+        if close := getattr(made, "close", None):
+            close()
 
 
 def run_reader(
