@@ -67,5 +67,5 @@ def test_too_long_for_the_model_is_said(smollm2, toy, tmp_path):
     long = "\n".join(["## system", "word " * 9000 + "$task", "## user", "$passages $question"])
     (tmp_path / "long.md").write_text(long)
     given = {"prompt": str(tmp_path / "long.md")}
-    with pytest.raises(BadInput, match="all 2 questions failed.*too long"):
+    with pytest.raises(BadInput, match=r"all 2 questions failed.*too long"):
         ask(smollm2, toy, tmp_path / "a", reader=given)
