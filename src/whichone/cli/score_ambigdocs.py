@@ -26,7 +26,11 @@ from whichone.cli.options import json_option, per_query_option, seed_option
     help="The gold documents to score: those that were shown (default), the first five, or all.",
 )
 @click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
-@click.option("--reader", default=None, help="A reader that finds the spans for Disambig-F1.")
+@click.option(
+    "--reader",
+    default=None,
+    help="Finds the spans for Disambig-F1: a question-answering model, or module:function.",
+)
 @click.option("--validity", is_flag=True, help="Also means within categories, other thresholds.")
 @click.option(
     "--semantic",

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from whichone import registry
 from whichone.benchmarks.ambigdocs.records import Prediction
 from whichone.errors import missing_extra
 from whichone.measures.ambigdocs.agreement import agreement, read_labels
@@ -19,6 +18,9 @@ from whichone.measures.ambigdocs.score import PredictionScore
 from whichone.measures.ambigdocs.semantic import CharacterTrigrams, Encoder, missed_paraphrases
 from whichone.measures.ambigdocs.summary import clusters, score_all, summarise
 from whichone.measures.ambigdocs.validity import means_within_categories, threshold_sensitivity
+from whichone.protocols import Reader
+from whichone.reading.read import as_reader
+from whichone.retrieval.retrieve import load_function
 
 
 def score_file(
@@ -37,9 +39,7 @@ def score_file(
     predictions = read_any(path, benchmark)
     rules = choose_rules(published, documents)
     if reader is not None:
-        predictions = with_spans(
-            predictions, registry.find("readers", reader)(), published=published
-        )
+        predictions = with_spans(predictions, find_reader(reader), published=published)
     return score_predictions(
         predictions, rules, validity=validity, semantic=semantic, people=people, seed=seed
     )
@@ -79,6 +79,15 @@ def line(score: PredictionScore) -> dict[str, Any]:
     """A question's score as plain data."""
     row: dict[str, Any] = msgspec.to_builtins(score)
     return row
+
+
+def find_reader(name: str) -> Reader:
+    """`module:function` of the user's own, or a question-answering model by name or folder."""
+    if ":" in name:
+        return as_reader(load_function(name))
+    from whichone.measures.ambigdocs.span_reader import SpanReader
+
+    return SpanReader(name)
 
 
 def find_encoder(name: str) -> Encoder:
