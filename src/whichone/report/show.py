@@ -62,7 +62,12 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
     for key in ("tasks", "roles", "relations"):
         told = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
         lines.append(f"  {key:<10}{told}")
+    from whichone.report.amber_statistics import amber_statistics
     from whichone.report.kilt_statistics import kilt_statistics
+
+    if amber := amber_statistics(benchmark):
+        document["amber"], told = amber
+        lines += ["", told]
 
     if kilt := kilt_statistics(benchmark):
         document["kilt"], told = kilt
