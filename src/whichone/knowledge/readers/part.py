@@ -32,8 +32,9 @@ class Part:
         self.refused.append((offset, reason))
 
     def tables(self) -> dict[str, pa.Table]:
-        made = {
-            name: pa.Table.from_pylist(rows, schema=self._schemas[name].schema)
-            for name, rows in self._rows.items()
-        }
+        made = {}
+        for name, rows in self._rows.items():
+            schema = self._schemas[name].schema
+            columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+            made[name] = pa.Table.from_arrays(columns, schema=schema)
         return made | self._given
