@@ -10,10 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from whichone.api_answers import (
+    AnswerResult,
+    Recalled,
+    answer_alone,
+    answer_found,
+    most_cited,
+    together,
+)
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_rule, score_run
 from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
+from whichone.plain_tables import html_table, text_table
 from whichone.retrieval.checks import Returns
 from whichone.retrieval.retrieve import as_retriever
 from whichone.retrieval.runner import run_retriever
@@ -22,13 +32,22 @@ from whichone.retrieval.runner import run_retriever
 class Result:
     """What an evaluation found: prints as a table, converts to Arrow, pandas, HTML and JSON."""
 
-    def __init__(self, benchmark: Benchmark, scores: Scores, rows: list[SummaryRow]) -> None:
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        scores: Scores,
+        rows: list[SummaryRow],
+        answers: AnswerResult | None = None,
+    ) -> None:
         self.benchmark = benchmark
         self.scores = scores
         self.rows = rows
+        self.answers = answers
+        """What was answered, where `evaluate` was given something that answers."""
 
     def to_dict(self) -> dict[str, Any]:
-        return as_document(self.rows, self.benchmark)
+        document = as_document(self.rows, self.benchmark)
+        return document | ({"answers": self.answers.to_dict()} if self.answers else {})
 
     def to_arrow(self) -> pa.Table:
         """One row for each system, collection, task and figure."""
@@ -52,11 +71,8 @@ class Result:
         return self.scores.to_arrow()
 
     def __str__(self) -> str:
-        rows = as_table(self.rows)
-        widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in rows[0]}
-        lines = ["  ".join(c.ljust(w) for c, w in widths.items())]
-        lines += ["  ".join(str(r[c]).ljust(w) for c, w in widths.items()) for r in rows]
-        return "\n".join([*(line.rstrip() for line in lines), self._footnote()])
+        told = [text_table(as_table(self.rows)), self._footnote()]
+        return "\n".join([*told, "", str(self.answers)] if self.answers else told)
 
     __repr__ = __str__
 
@@ -65,22 +81,15 @@ class Result:
         return f"percent, 95 % intervals by {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
 
     def _repr_html_(self) -> str:
-        rows = as_table(self.rows)
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in rows[0])
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>"
-            for row in rows
-        )
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p>{html.escape(self._footnote())}</p>"
-        )
+        told = f"{html_table(as_table(self.rows))}<p>{html.escape(self._footnote())}</p>"
+        return told + (self.answers._repr_html_() if self.answers else "")
 
 
 def evaluate(
-    search: Any,
+    search: Any = None,
     benchmark: str | Path | Benchmark = "builtin/amber",
     *,
+    answer: Any = None,
     k: int = 20,
     name: str | None = None,
     returns: Returns | None = None,
@@ -88,27 +97,39 @@ def evaluate(
     measures: Sequence[str] = (),
     on_error: str = "fail",
     run: str | Path | None = None,
+    answers: str | Path | None = None,
     seed: int = 0,
 ) -> Result:
-    """Ask every question of a benchmark and measure the answers.
+    """Ask every question of a benchmark and measure what is found, and what is answered.
 
     `search` is a function `(text, k) -> ids` (pages or passages; (id, score) pairs are welcome), or
-    anything with whichone's `search(questions, k)`. `run` keeps the rankings in a folder.
+    anything with whichone's `search(questions, k)`. `answer` is a function `(text, passages) -> text`
+    that reads what `search` found; or, without `search`, `(text) -> (text, ids)`, which finds its
+    passages itself. None is a refusal. `run` and `answers` keep what came out in folders.
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark)
-    retriever = as_retriever(search, batched=batched, name=name)
-    wanted = ("acc@1", "all_correct@1", f"confused@{DEPTH}", *measures)
-    parsed = parse_measures(list(dict.fromkeys(wanted)))
-    called = str(name or getattr(retriever, "name", type(retriever).__name__))
+    if search is None and answer is None:
+        raise UsageError("there is nothing to evaluate", hint="give it search, answer, or both")
+    wanted = parse_measures(list(dict.fromkeys(measures)))
     with tempfile.TemporaryDirectory() as temporary:
+        kept = Path(answers) if answers else Path(temporary) / "answers"
+        said = None
+        if search is None:
+            said = answer_alone(answer, opened, kept, name=name, on_error=on_error)
+            search, k = Recalled(said), most_cited(said)
+        retriever = as_retriever(search, batched=batched, name=name)
         made = run_retriever(
             retriever,
             opened,
             run or Path(temporary) / "run",
             k=k,
-            name=called,
+            name=str(name or getattr(retriever, "name", type(retriever).__name__)),
             returns=returns,
             on_error=on_error,
         )
-        scores = score_run(made, opened, parsed)
-    return Result(opened, scores, summarise(scores, seed=seed))
+        usual = parse_measures(["acc@1", "all_correct@1", f"confused@{DEPTH}"])
+        scores = score_run(made, opened, together(usual, wanted, "rankings"))
+        if said is None and answer is not None:
+            said = answer_found(answer, opened, made, kept, depth=k, on_error=on_error)
+        result = None if said is None else AnswerResult.of(said, opened, wanted, seed=seed)
+    return Result(opened, scores, summarise(scores, seed=seed), result)

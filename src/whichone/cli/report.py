@@ -38,8 +38,12 @@ def command(
 ) -> None:
     """Write the papers' tables and figures for RUNS to OUT.html, and each table and figure beside it.
 
+    Folders of answers may stand among the runs: they give AmbER's Table 7, KILT's Tables 3 and 5, and
+    what confusion costs, where a reader was shown both gold and another bearer's pages.
+
     \b
     whichone report RUN_A RUN_B report.html
+    whichone report RUN ANSWERS_GOLD ANSWERS_OTHER_BEARER report.html
     """
     from whichone.cli.output import emit_json
     from whichone.report.report import make_report

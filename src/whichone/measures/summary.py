@@ -90,7 +90,7 @@ def as_table(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
             "collection": row.collection,
             "task": row.task,
             "retriever": row.system,
-            **{name: _percent(row.values[name]) for name in COLUMNS},
+            **{name: percent(row.values[name]) for name in COLUMNS},
         }
         for row in sorted(rows, key=lambda r: (r.collection, r.task))
     ]
@@ -121,7 +121,7 @@ def _wide(rows: Sequence[SummaryRow], figures: dict[str, str]) -> list[dict[str,
     return list(wide.values())
 
 
-def _percent(estimate: Estimate) -> str:
+def percent(estimate: Estimate) -> str:
     if estimate.value is None:
         return "-"
     shown = f"{100 * estimate.value:.1f}"

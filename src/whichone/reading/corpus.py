@@ -30,6 +30,10 @@ class Corpus:
     def __contains__(self, identity: str) -> bool:
         return identity in self._rows
 
+    def has(self, identity: str) -> bool:
+        """Whether this is a passage or a page of the corpus."""
+        return identity in self._rows or identity in self._pages
+
     def of_page(self, page: str) -> list[str]:
         """The ids of a page's passages in their order; none for a page that is not in the corpus."""
         return self._pages.get(page, [])

@@ -207,7 +207,7 @@ class ReadingRunner:
         strangers = [
             p
             for p in answer.passages
-            if p not in known and (self.cites == "shown" or p not in self.shows.corpus)
+            if p not in known and (self.cites == "shown" or not self.shows.corpus.has(p))
         ]
         if strangers:
             what = "it was not shown" if self.cites == "shown" else "that are not in the corpus"

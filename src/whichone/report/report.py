@@ -14,6 +14,7 @@ from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_rule, score_run
 from whichone.report.amber_figures import GapScale, gap_figure, long_tail
 from whichone.report.amber_tables import accuracy_table, confusion_table, example_sets
+from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.figure import Figure
 from whichone.report.page import Page, Section
 from whichone.report.panels import MOST, panel_html, telling_panels
@@ -32,9 +33,12 @@ def make_report(
     redact: bool = False,
     panels: int = MOST,
 ) -> list[Path]:
-    """Score the runs and write the page; what was written."""
+    """Score the runs, and answers where there are some, and write the page; what was written."""
     if not runs:
         raise UsageError("a report needs at least one run")
+    read, runs = answers_among(runs)
+    if not runs:
+        return answers_report(read, out, benchmark=benchmark)
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
     measures = parse_measures(MEASURES)
@@ -45,7 +49,8 @@ def make_report(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
         sections=[
-            s for s in _sections(opened, systems, base, gap_scale, redact, panels) if s is not None
+            *(s for s in _sections(opened, systems, base, gap_scale, redact, panels) if s),
+            *answer_sections(read, base, opened),
         ],
         meta=_meta(opened, base),
     )

@@ -1,0 +1,134 @@
+"""The answering half of `whichone.evaluate`: a reader of what was found, or a whole RAG in one function."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.answer_scores import score_answers
+from whichone.measures.answer_summary import (
+    COLUMNS,
+    AnswerRow,
+    summarise_answers,
+    summary_measures,
+)
+from whichone.measures.measure import Measure, parse_measures
+from whichone.measures.scores import Scores, cluster_rule
+from whichone.measures.summary import percent
+from whichone.plain_tables import html_table, text_table
+from whichone.reading.answers import Answers
+from whichone.reading.read import as_reader, run_reader
+from whichone.reading.settings import Setting
+from whichone.records import Question, Ranking
+from whichone.retrieval.run import Run
+
+
+class AnswerResult:
+    """How right the answers were, and how often they were a namesake's."""
+
+    def __init__(
+        self, benchmark: Benchmark, scores: Scores, rows: list[AnswerRow], counts: dict[str, Any]
+    ) -> None:
+        self.benchmark = benchmark
+        self.scores = scores
+        self.rows = rows
+        self.counts = counts
+
+    @classmethod
+    def of(
+        cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure], *, seed: int = 0
+    ) -> AnswerResult:
+        tasks = sorted({q.task for q in benchmark.queries})
+        measures = together(parse_measures(summary_measures(tasks)), extra, "answers")
+        scores = score_answers(answers, benchmark, measures)
+        rows = summarise_answers(scores, seed=seed)
+        return cls(benchmark, scores, rows, answers.folder.manifest.counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        systems: dict[str, Any] = {}
+        for row in self.rows:
+            figures = {name: row.values[name].brief() for name in COLUMNS}
+            tasks = systems.setdefault(row.collection, {})
+            tasks[row.task] = {"measure": row.measure, **figures}
+        return {"system": self.scores.system, "collections": systems, "counts": self.counts}
+
+    def table(self) -> list[dict[str, Any]]:
+        """Rows for printing, in percent."""
+        return [
+            {
+                "collection": row.collection,
+                "task": row.task,
+                "system": row.system,
+                "measure": row.measure,
+                **{name: percent(row.values[name]) for name in COLUMNS},
+            }
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        return f"{text_table(self.table())}\n{self._footnote()}"
+
+    __repr__ = __str__
+
+    def _footnote(self) -> str:
+        rule = cluster_rule(self.benchmark.queries)
+        failed = self.counts.get("failures", 0)
+        return f"percent, 95 % intervals by {rule}; namesake: another bearer's value was given" + (
+            f"; {failed:,} failures count as wrong" if failed else ""
+        )
+
+    def _repr_html_(self) -> str:
+        return f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
+
+
+def answer_found(
+    answer: Any, benchmark: Benchmark, run: Run, place: Path, *, depth: int, on_error: str
+) -> Answers:
+    """Let a function read what a run found."""
+    setting = Setting(passages="retrieved", depth=depth)
+    reader = as_reader(answer)
+    return run_reader(reader, benchmark, place, setting, run=run, on_error=on_error, cites="corpus")
+
+
+def answer_alone(
+    answer: Any, benchmark: Benchmark, place: Path, *, name: str | None, on_error: str
+) -> Answers:
+    """Let a function that finds its passages itself answer; the ids it gives are its ranking."""
+    reader = as_reader(answer, name=name)
+    called = str(name or getattr(reader, "name", type(reader).__name__))
+    setting = Setting(passages="none")
+    return run_reader(
+        reader, benchmark, place, setting, name=called, on_error=on_error, cites="corpus"
+    )
+
+
+class Recalled:
+    """A retriever that gives again what the answers rest on."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.name = answers.name
+        self._passages = {q: a.passages for q, a in answers.answers.items()}
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "the passages its answers rest on"}
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            found = dict.fromkeys(self._passages.get(question.id, ()))
+            yield Ranking(question=question.id, passages=tuple(found)[:k])
+
+
+def most_cited(answers: Answers) -> int:
+    return max((len(a.passages) for a in answers.answers.values()), default=1) or 1
+
+
+def together(
+    usual: Sequence[Measure], extra: Sequence[Measure], of: Literal["rankings", "answers"]
+) -> list[Measure]:
+    """The usual measures and those asked for that are of the same kind, each once."""
+    wanted = {str(m): m for m in usual}
+    wanted |= {str(m): m for m in extra if m.of in (of, "both") and str(m) not in wanted}
+    return list(wanted.values())

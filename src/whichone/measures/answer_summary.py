@@ -1,0 +1,66 @@
+"""The table of AmbER's Table 7: how right the answers are, and how often they are a namesake's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from whichone.measures.intervals import Estimate
+from whichone.measures.measure import Measure
+from whichone.measures.scores import Scores, estimate
+from whichone.measures.summary import collection_of
+
+HEADLINE = {"fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
+"""What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7."""
+OTHERWISE = "amber_f1"
+NAMESAKE, REFUSAL, FAILURE = "answered_for_namesake", "refusal", "failure"
+COLUMNS = ("all", "head", "tail", "namesake", "namesake_head", "namesake_tail", "refusal")
+
+
+class AnswerRow(msgspec.Struct, frozen=True):
+    """One system on one collection and task; `measure` is what all, head and tail are of."""
+
+    system: str
+    collection: str
+    task: str
+    measure: str
+    values: dict[str, Estimate]
+
+
+def summary_measures(tasks: Sequence[str]) -> list[str]:
+    """The measures that the summary of these tasks needs."""
+    wanted = [HEADLINE.get(task, OTHERWISE) for task in tasks]
+    return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE]))
+
+
+def summarise_answers(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
+    """Rows by collection and task, from scores that hold `summary_measures`."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, query in enumerate(scores.queries):
+        groups.setdefault((collection_of(query), query.task), []).append(i)
+    by_name = {str(m): m for m in scores.measures}
+    rows = []
+    for (collection, task), members in sorted(groups.items()):
+        name = HEADLINE.get(task, OTHERWISE)
+        places = {
+            "": np.array(members),
+            "head": _of_role(scores, members, "head"),
+            "tail": _of_role(scores, members, "tail"),
+        }
+
+        def all_three(measure: Measure, places: dict[str, Any] = places) -> list[Estimate]:
+            return [estimate(scores, measure, where, seed) for where in places.values()]
+
+        values = dict(zip(("all", "head", "tail"), all_three(by_name[name]), strict=True))
+        namesake = all_three(by_name[NAMESAKE])
+        values |= dict(zip(("namesake", "namesake_head", "namesake_tail"), namesake, strict=True))
+        values["refusal"] = estimate(scores, by_name[REFUSAL], places[""], seed)
+        rows.append(AnswerRow(scores.system, collection, task, name, values))
+    return rows
+
+
+def _of_role(scores: Scores, members: Sequence[int], role: str) -> Any:
+    return np.array([i for i in members if scores.queries[i].role == role], np.int64)

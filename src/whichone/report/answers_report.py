@@ -1,0 +1,100 @@
+"""The part of a report that is about answers: end to end, KILT's tables, and what confusion costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.measures.scores import cluster_rule
+from whichone.reading.answers import KIND, Answers
+from whichone.reading.settings import AMBIGDOCS
+from whichone.report.answer_tables import (
+    confusion_cost_table,
+    downstream_table,
+    end_to_end_table,
+    kilt_table,
+    retrieval_table,
+)
+from whichone.report.page import Page, Section
+from whichone.report.table import Table
+from whichone.retrieval.run import Run
+
+
+def answers_among(
+    places: Sequence[str | Path],
+) -> tuple[list[Answers], list[str | Path]]:
+    """Folders of answers apart from runs."""
+    answers: list[Answers] = []
+    runs: list[str | Path] = []
+    for place in places:
+        folder = Folder.open(place, ("run", KIND))
+        if folder.manifest.kind == KIND:
+            answers.append(Answers(folder))
+        else:
+            runs.append(place)
+    return answers, runs
+
+
+def answers_report(
+    answers: Sequence[Answers], out: str | Path, *, benchmark: str | None = None
+) -> list[Path]:
+    """A page about answers alone; AmbigDocs' answers have a page of their own kind."""
+    base = answers[0].benchmark(benchmark)
+    if all(q.task == AMBIGDOCS for q in base.queries):
+        from whichone.report.ambigdocs_page import report_files
+
+        return report_files([a.path for a in answers], out, benchmark=benchmark)
+    page = Page(
+        title=f"whichone: {base.name}",
+        subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
+        sections=answer_sections(answers, base),
+        meta={
+            "benchmark": base.id,
+            "intervals": f"95 %, by {cluster_rule(base.queries)}",
+            **{f"answers {a.name}": str(a.description) for a in answers},
+        },
+    )
+    return page.write(Path(out))
+
+
+def answer_sections(
+    answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run] = ()
+) -> list[Section]:
+    """Sections for whatever answers there are; none for none."""
+    if not answers:
+        return []
+    strangers = [a for a in answers if a.benchmark_id != benchmark.id]
+    if strangers:
+        raise BadInput(
+            f"the answers are over {strangers[0].benchmark_id}, the rest is over {benchmark.id}",
+            file=strangers[0].path,
+            hint="their questions or corpora differ; make one report for each",
+        )
+    costs = [
+        confusion_cost_table(gold, other, benchmark) for gold, other in gold_and_other(answers)
+    ]
+    tables: list[Table] = [downstream_table(answers, benchmark), kilt_table(answers, benchmark)]
+    if runs:
+        tables.insert(1, retrieval_table(runs, benchmark))
+    return [
+        Section("What the user is told", [end_to_end_table(answers, benchmark)]),
+        *([Section("What confusion costs", costs)] if costs else []),
+        Section("By dataset, as KILT", tables),
+    ]
+
+
+def gold_and_other(answers: Sequence[Answers]) -> list[tuple[Answers, Answers]]:
+    """Readers that were shown gold, each with itself shown another bearer's page."""
+
+    def of(kind: str) -> dict[str, Answers]:
+        return {
+            a.folder.manifest.parents["reader"]: a
+            for a in answers
+            if a.description["setting"]["passages"] == kind
+        }
+
+    gold, other = of("gold"), of("other-bearer")
+    return [(gold[reader], other[reader]) for reader in gold if reader in other]
