@@ -19,6 +19,7 @@ def command(folder: str, out: str, form: str, benchmark: str | None, as_json: bo
     \b
     whichone export BENCH OUT --format kilt         also amber, ambigdocs, beir, trec, dpr
     whichone export RUN run.txt --format trec       also kilt, amber, dpr
+    whichone export ANSWERS predictions.json --format ambigdocs
     whichone export KB source.jsonl --format kilt
     """
     from whichone.cli.output import emit_json, emit_table

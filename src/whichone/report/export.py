@@ -10,7 +10,12 @@ from whichone.errors import UsageError, did_you_mean
 from whichone.report.show import folder_kind
 from whichone.retrieval.run import Run
 
-GROUPS = {"benchmark": "exports", "run": "run_exports", "knowledge base": "knowledge_exports"}
+GROUPS = {
+    "benchmark": "exports",
+    "run": "run_exports",
+    "answers": "answer_exports",
+    "knowledge base": "knowledge_exports",
+}
 
 
 def export(folder: str, out: str | Path, form: str, benchmark: str | None = None) -> dict[str, int]:
@@ -26,6 +31,8 @@ def export(folder: str, out: str | Path, form: str, benchmark: str | None = None
         written: dict[str, int] = write(Benchmark.open(folder), out)
     elif kind == "run":
         written = write(Run.open(folder), out, benchmark)
+    elif kind == "answers":
+        written = write(folder, out, benchmark)
     else:
         written = write(folder, out)
     return written

@@ -15,6 +15,7 @@ from whichone.reading.runner import ReadingRunner
 from whichone.reading.settings import Setting
 from whichone.records import Answer, ReadingTask
 from whichone.report.ambigdocs import system_of
+from whichone.report.export import export
 
 QUESTION = {
     "qid": "1",
@@ -66,6 +67,9 @@ def test_an_answers_folder_is_scored_like_a_file(tmp_path: Path) -> None:
     result, (line,) = score_file(tmp_path / "answers")
     assert result["questions"] == 1
     assert (line["category"], line["answer_recall"]) == ("partial", 0.5)
+    written = export(str(tmp_path / "answers"), tmp_path / "out.json", "ambigdocs")
+    assert written == {"out.json": 1}
+    assert list(read_predictions(tmp_path / "out.json")) == [prediction]
     system = system_of(tmp_path / "answers", [prediction])
     assert system.name == "echo, gold"
 

@@ -65,3 +65,10 @@ def predictions_of(
 def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> int:
     """A predictions file as AmbigDocs' own scorer reads it; how many."""
     return write_objects(path, map(prediction_object, predictions))
+
+
+def export_predictions(
+    answers: str | Path, out: str | Path, benchmark: str | Path | None = None
+) -> dict[str, int]:
+    """An answers folder as a predictions file."""
+    return {Path(out).name: write_predictions(out, read_any(answers, benchmark))}
