@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whichone.cli import whichone
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.passages.blocks import load_tokenizer, token_blocks
-from whichone.knowledge.passages.cut import Cut, cut_page, cut_passages, write_passages_tsv
+from whichone.knowledge.passages.cut import Cut, cut_page, cut_passages, write_passages
 from whichone.knowledge.passages.words import word_passages
 from whichone.knowledge.readers.psgs import read_psgs
 from whichone.knowledge.tables import KIND, PAGES
@@ -77,12 +81,23 @@ def test_ids_are_page_and_number(base: Path) -> None:
 
 
 def test_the_passage_file_is_read_back(base: Path, tmp_path: Path) -> None:
-    assert write_passages_tsv(base, tmp_path / "psgs.tsv", Cut(size=6)) == 4
+    assert write_passages(base, tmp_path / "psgs.tsv", Cut(size=6)) == 4
     rows = list(read_psgs(tmp_path / "psgs.tsv"))
     assert [(r.id, r.title) for r in rows] == [
         ("1", 'Page "1"'), ("2", 'Page "1"'), ("3", 'Page "2"'), ("4", 'Page "2"'),
     ]  # fmt: skip
     assert rows[1].text == "born in London."
+
+
+def test_passages_as_json_lines_keep_their_ids(base: Path, tmp_path: Path) -> None:
+    out = tmp_path / "passages.jsonl.gz"
+    arguments = ["passages", str(base), str(out), "--size", "6", "--keep-lists", "--json"]
+    ran = CliRunner().invoke(whichone, arguments)
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.stdout) == {"passages": 4}
+    lines = [json.loads(line) for line in gzip.decompress(out.read_bytes()).splitlines()]
+    assert [line["id"] for line in lines][:3] == ["w:1#0", "w:1#1", "w:2#0"]
+    assert lines[1]["text"] == "born in London. a note another"
 
 
 def test_what_cannot_be_cut_is_said() -> None:

@@ -95,14 +95,22 @@ def cut_passages(
                 yield from page_passages(row["page"], row["title"], row["paragraphs"], chosen)
 
 
-def write_passages_tsv(base: str | Path, out: str | Path, cut: Cut | None = None) -> int:
-    """Passages in the layout of `psgs_w100.tsv`: id, text, title, numbered from 1; how many."""
+def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) -> int:
+    """Passages to a file: `.jsonl` keeps their ids, anything else is `psgs_w100.tsv`'s layout."""
     passages = cut_passages(base, cut)
+    if Path(str(out).removesuffix(".gz")).suffix == ".jsonl":
+        return write_lines(out, map(msgspec.json.encode, passages))
     rows = ((str(n), p.text, p.title) for n, p in enumerate(passages, 1))
     return write_lines(out, _tsv_lines(rows)) - 1
 
 
+def export_psgs(base: str | Path, out: str | Path) -> dict[str, int]:
+    """DPR's hundred words as `psgs_w100.tsv` has them."""
+    return {Path(out).name: write_passages(base, out)}
+
+
 def _tsv_lines(rows: Iterator[tuple[str, str, str]]) -> Iterator[bytes]:
+    """Rows numbered from 1 below a header; blanks and line ends within a field become one blank."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter="\t", lineterminator="")
     yield b"id\ttext\ttitle"
