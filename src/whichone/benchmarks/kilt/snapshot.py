@@ -61,6 +61,14 @@ class Snapshot:
                     row["page"], row["title"], row["entity"], tuple(row["paragraphs"] or ())
                 )
 
+    def every_page(self) -> Iterator[SnapshotPage]:
+        """All pages with their text, one batch at a time."""
+        for batch in self._batches("pages", ["page", "title", "entity", "paragraphs"]):
+            for row in batch.to_pylist():
+                yield SnapshotPage(
+                    row["page"], row["title"], row["entity"], tuple(row["paragraphs"] or ())
+                )
+
     def _ids(self, numbers: set[str]) -> dict[str, str]:
         """Page ids by themselves and by their number in the wiki."""
         found = {}

@@ -1,0 +1,145 @@
+"""Tasks whose evidence is still text: KILT's shape with `text`, or input, answer and evidence alone.
+
+Two shapes are read, one record a line:
+
+    {"id", "input", "output": [{"answer", "provenance": [{"title" | "url" | "wikipedia_id", "text"}]}]}
+    {"input", "answer", "evidence"}
+
+In the second, `answer` is a text or a list of equally good ones, and `evidence` a text, a record like
+those above, or a list of them; all of it together is one set. Evidence without a page is looked for in
+the whole snapshot; a page without text is evidence as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.files.lines import decode_line, read_lines
+
+PAGE_FIELDS = ("wikipedia_id", "title", "url", "page")
+SPAN_FIELDS = ("start_paragraph_id", "start_character", "end_paragraph_id", "end_character")
+_KNOWN = {"id", "input", "answer", "evidence", "question"}
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """One piece of original evidence: the page that the dataset names, its text, all else."""
+
+    page: str | None
+    text: str | None
+    span: tuple[int, int, int, int] | None = None
+    """Paragraph and character of start and end in the snapshot that the record was made for."""
+    rest: Mapping[str, Any] = {}
+
+
+class TaskOutput(msgspec.Struct, frozen=True):
+    """An answer (or none) with its evidence; `evidence` None where the output has no provenance."""
+
+    answer: Any = None
+    evidence: tuple[Evidence, ...] | None = None
+    rest: Mapping[str, Any] = {}
+
+
+class TaskRecord(msgspec.Struct, frozen=True):
+    """One line of a task, with where it stands."""
+
+    id: str
+    input: str | None
+    outputs: tuple[TaskOutput, ...]
+    line: int
+    rest: Mapping[str, Any] = {}
+
+
+_decoder = msgspec.json.Decoder()
+
+
+def read_task(
+    path: str | Path, on_error: str = "fail", bad: list[BadInput] | None = None
+) -> Iterator[TaskRecord]:
+    """The records of a task; those that cannot be used raise an error or are added to `bad`."""
+    seen: dict[str, int] = {}
+    for line, text in read_lines(path):
+        try:
+            if not text.strip():
+                raise BadInput("a blank line", file=path, line=line)
+            record = _record(decode_line(_decoder, text, path, line), path, line)
+            if record.id in seen:
+                raise BadInput(
+                    f"the id occurs twice, first in line {seen[record.id]}",
+                    file=path,
+                    line=line,
+                    ids=[record.id],
+                )
+        except BadInput as error:
+            if on_error == "fail" or bad is None:
+                raise
+            bad.append(error)
+            continue
+        seen[record.id] = line
+        yield record
+
+
+def _record(record: Any, path: str | Path, line: int) -> TaskRecord:
+    if not isinstance(record, dict):
+        raise BadInput("the line is no JSON object", file=path, line=line)
+    identity = str(record.get("id", f"{Path(path).name.split('.')[0]}-{line}")).strip()
+    text = record.get("input", record.get("question"))
+    if text is not None and not isinstance(text, str):
+        raise BadInput("the input is no text", file=path, line=line, ids=[identity])
+    try:
+        if "output" in record:
+            outputs = tuple(_output(entry) for entry in record["output"])
+            rest = {k: v for k, v in record.items() if k not in ("id", "input", "output")}
+        else:
+            outputs = _own_outputs(record)
+            rest = {k: v for k, v in record.items() if k not in _KNOWN}
+            rest = {"meta": rest} if rest else {}
+    except (TypeError, AttributeError, ValueError) as error:
+        raise BadInput(str(error), file=path, line=line, ids=[identity]) from None
+    if not outputs:
+        raise BadInput(
+            "no output, or no answer and no evidence", file=path, line=line, ids=[identity]
+        )
+    return TaskRecord(identity, text, outputs, line, rest)
+
+
+def _output(entry: Any) -> TaskOutput:
+    if not isinstance(entry, dict):
+        raise TypeError("an output is no JSON object")
+    given = entry.get("provenance")
+    rest = {k: v for k, v in entry.items() if k not in ("answer", "provenance")}
+    evidence = None if given is None else tuple(_evidence(piece) for piece in given)
+    return TaskOutput(entry.get("answer"), evidence, rest)
+
+
+def _own_outputs(record: Mapping[str, Any]) -> tuple[TaskOutput, ...]:
+    given = record.get("evidence")
+    listed = given if isinstance(given, list) else ([] if given is None else [given])
+    evidence = tuple(_evidence(piece) for piece in listed) or None
+    answer = record.get("answer")
+    answers = answer if isinstance(answer, list) else [answer]
+    if answers == [None] and evidence is None:
+        return ()
+    return tuple(TaskOutput(text, evidence) for text in answers)
+
+
+def _evidence(piece: Any) -> Evidence:
+    if isinstance(piece, str):
+        return Evidence(None, piece)
+    if not isinstance(piece, dict):
+        raise TypeError("a piece of evidence is neither a text nor a JSON object")
+    key = next((k for k in PAGE_FIELDS if piece.get(k) is not None), None)
+    text = piece.get("text")
+    if text is not None and not isinstance(text, str):
+        raise TypeError("the text of a piece of evidence is no text")
+    if key is None and not text:
+        raise ValueError("a piece of evidence names no page and has no text")
+    places = [piece.get(field) for field in SPAN_FIELDS]
+    span = tuple(places) if all(isinstance(n, int) and n >= 0 for n in places) else None
+    gone = {"text", "section", "bleu_score", *PAGE_FIELDS, *SPAN_FIELDS}
+    rest = {k: v for k, v in piece.items() if k not in gone}
+    return Evidence(str(piece[key]).strip() if key else None, text, span, rest)  # type: ignore[arg-type]

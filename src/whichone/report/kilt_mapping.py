@@ -1,0 +1,52 @@
+"""Several tasks mapped in one go, and the paper's Figure 5 drawn from their accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from whichone.benchmarks.kilt.mapping.map_task import BINS, Account, MapPlan, map_task
+from whichone.errors import UsageError
+from whichone.files.lines import write_atomic
+from whichone.report.figure import PALETTE, Figure, drawing, finish
+
+
+def map_tasks(
+    tasks: Sequence[str], base: str, out: str, plan: MapPlan, figure: str | None = None
+) -> list[Account]:
+    """Map each task to a file of the same name in `out`, or the only one to `out` itself."""
+    one_file = out.endswith((".jsonl", ".jsonl.gz"))
+    if one_file and len(tasks) > 1:
+        raise UsageError("several tasks need a folder, not one file", where=out)
+    if figure and Path(figure).suffix not in (".svg", ".pdf", ".png"):
+        raise UsageError("a figure is .svg, .pdf or .png", where=figure)
+    accounts = [
+        map_task(task, base, out if one_file else Path(out) / _name(task), plan) for task in tasks
+    ]
+    if figure:
+        drawn = bleu_figure(accounts)
+        content = {".svg": drawn.svg.encode(), ".pdf": drawn.pdf, ".png": drawn.png}
+        write_atomic(figure, content[Path(figure).suffix])
+    return accounts
+
+
+def _name(task: str) -> str:
+    return f"{Path(task).name.split('.')[0]}.jsonl"
+
+
+def bleu_figure(accounts: Sequence[Account]) -> Figure:
+    """Figure 5: how the BLEU of the evidence is distributed, one panel a task."""
+    rows = (len(accounts) + 1) // 2
+    columns = min(2, len(accounts))
+    with drawing(rows, columns, (3.4 * columns + 0.6, 2.6 * rows)) as (figure, axes):
+        places = [n / BINS for n in range(BINS)]
+        for number, account in enumerate(accounts):
+            axis = axes[number // columns][number % columns]
+            axis.bar(places, account.histogram, width=1 / BINS, align="edge", color=PALETTE[0])
+            share = f"{100 * account.discarded:.2f} % discarded"
+            axis.set_title(f"{account.file}\n{account.split}: {share}", fontsize=8)
+            axis.set_xlabel("BLEU")
+            axis.set_ylabel("evidence")
+        for number in range(len(accounts), rows * columns):
+            axes[number // columns][number % columns].set_visible(False)
+        return finish(figure, "bleu", "BLEU of mapped evidence (KILT, Figure 5)")
