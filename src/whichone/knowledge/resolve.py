@@ -108,7 +108,8 @@ def write_derived_names(file: Path, files: Mapping[str, Path], memory: str) -> N
     query = f"""
     with about as (
         select page, coalesce(entity, page) as entity, title,
-               regexp_replace(split_part(page, ':', 1), 'wiki$', '') as language
+               case when page like '%wiki:%'
+                    then replace(split_part(page, ':', 1), 'wiki', '') else '' end as language
         from {pages} where kind = 'article' and page is distinct from entity
     )
     select entity, title as name, language, 'title' as kind, 1 as count from about
