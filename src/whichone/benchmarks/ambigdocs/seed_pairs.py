@@ -80,6 +80,19 @@ def passages_by_title(
     return {t: texts[:end] for t, texts in found.items() if len(texts) <= rules.most_passages}
 
 
+class _Text(NamedTuple):
+    """A passage's words, and its runs of the least length: no common run, no common n-gram."""
+
+    words: list[str]
+    runs: frozenset[tuple[str, ...]]
+
+
+def _text(passage: Document, least: int) -> _Text:
+    found = words(passage.text)
+    runs = (tuple(found[i : i + least]) for i in range(len(found) - least + 1))
+    return _Text(found, frozenset(runs))
+
+
 def seed_pair(
     name: str,
     titles: Sequence[str],
@@ -88,10 +101,12 @@ def seed_pair(
 ) -> SeedPair | None:
     """The pair with the longest shared run of words within the limits; the first found wins ties."""
     best: SeedPair | None = None
-    split = [[words(p.text) for p in passages.get(title, ())] for title in titles]
+    texts = [[_text(p, rules.least_ngram) for p in passages.get(t, ())] for t in titles]
     for one, other in itertools.combinations(range(len(titles)), 2):
-        for (i, a), (j, b) in itertools.product(enumerate(split[one]), enumerate(split[other])):
-            shared = shared_words(a, b, rules)
+        for (i, a), (j, b) in itertools.product(enumerate(texts[one]), enumerate(texts[other])):
+            if a.runs.isdisjoint(b.runs):
+                continue
+            shared = shared_words(a.words, b.words, rules)
             if shared > (best.shared_words if best else 0):
                 first, second = passages[titles[one]][i], passages[titles[other]][j]
                 best = SeedPair(name, first, second, (i, j), shared)
