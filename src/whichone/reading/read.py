@@ -116,15 +116,19 @@ def as_reader(answer: Any, *, name: str | None = None) -> Reader:
 
 
 def system_name(reader: object, setting: Setting, run: Run | None = None) -> str:
-    """As the papers write it: `BART + DPR`, with what else was shown in parentheses."""
+    """A system's name in tables, from its parts."""
     own = str(getattr(reader, "name", type(reader).__name__))
+    return joined_name(own, setting.passages, run.name if run is not None else None)
+
+
+def joined_name(reader: str, passages: str, retriever: str | None) -> str:
+    """As the papers write it: `BART + DPR`, with what else was shown in parentheses."""
+    if passages == "retrieved" and retriever:
+        return f"{reader} + {retriever}"
+    if passages == "gold+retrieved" and retriever:
+        return f"{reader} (gold) + {retriever}"
     shown = {"none": "closed book", "other-bearer": "other bearer"}
-    kind = setting.passages
-    if kind == "retrieved" and run is not None:
-        return f"{own} + {run.name}"
-    if kind == "gold+retrieved" and run is not None:
-        return f"{own} (gold) + {run.name}"
-    return f"{own} ({shown.get(kind, kind)})"
+    return f"{reader} ({shown.get(passages, passages)})"
 
 
 def command_line(

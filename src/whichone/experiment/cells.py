@@ -1,0 +1,181 @@
+"""The cells of an experiment: each a folder, keyed by the hash of everything it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError, WhichoneError, did_you_mean
+from whichone.experiment.plan import Plan, ReaderPlan, RetrieverPlan, SettingPlan
+from whichone.files.folder import MANIFEST, Folder, file_hash
+from whichone.reading.prompt import DEFAULT, find_prompt
+from whichone.reading.read import joined_name
+from whichone.reading.settings import Setting, setting_for
+from whichone.registry import names, target
+
+Status = Literal["done", "begun", "to do"]
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One run or one folder of answers; `run` is the cell it reads from."""
+
+    kind: Literal["run", "answers"]
+    benchmark: str
+    name: str
+    key: str
+    path: Path
+    retriever: RetrieverPlan | None = None
+    reader: ReaderPlan | None = None
+    setting: Setting | None = None
+    run: Cell | None = None
+
+    @property
+    def status(self) -> Status:
+        try:
+            Folder.open(self.path, self.kind)
+        except WhichoneError:
+            return "begun" if (self.path / ".partial").exists() else "to do"
+        return "done"
+
+
+def cells(plan: Plan, out: Path) -> Iterator[Cell]:
+    """Every cell, runs before the answers that need them."""
+    for place in plan.benchmarks:
+        benchmark = Benchmark.open(place)
+        runs = [_run_cell(place, benchmark, r, out) for r in plan.retriever]
+        yield from runs
+        for reader in plan.reader:
+            for setting in plan.setting:
+                chosen = _setting(benchmark, setting, plan.seed)
+                for run in runs if chosen.needs_run else [None]:
+                    yield _answers_cell(place, benchmark, reader, chosen, run, plan.limit, out)
+
+
+def _setting(benchmark: Benchmark, plan: SettingPlan, seed: int) -> Setting:
+    return setting_for(
+        benchmark,
+        plan.passages,
+        depth=plan.depth,
+        shuffled=plan.shuffled,
+        page_passages=plan.page_passages,
+        seed=seed,
+    )
+
+
+def _run_cell(place: str, benchmark: Benchmark, plan: RetrieverPlan, out: Path) -> Cell:
+    key = _hash(
+        {
+            "benchmark": benchmark.id,
+            "retriever": plan.retriever,
+            "k": plan.k,
+            "options": plan.options,
+            "files": _dependencies("retrievers", plan.retriever, plan.options),
+        }
+    )
+    return Cell(
+        kind="run",
+        benchmark=place,
+        name=plan.label,
+        key=key,
+        path=out / "runs" / f"{plain(benchmark.name)}-{plain(plan.label)}-{key}",
+        retriever=plan,
+    )
+
+
+def _answers_cell(
+    place: str,
+    benchmark: Benchmark,
+    plan: ReaderPlan,
+    setting: Setting,
+    run: Cell | None,
+    limit: int | None,
+    out: Path,
+) -> Cell:
+    told: dict[str, Any] = {
+        "benchmark": benchmark.id,
+        "reader": plan.reader,
+        "options": {k: v for k, v in plan.options.items() if k not in NO_MATTER},
+        "setting": setting.hash,
+        "run": run.key if run else None,
+        "limit": limit,
+        "files": _dependencies("readers", plan.reader, plan.options),
+    }
+    if plan.reader == "llm":
+        told["prompt"] = find_prompt(str(plan.options.get("prompt", DEFAULT))).hash
+    key = _hash(told)
+    name = joined_name(plan.label, setting.passages, run.name if run else None)
+    return Cell(
+        kind="answers",
+        benchmark=place,
+        name=name,
+        key=key,
+        path=out / "answers" / f"{plain(benchmark.name)}-{plain(name)}-{key}",
+        reader=plan,
+        setting=setting,
+        run=run,
+    )
+
+
+NO_MATTER = frozenset(
+    {"concurrency", "timeout", "retries", "cache", "price_prompt", "price_completion", "batch"}
+)
+"""Options that decide how fast and for how much, never what is answered."""
+
+
+def _dependencies(kind: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Hashes of what an answer hangs on beside the options: own code, and files that options name."""
+    found = {}
+    if ":" in name:
+        if (origin := _source_of(name.partition(":")[0])) is not None:
+            found[name] = file_hash(origin)
+    elif name in names(kind):
+        found[name] = target(kind, name)
+    else:
+        raise UsageError(
+            f"there is no {kind.removesuffix('s')} called {name!r}",
+            hint=did_you_mean(name, names(kind)),
+        )
+    for key, value in options.items():
+        if isinstance(value, str) and key not in NO_MATTER and Path(value).exists():
+            found[key] = path_hash(Path(value))
+    return found
+
+
+def _source_of(module: str) -> Path | None:
+    """The file of a module of the user's own, in the current folder first; None where there is none."""
+    file = Path(*module.split(".")).with_suffix(".py")
+    if file.exists():
+        return file
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def path_hash(path: Path) -> str:
+    """A file's hash; of a folder its manifest's, else of all its files' names and hashes."""
+    if path.is_file():
+        return file_hash(path)
+    if (path / MANIFEST).exists():
+        return file_hash(path / MANIFEST)
+    digest = hashlib.sha256()
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        digest.update(f"{file.relative_to(path)}\0{file_hash(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _hash(told: Mapping[str, Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()[:12]
+
+
+def plain(name: str) -> str:
+    """A name as part of a file name."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-").lower()[:60] or "x"

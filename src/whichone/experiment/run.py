@@ -1,0 +1,146 @@
+"""Running an experiment: cells that are done are not done again, the others go on where they stopped."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.errors import BadInput, WhichoneError
+from whichone.experiment.cells import Cell, cells
+from whichone.experiment.estimate import Estimator
+from whichone.experiment.plan import Plan, read_plan
+from whichone.files.lines import write_atomic
+from whichone.measures.score import score_folder, slice_rows
+from whichone.progress import talk
+from whichone.reading.read import read
+from whichone.retrieval.retrieve import retrieve
+from whichone.versions import environment
+
+LISTING = "experiment.json"
+
+
+class CellResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What became of a cell: its folder, and its measures over all queries."""
+
+    kind: str
+    benchmark: str
+    name: str
+    key: str
+    path: str
+    status: str
+    error: str | None = None
+    measures: dict[str, Any] = {}
+
+
+def output_folder(plan: Plan, file: Path, out: str | Path | None = None) -> Path:
+    """Where the cells lie: as asked, as the file says, else beside the file under its name."""
+    told = out or plan.out
+    return Path(told) if told else file.with_name(f"{file.stem}-cells")
+
+
+def dry_run(file: str | Path, out: str | Path | None = None) -> list[dict[str, Any]]:
+    """Every cell with what it would take; nothing is run."""
+    plan = read_plan(file)
+    listed = list(cells(plan, output_folder(plan, Path(file), out)))
+    estimator = Estimator(plan.limit)
+    return [
+        {
+            "kind": cell.kind,
+            "benchmark": cell.benchmark,
+            "name": cell.name,
+            "status": cell.status,
+            "path": str(cell.path),
+            **msgspec.to_builtins(estimator.estimate(cell)),
+        }
+        for cell in listed
+    ]
+
+
+def run_experiment(file: str | Path, out: str | Path | None = None) -> list[CellResult]:
+    """Do every cell that is not done, score all of them; a failing cell does not stop the others."""
+    plan = read_plan(file)
+    place = output_folder(plan, Path(file), out)
+    results: list[CellResult] = []
+    failed: set[str] = set()
+    listed = list(cells(plan, place))
+    for n, cell in enumerate(listed, 1):
+        status = cell.status
+        talk(f"[{n}/{len(listed)}] {cell.benchmark}: {cell.name}: {status}")
+        result = _result(cell, status)
+        results.append(result)
+        try:
+            if cell.run is not None and cell.run.key in failed:
+                raise BadInput(f"the run it reads from failed: {cell.run.name}")
+            if status != "done":
+                _do(cell, plan)
+            result.status = "done"
+            result.measures = _measures(cell, plan)
+        except WhichoneError as error:
+            failed.add(cell.key)
+            result.status, result.error = "failed", str(error)
+            talk(f"  failed: {error}")
+        _list(place, file, results)
+    if len(failed) == len(listed):
+        raise BadInput(f"all {len(listed)} cells failed, the last one so: {results[-1].error}")
+    return results
+
+
+def _do(cell: Cell, plan: Plan) -> None:
+    if cell.retriever is not None:
+        retrieve(
+            cell.benchmark,
+            cell.path,
+            retriever=cell.retriever.retriever,
+            options=dict(cell.retriever.options),
+            k=cell.retriever.k,
+            name=cell.name,
+        )
+        return
+    assert cell.reader is not None and cell.setting is not None
+    read(
+        cell.benchmark,
+        cell.path,
+        reader=cell.reader.reader,
+        options=cell.reader.options,
+        passages=cell.setting.passages,
+        depth=cell.setting.depth,
+        shuffled=cell.setting.shuffled,
+        page_passages=cell.setting.page_passages,
+        seed=cell.setting.seed,
+        run=cell.run.path if cell.run else None,
+        name=cell.name,
+        limit=plan.limit,
+    )
+
+
+def _measures(cell: Cell, plan: Plan) -> dict[str, Any]:
+    wanted = plan.retrieval_measures if cell.kind == "run" else plan.measures
+    scores = score_folder(cell.path, wanted, benchmark=cell.benchmark)
+    return slice_rows(scores, seed=plan.seed)[0]
+
+
+def _result(cell: Cell, status: str) -> CellResult:
+    return CellResult(
+        kind=cell.kind,
+        benchmark=cell.benchmark,
+        name=cell.name,
+        key=cell.key,
+        path=str(cell.path),
+        status=status,
+    )
+
+
+def _list(place: Path, file: str | Path, results: Sequence[CellResult]) -> None:
+    """The listing beside the cells: rewritten after each of them, so that it is never behind."""
+    document = {
+        "command": shlex.join(["whichone", "experiment", str(file)]),
+        "cells": msgspec.to_builtins(list(results)),
+        "made": environment(),
+    }
+    place.mkdir(parents=True, exist_ok=True)
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    write_atomic(place / LISTING, text + b"\n")
