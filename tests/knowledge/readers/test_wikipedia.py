@@ -156,3 +156,25 @@ def test_disambiguation_pages(
 ) -> None:
     site = site_for(f"{language}wiki", language)
     assert is_disambiguation(title, templates, categories, site) is expected
+
+
+GERMAN = """<mediawiki xml:lang="de"><siteinfo><dbname>dewiki</dbname><case>first-letter</case>
+<namespaces><namespace key="0" /><namespace key="6">Datei</namespace>
+<namespace key="14">Kategorie</namespace><namespace key="3">Benutzer Diskussion</namespace>
+</namespaces></siteinfo>"""
+
+
+def test_another_language() -> None:
+    text = (
+        "[[Datei:Ada.jpg|mini|Ein [[Bild]]]]'''Ada''' war [[mathematik]]erin, siehe [[Bild:B.png]]"
+        "[[Benutzer Diskussion:X|X]].\n[[Kategorie:Frau|Ada]]\n[[:Kategorie:Mann]]\n[[en:Ada]]"
+    )
+    site = read_site(GERMAN.encode(), language="en")
+    assert (site.name, site.language) == ("dewiki", "de")
+    part = read_part(GERMAN.encode() + page("Ada", text), site)
+    [row] = part.tables()["pages"].to_pylist()
+    assert row["page"] == "dewiki:7"
+    assert row["paragraphs"] == ["Ada\n", "Ada war mathematikerin, siehe X.\n", "Kategorie:Mann\n"]
+    assert row["categories"] == ["Frau"]
+    assert part.tables()["links"].column("target").to_pylist() == ["Mathematik"]
+    assert part.counts["dropped files"] == 2
