@@ -49,10 +49,15 @@ def test_end_to_end(toy, three):
 
 def test_what_confusion_costs(toy, three):
     table = confusion_cost_table(three[0], three[1], toy)
-    accuracy = next(r for r in table.rows if r[0] == "accuracy")
-    assert accuracy[1:3] == (pytest.approx(10.0), pytest.approx(100.0))
-    assert accuracy[3].value == pytest.approx(0.9)
-    assert accuracy[6] == 20
+    rows = {tuple(row[:3]): row for row in table.rows}
+    claims = rows["fact checking", "all", "accuracy"]
+    assert claims[3:5] == (pytest.approx(20.0), pytest.approx(100.0))
+    assert claims[5].value == pytest.approx(0.8) and claims[7] == 10
+    asked = rows["question answering", "tail", "F1"]
+    assert asked[3:5] == (0.0, 100.0) and asked[7] == 3
+    wrong = rows["question answering", "head", "answered_for_namesake"]
+    assert wrong[3:5] == (50.0, 0.0)
+    assert ("fact checking", "all", "answered_for_namesake") not in rows
     with pytest.raises(UsageError, match="gold is wanted"):
         confusion_cost_table(three[1], three[0], toy)
 

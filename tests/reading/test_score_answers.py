@@ -106,3 +106,18 @@ def test_read_and_show_as_typed(toy, tmp_path):
         f"whichone read {toy.folder.root} {place} --reader kb-lookup"
     )
     assert shown["parents"].keys() == {"benchmark", "reader", "setting"}
+
+
+def test_show_one_question(toy, tmp_path):
+    place = str(tmp_path / "a")
+    fails = frozenset({"qa:vennick-rower:team"})
+    run_reader(Names("Eskby", fails), toy, tmp_path / "a", Setting(passages="other-bearer"))
+    shown = typed("show", place, "qa:vennick-botanist:birthplace")
+    assert (shown["answer"], shown["accepted"]) == ("Eskby", ["Tarnholm"])
+    assert shown["other_bearers"] == ["Eskby"]
+    assert {s["is"] for s in shown["shown"]} == {"namesake"}
+    text = CliRunner().invoke(whichone, ["show", place, "qa:vennick-rower:team"]).stdout
+    assert "said:      no" in text and "accepted:  Eskby Oars" in text
+    assert typed("show", place, "lonely")["left_out"]
+    with pytest.raises(BadInput, match="no question"):
+        CliRunner().invoke(whichone, ["show", place, "lonly"], catch_exceptions=False)

@@ -55,6 +55,14 @@ class Scores:
             yield row
 
 
+def subset(scores: Scores, chosen: Callable[[Query], bool]) -> Scores:
+    """The same table for some of its queries."""
+    keep = np.array([chosen(q) for q in scores.queries], bool)
+    queries = [q for q, kept in zip(scores.queries, keep, strict=True) if kept]
+    values = {name: v[keep] for name, v in scores.values.items()}
+    return Scores(scores.system, scores.benchmark, queries, scores.measures, values)
+
+
 def cluster(query: Query) -> tuple[str, str]:
     """What resampling draws together: name set, else entity, else gold page, else the query."""
     if query.name_set:

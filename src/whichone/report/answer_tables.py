@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.answer_summary import summarise_answers, summary_measures
-from whichone.measures.comparison import check_comparable, compare
+from whichone.measures.comparison import Comparison, check_comparable, compare, holm
 from whichone.measures.intervals import Estimate
 from whichone.measures.kilt.headline import METRIC
 from whichone.measures.measure import parse_measure, parse_measures
-from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
+from whichone.measures.scores import Scores, cluster_rule, estimate, score_run, subset
 from whichone.reading.answers import Answers
 from whichone.records import Query
 from whichone.report.amber_tables import TASKS
@@ -81,32 +81,41 @@ def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) ->
         shown = one.description["setting"]["passages"]
         if shown != wanted:
             raise UsageError(f"{one.path} was shown {shown} passages, {wanted} is wanted")
-    names = summary_measures(sorted({q.task for q in benchmark.queries}))
-    measures = [m for m in parse_measures(names) if str(m) != "failure"]
-    pair = [score_answers(a, benchmark, measures) for a in (other, gold)]
-    found = compare(pair, measures)
+    found: list[tuple[str, str, Comparison]] = []
+    for task in sorted({q.task for q in benchmark.queries}):
+        measures = parse_measures([m for m in summary_measures([task]) if m != "failure"])
+        pair = [score_answers(a, benchmark, measures) for a in (other, gold)]
+        for role in ("all", "head", "tail"):
+            compared = compare([subset(s, _asked(task, role)) for s in pair], measures)
+            found += [(task, role, c) for c in compared if c.difference.n]
+    corrected = holm([c.p for _, _, c in found])
     return Table(
         key=f"cost-of-confusion-{gold.folder.manifest.parents['reader'][:6]}",
         title=f"What confusion costs: {gold.name.removesuffix(' (gold)')}",
-        columns=("measure", "other bearer", "gold", "gold − other", "p", "p (Holm)", "n"),
+        columns=("task", "queries", "measure", "other bearer", "gold", "gold − other", "p", "n"),
         rows=[
             (
-                c.measure,
+                TASKS.get(task, task),
+                role,
+                MEASURE_NAMES.get(c.measure, c.measure),
                 100 * c.value_a,
                 100 * c.value_b,
                 c.difference,
-                f"{c.p:.4f}",
-                f"{c.p_holm:.4f}{'*' if c.p_holm < 0.05 else ''}",
+                f"{p:.4f}{'*' if p < 0.05 else ''}",
                 c.difference.n,
             )
-            for c in found
+            for (task, role, c), p in zip(found, corrected, strict=True)
         ],
         note=(
             "The same reader is shown the gold page, or the page of another bearer of the name instead. "
-            "Paired over queries that have both; permutation test by cluster, Holm-corrected. A reader "
-            "that notices refuses; one that does not answers for the namesake."
+            "Paired over queries that have both; permutation test by cluster, Holm-corrected over the "
+            "table. A reader that notices refuses; one that does not answers for the namesake."
         ),
     )
+
+
+def _asked(task: str, role: str) -> Callable[[Query], bool]:
+    return lambda query: query.task == task and role in ("all", query.role)
 
 
 def downstream_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:

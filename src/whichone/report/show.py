@@ -13,6 +13,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import MANIFEST, Folder, Manifest
 from whichone.files.lines import read_json
+from whichone.reading.answers import Answers
+from whichone.report.show_answer import show_answer
 from whichone.retrieval.run import Run
 
 Shown = tuple[Any, str]
@@ -25,6 +27,8 @@ def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown
         return _knowledge_base(place, name)
     if kind == "run" and name:
         return _ranking(place, name)
+    if kind == "answers" and name:
+        return show_answer(Answers.open(place), name)
     if name:
         raise UsageError(f"a name can be looked up in a knowledge base, not in a {kind}")
     if kind == "benchmark":
