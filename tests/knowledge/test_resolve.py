@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -126,6 +128,32 @@ def test_a_real_dump_gives_the_same_bytes_with_two_workers(tmp_path: Path, share
     made = [ingest(tmp_path / f"kb{n}", [pages_source(dumped)], Options(workers=n)) for n in (1, 2)]
     assert made[0].files == made[1].files
     assert made[0].counts["links"] == 4979
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2"])
+def test_compressed_dumps_give_the_same_tables(tmp_path: Path, base: Path, suffix: str) -> None:
+    plain = (tmp_path / "w.xml").read_bytes()
+    packed = {
+        "gz": gzip.compress, "zst": zstandard.compress, "bz2": bz2.compress,
+    }[suffix](plain)  # fmt: skip
+    (tmp_path / f"w.xml.{suffix}").write_bytes(packed)
+    made = ingest(tmp_path / "other", [pages_source(tmp_path / f"w.xml.{suffix}")])
+    assert made.files == Folder.open(base, KIND).manifest.files
+
+
+def test_a_broken_page_stops_or_is_skipped(tmp_path: Path) -> None:
+    broken = dump(tmp_path / "w.xml", [*WORLD, "<page><title>&b;</title><id>9</id></page>"])
+    with pytest.raises(BadInput, match=r"not well-formed XML.*at byte \d+"):
+        ingest(tmp_path / "kb", [pages_source(broken)])
+    skipping = Options(skip_bad=True, bad_share=0.5)
+    made = ingest(tmp_path / "kb", [pages_source(broken)], skipping)
+    assert made.counts["pages"] == 3
+    assert made.sources[0]["counts"]["refused"] == 1
+
+
+def test_a_dump_of_another_project_is_refused(tmp_path: Path, shared: Path) -> None:
+    with pytest.raises(BadInput, match="none of its 47 pages is an article"):
+        ingest(tmp_path / "kb", [pages_source(shared / "data/dumps/wikidata.wiki.xml.bz2")])
 
 
 def test_overlapping_dumps_are_refused(tmp_path: Path) -> None:

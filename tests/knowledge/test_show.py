@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from small_base import small_base
 
 from whichone.knowledge.show import describe_name, show_name
@@ -27,9 +28,19 @@ def test_a_shared_name(tmp_path: Path) -> None:
     assert "   instrument: trombone" in text
 
 
-def test_an_id_is_a_name_too(tmp_path: Path) -> None:
-    [bearer] = show_name(small_base(tmp_path / "kb"), "Q2")["bearers"]
-    assert bearer["label"] == "Abe Lincoln"
+@pytest.mark.parametrize(
+    ("asked", "entity"),
+    [
+        ("Q2", "Q2"),
+        ("enwiki:307", "Q1"),
+        ("enwiki:9", "enwiki:9"),
+        ("https://en.wikipedia.org/wiki/Abe_Lincoln_(musician)", "Q2"),
+    ],
+)
+def test_ids_and_addresses_are_names_too(tmp_path: Path, asked: str, entity: str) -> None:
+    document = show_name(small_base(tmp_path / "kb"), asked)
+    assert [b["entity"] for b in document["bearers"]] == [entity]
+    assert document["popularity"] == "views"
 
 
 def test_an_unknown_name_gets_near_ones(tmp_path: Path) -> None:

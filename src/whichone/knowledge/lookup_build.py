@@ -94,9 +94,15 @@ def _table(folder: Folder, name: str) -> str:
     return table_sql(folder.path(f"{name}.parquet"))
 
 
+def popularity_measure(folder: Folder) -> str:
+    """Views where there are any, else sitelinks, else links."""
+    counts = folder.manifest.counts
+    return "views" if counts.get("views") else "sitelinks" if counts.get("entities") else "links"
+
+
 def _popularity(folder: Folder) -> str:
-    """Views where there are any, else sitelinks, else links; the manifest says which are there."""
-    if folder.manifest.counts.get("views"):
+    measure = popularity_measure(folder)
+    if measure == "views":
         amount = f"""select coalesce(p.entity, p.page) as entity, sum(v.views) as popularity
             from {_table(folder, "views")} v join {_table(folder, "pages")} p using (title)
             where p.kind = 'article' group by all
@@ -104,7 +110,7 @@ def _popularity(folder: Folder) -> str:
             select e.entity, sum(v.views) from {_table(folder, "views")} v
             join {_table(folder, "entities")} e using (title)
             anti join {_table(folder, "pages")} p on p.entity = e.entity group by all"""
-    elif folder.manifest.counts.get("entities"):
+    elif measure == "sitelinks":
         amount = f"select entity, sitelinks as popularity from {_table(folder, 'entities')}"
     else:
         amount = f"""select coalesce(p.entity, p.page) as entity, count(*) as popularity

@@ -8,6 +8,7 @@ from typing import Any
 from whichone.files.folder import Folder
 from whichone.files.tables import connect
 from whichone.knowledge.lookup import Lookup, NameBearer
+from whichone.knowledge.lookup_build import popularity_measure
 from whichone.knowledge.resolve import table_sql
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
@@ -17,16 +18,29 @@ _SHOWN = 8  # a bearer, in the text
 
 
 def show_name(base: str | Path, name: str) -> dict[str, Any]:
-    """The bearers of a name with their facts, the most popular first; an entity's id is a name too."""
+    """The bearers of a name with their facts, the most popular first.
+
+    An entity's id, a page's id and a page's address are names too.
+    """
     folder = Folder.open(base, KIND)
     with Lookup.open(folder) as lookup:
-        bearers = lookup.bearers(name)
-        if not bearers and (about := lookup.entity(name)):
-            bearers = [NameBearer(about=about)]
+        bearers = lookup.bearers(name) or _by_address(lookup, name)
         facts = _facts(folder, [b.about.entity for b in bearers])
         found = [_bearer(lookup, bearer, facts.get(bearer.about.entity, [])) for bearer in bearers]
         near = [] if found else [s.name for s in lookup.search(name).names]
-    return {"name": name, "key": name_key(name), "bearers": found, "near": near}
+    return {
+        "name": name,
+        "key": name_key(name),
+        "popularity": popularity_measure(folder),
+        "bearers": found,
+        "near": near,
+    }
+
+
+def _by_address(lookup: Lookup, name: str) -> list[NameBearer]:
+    page = lookup.page_of_url(name) if "://" in name else lookup.page(name)
+    about = lookup.entity((page.entity or page.page) if page else name)
+    return [NameBearer(about=about)] if about else []
 
 
 def _bearer(lookup: Lookup, bearer: NameBearer, facts: list[tuple[Any, ...]]) -> dict[str, Any]:

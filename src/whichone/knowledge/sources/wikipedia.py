@@ -50,4 +50,11 @@ class WikipediaDump(DumpFile):
                 file=self.path,
                 hint="fetch the file again and compare its checksum",
             )
+        kinds = ("article pages", "disambiguation pages", "redirects")
+        if not any(parts.counted(kind) for kind in kinds):
+            raise BadInput(
+                f"none of its {parts.counted('records'):,} pages is an article",
+                file=self.path,
+                hint="wanted is a dump of a Wikipedia; Wikidata comes in as JSON, by --wikidata",
+            )
         return finish_pages(parts) | {"redirects": parts.rows("redirects")}
