@@ -67,19 +67,12 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     living = alive(pipeline)
     grouped: dict[str, dict[str, Candidate]] = {}
     leads: dict[str, tuple[float, float]] = {}
-    bearers = pipeline.relations["set_bearers"].semi_join(living, "grouped")
-    for (
-        key,
-        spelling,
-        entity,
-        position,
-        types,
-        label,
-        popularity,
-        one,
-        two,
-        head,
-    ) in pipeline.tuples(bearers):
+    bearers = pipeline.relations["set_bearers"].semi_join(living, "grouped").drop("kinds")
+    about = pipeline.tables.entities.select("entity", "types", "label")
+    for key, spelling, entity, position, popularity, one, two, head, *rest in pipeline.tuples(
+        bearers.inner_join(about, "entity")
+    ):
+        types, label = rest
         leads[key] = (one, two)
         grouped.setdefault(key, {})[entity] = Candidate(
             position, entity, spelling, label, tuple(types or ()), popularity, head, {}

@@ -24,7 +24,7 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
         gap.kept = pipeline.number(sets.grouped.nunique())
         gap.removed = pipeline.count("leads") - gap.kept
         gap.examples = _texts(pipeline, leads.anti_join(sets, "grouped"), ["grouped"], "{}")
-    facts = relations["set_facts"]
+    facts = relations["bearer_facts"]
     if pipeline.collection.qualifier:
         facts = facts.filter(facts["property"] != pipeline.collection.qualifier)
     listed = account.step("the property is listed for the bearer's type", "statements")
@@ -40,12 +40,10 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
     single = account.step("no other bearer of the name has the property", "statements")
     single.kept = pipeline.count("distinguishing_facts")
     single.removed = listed.kept - single.kept
-    single.examples = _texts(
-        pipeline,
-        facts.filter(facts.listed, facts.having > 1),
-        [*columns, "having"],
-        "{}: {} {}, {} bearers have it",
+    held = facts.filter(facts.listed).semi_join(
+        relations["shared_properties"], ["grouped", "property"]
     )
+    single.examples = _texts(pipeline, held, columns, "{}: {} {}, which others have")
 
 
 def _texts(pipeline: Pipeline, relation: Table, columns: list[str], pattern: str) -> list[str]:

@@ -59,9 +59,15 @@ def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
     labels = property_labels(pipeline, account)
     nothing = Account(steps=[], remarks=[])
     kept = _kept_tuples(pipeline, book, nothing)
-    facts = pipeline.relations["set_facts"]
-    rows = facts.select("entity", "place", "property", "kind", "value", "listed", "having")
-    for entity, _, prop, kind, value, listed, having in sorted(pipeline.tuples(rows)):
+    facts = pipeline.relations["bearer_facts"]
+    rows = sorted(
+        pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed"))
+    )
+    held: dict[str, set[str]] = {}
+    for entity, _, prop, *_ in rows:
+        held.setdefault(prop, set()).add(entity)
+    for entity, _, prop, kind, value, listed in rows:
+        having = len(held[prop])
         bearer = next(b for b in bearers if b.entity == entity)
         drawn = next((f for f in bearer.facts if f.property == prop), None)
         if drawn is None:
@@ -82,7 +88,8 @@ def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
 
 
 def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
-    relation = pipeline.relations["bearers"]
+    about = pipeline.tables.entities.select("entity", "label")
+    relation = pipeline.relations["bearers"].inner_join(about, "entity")
     rows = relation.select("entity", "label", "popularity", "typed", "position")
     made = []
     ordered = sorted(pipeline.tuples(rows), key=lambda row: (-(row[2] or 0), row[4]))

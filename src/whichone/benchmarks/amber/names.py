@@ -26,53 +26,64 @@ class Tables(NamedTuple):
     links: Table
 
 
-def population(
-    tables: Tables, collection: Collection, popularity: Popularity, among: Table | None = None
-) -> Table:
-    """Every entity that can be a bearer, with its popularity and if its type is in the collection.
+def typed_entities(tables: Tables, collection: Collection, among: Table | None = None) -> Table:
+    """Entities and their types of the collection, all or those that a column `bearer` names.
 
-    `among`, a table with a column `bearer`, says which entities are of interest.
+    `kinds` has a bit for each of the collection's types, which is cheaper to carry than a list.
     """
+    entities = tables.entities.select("entity", "position", "types", "title", "sitelinks")
     if among is not None:
-        wanted = tables.entities.semi_join(among, tables.entities.entity == among.bearer)
-        tables = tables._replace(entities=wanted)
-    known = _with_popularity(tables, popularity)
-    typed = has_type(known.types, collection).fill_null(False)
-    return known.select("entity", "position", "types", "label", "popularity", typed=typed)
+        entities = entities.semi_join(among, entities.entity == among.bearer)
+    kinds = sum(
+        entities.types.contains(t.id).fill_null(False).cast("int64") * 2**n
+        for n, t in enumerate(collection.types.values())
+    )
+    return entities.select("entity", "position", "title", "sitelinks", kinds=kinds)
 
 
-def has_type(types: Any, collection: Collection) -> BooleanValue:
-    """Whether a list of types holds one of the collection's."""
+def of_kind(kinds: Any, n: int) -> BooleanValue:
+    """Whether an entity is of the n-th of the collection's types."""
+    return (kinds & 2**n) > 0
+
+
+def population(tables: Tables, entities: Table, popularity: Popularity) -> Table:
+    """The entities that have a popularity, with it: they can be bearers."""
+    known = _with_popularity(tables, entities, popularity)
+    return known.select("entity", "position", "popularity", "kinds", typed=known.kinds > 0)
+
+
+def _with_popularity(tables: Tables, entities: Table, popularity: Popularity) -> Table:
     import ibis
 
-    return ibis.or_(*(types.contains(t.id) for t in collection.types.values()))
-
-
-def _with_popularity(tables: Tables, popularity: Popularity) -> Table:
-    import ibis
-
-    entities = tables.entities
     if popularity == "none":
         return entities.mutate(popularity=ibis.null("float64"))
     if popularity == "sitelinks":
-        return entities.filter(entities.sitelinks > 0).mutate(
-            popularity=entities.sitelinks.cast("float64")
-        )
+        linked = entities.filter(entities.sitelinks > 0)
+        return linked.mutate(popularity=linked.sitelinks.cast("float64"))
     if popularity == "links":
         pages = tables.pages.select("page", about=tables.pages.entity)
-        linked = tables.links.inner_join(pages, tables.links.target_page == pages.page)
-        counted = linked.group_by("about").agg(popularity=linked.count().cast("float64"))
+        pages = pages.semi_join(entities, pages.about == entities.entity)
+        links = tables.links.inner_join(pages, tables.links.target_page == pages.page)
+        counted = links.group_by("about").agg(popularity=links.count().cast("float64"))
         return entities.inner_join(counted, entities.entity == counted.about)
-    views = tables.views.group_by(viewed="title").agg(
-        popularity=tables.views.views.sum().cast("float64")
+    views = tables.views.select(viewed="title", views="views")
+    joined = entities.inner_join(views, entities.title == views.viewed)
+    return joined.group_by(["entity", "position", "kinds"]).agg(
+        popularity=joined.views.sum().cast("float64")
     )
-    return entities.inner_join(views, entities.title == views.viewed)
 
 
 def naming(tables: Tables, rules: Rules, language: str) -> Table:
-    """Every label and alias of the language: `grouped` is what must be equal to be one name."""
+    """Every label and alias of the language: `grouped` is what must be equal to be one name.
+
+    The released program takes the language itself only; ours also its variants and "mul", where
+    Wikidata keeps names that are the same in all languages.
+    """
     names = tables.names
-    names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
+    spoken = names.language == language
+    if rules.name == "paper":
+        spoken = spoken | names.language.startswith(f"{language}-") | (names.language == "mul")
+    names = names.filter(names.kind.isin(["label", "alias"]), spoken)
     grouped = names.name if rules.same_name == "exact" else names.key
     return names.select(grouped=grouped, name=names.name, bearer=names.entity, place=names.place)
 
@@ -83,24 +94,29 @@ def repeated_names(names: Table) -> Table:
     return counted.filter(counted.times > 1).select("grouped")
 
 
-def namings(names: Table, repeated: Table) -> Table:
+def namings(names: Table, repeated: Table, rules: Rules) -> Table:
     """Who bears a repeated name, each bearer once with its own spelling of it."""
     borne = names.semi_join(repeated, "grouped")
+    if rules.same_name == "exact":
+        return borne.select("grouped", "bearer", "name").distinct()
     return borne.group_by(["grouped", "bearer"]).agg(name=borne.name.argmin(borne.place))
 
 
-def shared_names(namings: Table, people: Table) -> Table:
+def known_bearers(namings: Table, people: Table) -> Table:
+    """The bearers of repeated names that have a popularity, typed or not."""
+    return namings.inner_join(people, namings.bearer == people.entity).drop("bearer")
+
+
+def shared_names(known: Table) -> Table:
     """Names with two or more typed bearers: the first and the last of them are not the same."""
-    typed = people.filter(people.typed).select("entity", "position")
-    borne = namings.select("grouped", "bearer").inner_join(typed, namings.bearer == typed.entity)
-    ends = borne.group_by("grouped").agg(first=borne.position.min(), last=borne.position.max())
+    typed = known.filter(known.typed)
+    ends = typed.group_by("grouped").agg(first=typed.position.min(), last=typed.position.max())
     return ends.filter(ends.first != ends.last).select("grouped")
 
 
-def bearers(namings: Table, shared: Table, people: Table) -> Table:
+def bearers(known: Table, shared: Table) -> Table:
     """All bearers of the shared names, typed or not."""
-    borne = namings.semi_join(shared, "grouped")
-    return borne.inner_join(people, borne.bearer == people.entity).drop("bearer")
+    return known.semi_join(shared, "grouped")
 
 
 def leads(bearers: Table, rules: Rules) -> Table:
@@ -132,7 +148,8 @@ def gap_filter(leads: Table, rules: Rules) -> Table:
 
     first, second = leads.first, leads.second
     if rules.gap_scale == "log10":
-        first, second = first.log10(), second.log10()
+        # No views at all count as one: engines refuse the logarithm of nothing.
+        first, second = (ibis.greatest(p, 1.0).log10() for p in (first, second))
     below = second if rules.gap_denominator == "tail" else (first + second) / 2
     gap = ibis.cases((below > 0, (first - second) / below), (first > second, 1e308), else_=0.0)
     return leads.filter(gap >= rules.gap - SLACK)
@@ -142,6 +159,6 @@ def set_bearers(bearers: Table, leads: Table) -> Table:
     """The typed bearers of the names that passed; a head is as popular as `top`."""
     joined = bearers.filter(bearers.typed).inner_join(leads, "grouped")
     return joined.select(
-        "grouped", "name", "entity", "position", "types", "label", "popularity", "first", "second",
+        "grouped", "name", "entity", "position", "kinds", "popularity", "first", "second",
         is_head=(joined.popularity == joined.top).fill_null(False),
     )  # fmt: skip

@@ -37,44 +37,49 @@ def usable(facts: Table, rules: Rules) -> Table:
 
 
 def bearer_facts(facts: Table, bearers: Table, collection: Collection) -> Table:
-    """Facts of the sets' bearers with a property of the collection."""
+    """Facts of the sets' bearers with a property of the collection.
+
+    `listed` says whether the property is one of those of the bearer's own types.
+    """
+    import ibis
+
     wanted = collection.property_ids
     if collection.qualifier:
         wanted = (*wanted, collection.qualifier)
     facts = facts.filter(facts["property"].isin(wanted))
     facts = facts.select("entity", "property", "kind", "value", "unit", "place")
-    who = bearers.select("grouped", "entity", "position", "types")
-    return who.inner_join(facts, "entity")
-
-
-def set_facts(bearer_facts: Table, collection: Collection) -> Table:
-    """The same facts with how many bearers of the name have the property.
-
-    `listed` says whether the property is one of those of the bearer's own types. `bearer_facts` must
-    have been computed: given the three-way join at once, an engine may join on the property first.
-    """
-    import ibis
-
-    pairs = bearer_facts.select("grouped", "entity", "property").distinct()
-    having = pairs.group_by(["grouped", "property"]).agg(having=pairs.count())
-    counted = bearer_facts.inner_join(having, ["grouped", "property"])
+    who = bearers.select("grouped", "entity", "position", "kinds")
+    joined = who.inner_join(facts, "entity")
     listed = ibis.or_(
         *(
-            counted.types.contains(t.id) & counted["property"].isin(t.properties)
-            for t in collection.types.values()
+            names.of_kind(joined.kinds, n) & joined["property"].isin(t.properties)
+            for n, t in enumerate(collection.types.values())
         )
     )
-    return counted.mutate(listed=listed).drop("types")
+    return joined.mutate(listed=listed).drop("kinds")
 
 
-def distinguishing_facts(set_facts: Table) -> Table:
+def shared_properties(bearer_facts: Table) -> Table:
+    """Properties that two or more bearers of a name have: they tell nobody apart.
+
+    `bearer_facts` must have been computed: given all joins at once, an engine may begin with the one
+    on the property.
+    """
+    ends = bearer_facts.group_by(["grouped", "property"]).agg(
+        low=bearer_facts.position.min(), high=bearer_facts.position.max()
+    )
+    return ends.filter(ends.low != ends.high).select("grouped", "property")
+
+
+def distinguishing_facts(bearer_facts: Table, shared: Table) -> Table:
     """Facts whose property is listed for the bearer's type and had by no other bearer of the set."""
-    return set_facts.filter(set_facts.listed, set_facts.having == 1)
+    listed = bearer_facts.filter(bearer_facts.listed)
+    return listed.anti_join(shared, ["grouped", "property"])
 
 
-def qualifiers(set_facts: Table, prop: str) -> Table:
+def qualifiers(bearer_facts: Table, prop: str) -> Table:
     """The bearers whose qualifier no other bearer of the name has, with its first such value."""
-    held = set_facts.filter(set_facts["property"] == prop)
+    held = bearer_facts.filter(bearer_facts["property"] == prop)
     ends = held.group_by(["grouped", "kind", "value"]).agg(
         low=held.position.min(), high=held.position.max(), place=held.place.min()
     )
@@ -84,9 +89,9 @@ def qualifiers(set_facts: Table, prop: str) -> Table:
     )
 
 
-def qualified_facts(set_facts: Table, qualifiers: Table, prop: str) -> Table:
+def qualified_facts(bearer_facts: Table, qualifiers: Table, prop: str) -> Table:
     """Facts of bearers that their qualifier tells apart, whoever else has the property."""
-    facts = set_facts.filter(set_facts.listed, set_facts["property"] != prop)
+    facts = bearer_facts.filter(bearer_facts.listed, bearer_facts["property"] != prop)
     told = qualifiers.select("grouped", position="low")
     return facts.semi_join(told, ["grouped", "position"])
 
@@ -142,10 +147,12 @@ class Pipeline:
             key = only if rules.same_name == "exact" else name_key(only)
             naming = naming.filter(naming.grouped == key)
         repeated = self.keep("repeated_names", names.repeated_names(naming))
-        namings = self.keep("namings", names.namings(naming, repeated))
-        people = self.keep("people", self.population(namings))
-        shared = self.keep("shared_names", names.shared_names(namings, people))
-        borne = self.keep("bearers", names.bearers(namings, shared, people))
+        namings = self.keep("namings", names.namings(naming, repeated, rules))
+        named = self.keep("named_entities", names.typed_entities(tables, collection, namings))
+        people = names.population(tables, named, self.popularity)
+        known = self.keep("known_bearers", names.known_bearers(namings, people))
+        shared = self.keep("shared_names", names.shared_names(known))
+        borne = self.keep("bearers", names.bearers(known, shared))
         if self.popularity == "none":
             passed = self.keep("leads", names.unranked(shared))
         else:
@@ -154,19 +161,20 @@ class Pipeline:
         sets = self.keep("set_bearers", names.set_bearers(borne, passed))
         facts = usable(tables.facts, rules)
         owned = self.keep("bearer_facts", bearer_facts(facts, sets, collection))
-        listed = self.keep("set_facts", set_facts(owned, collection))
         if collection.qualifier:
-            told = self.keep("qualifiers", qualifiers(listed, collection.qualifier))
-            asking = qualified_facts(listed, told, collection.qualifier)
+            told = self.keep("qualifiers", qualifiers(owned, collection.qualifier))
+            asking = qualified_facts(owned, told, collection.qualifier)
         else:
-            asking = distinguishing_facts(listed)
+            held = self.keep("shared_properties", shared_properties(owned))
+            asking = distinguishing_facts(owned, held)
         self.keep("distinguishing_facts", asking)
         if rules.false_value == "knowledge base":
             self.keep("value_counts", value_counts(facts, collection))
 
-    def population(self, among: Table | None = None) -> Table:
-        """Entities that can be bearers, all of them or those of interest."""
-        return names.population(self.tables, self.collection, self.popularity, among)
+    def population(self) -> Table:
+        """All entities that have a popularity."""
+        everyone = names.typed_entities(self.tables, self.collection)
+        return names.population(self.tables, everyone, self.popularity)
 
     def count(self, name: str) -> int:
         return self.number(self.relations[name].count())
