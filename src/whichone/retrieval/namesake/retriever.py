@@ -1,0 +1,216 @@
+"""`namesake`: every bearer of every name in the question, ordered by how well it fits the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.records import Question, Ranking
+from whichone.retrieval.bm25 import Bm25
+from whichone.retrieval.dense.encoder import Encoder, Vectors, find_encoder
+from whichone.retrieval.dense.retriever import Dense
+from whichone.retrieval.namesake.corpus import Pages
+from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
+from whichone.retrieval.namesake.knowledge import Knowledge
+from whichone.retrieval.namesake.names import Mention, NameIndex, remainder, title_names
+from whichone.retrieval.namesake.parameters import NamesakeParameters
+from whichone.retrieval.namesake.pool import Pool, Pooler
+from whichone.retrieval.namesake.relations import RelationTable, stems
+from whichone.retrieval.namesake.sentences import SentenceCloseness
+
+_SHOWN_BEARERS = 5
+
+
+class Namesake:
+    """Finds the names in a question, takes all their bearers, and weighs them."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        names: NameIndex,
+        pooler: Pooler,
+        weigher: Weigher,
+        parameters: NamesakeParameters,
+        *,
+        encoder: Encoder | None = None,
+        told: dict[str, Any] | None = None,
+    ) -> None:
+        self._pages = pages
+        self._names = names
+        self._pooler = pooler
+        self._weigher = weigher
+        self._encoder = encoder
+        self._relations = RelationTable.load()
+        self._told = {**msgspec.to_builtins(parameters), **(told or {})}
+
+    @classmethod
+    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Namesake:
+        """Names from the corpus' titles, the benchmark's sets, and a knowledge base where given."""
+        parameters = msgspec.convert(options, NamesakeParameters, strict=False)
+        bm25 = Bm25.for_benchmark(benchmark, work)
+        encoder = find_encoder(parameters.encoder, device=parameters.device)
+        dense = None
+        if encoder is not None and parameters.encode == "all":
+            dense = Dense.for_benchmark(benchmark, work, encoder=encoder)
+        pages = Pages(benchmark)
+        knowledge = Knowledge(parameters.knowledge, pages.numbers) if parameters.knowledge else None
+        closeness = SentenceCloseness(encoder, pages.texts) if encoder is not None else None
+        weigher = Weigher(
+            pages,
+            parameters,
+            closeness=closeness,
+            knowledge=knowledge,
+            popularity=_popularity(benchmark, pages, knowledge),
+        )
+        told = {
+            "encoder": encoder.describe() if encoder is not None else "none",
+            "knowledge": knowledge.id if knowledge is not None else None,
+            "bm25": bm25.describe(),
+        }
+        return cls(
+            pages,
+            NameIndex(_names(benchmark, pages, knowledge)),
+            Pooler(pages, bm25, dense, parameters),
+            weigher,
+            parameters,
+            encoder=encoder,
+            told=told,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "namesake", **self._told}
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        vectors = self._vectors(questions)
+        mentions = [self.mentions(question) for question in questions]
+        self._weigher.learn([m.pages for found in mentions for m in found])
+        close = self._pooler.by_closeness(vectors)
+        for n, question in enumerate(questions):
+            vector = vectors[n] if vectors is not None else None
+            near = close[n] if close is not None else ()
+            pool = self._pooler.pool(question.text, mentions[n], vector, near)
+            yield self._rank(question, mentions[n], pool, k, vector)
+
+    def _vectors(self, questions: Sequence[Question]) -> Vectors | None:
+        if self._encoder is None or not questions:
+            return None
+        return self._encoder.questions([question.text for question in questions])
+
+    def _rank(
+        self,
+        question: Question,
+        mentions: Sequence[Mention],
+        pool: Pool,
+        k: int,
+        vector: Vectors | None,
+    ) -> Ranking:
+        pieces = remainder(question.text, mentions)
+        asked = Asked(
+            pieces,
+            tuple(stem for piece in pieces for stem in stems(piece)),
+            self._relations.asked(pieces),
+            vector,
+        )
+        weighed = {
+            group.mention: self._weigher.weigh(group.lexical, asked)
+            for group in pool.groups
+            if len(group.lexical) > 1
+        }
+        order = reordered(pool.pages, list(weighed.values()))
+        return Ranking(
+            question=question.id,
+            **self._passages(question, order, pool, k),
+            notes=self._notes(pool, weighed, asked),
+        )
+
+    def mentions(self, question: Question) -> list[Mention]:
+        """The names that are written as names; all that were found where none is."""
+        found = self._names.find(question.mention or question.text)
+        if question.mention is not None:
+            at = question.text.find(question.mention)
+            found = [
+                dataclasses.replace(m, start=m.start + at, end=m.end + at) for m in found if at >= 0
+            ]
+        return [mention for mention in found if mention.proper] or found
+
+    def _passages(
+        self, question: Question, order: Sequence[int], pool: Pool, k: int
+    ) -> dict[str, Any]:
+        """Each page's best passage in the order of the pages, then ordinary results up to k."""
+        rows = [pool.passages[page] for page in order[:k]]
+        scores = pool.scores[: len(rows)]
+        if len(rows) < k:
+            taken = set(rows)
+            more = [r for r in self._pooler.by_words(question.text, k) if r not in taken]
+            lowest = scores[-1] if scores else 0.0
+            for place, row in enumerate(more[: k - len(rows)], 1):
+                rows.append(row)
+                scores.append(lowest - place / (k + 1))
+        ids = self._pages.passage_ids
+        return {"passages": tuple(ids[row] for row in rows), "scores": tuple(scores)}
+
+    def _notes(
+        self, pool: Pool, weighed: dict[Mention, list[Evidence]], asked: Asked
+    ) -> dict[str, Any]:
+        names = []
+        for mention in sorted((group.mention for group in pool.groups), key=lambda m: m.start):
+            bearers = weighed.get(mention, [])
+            names.append(
+                {
+                    "name": mention.name,
+                    "bearers": len(mention.pages),
+                    "whole": mention.whole,
+                    "candidates": [e.note(self._pages) for e in bearers[:_SHOWN_BEARERS]]
+                    or [
+                        {"page": self._pages.ids[p], "title": self._pages.title(p)}
+                        for p in mention.pages
+                    ],
+                }
+            )
+        if not names:
+            return {"names": [], "how": "no name of the corpus is in the question"}
+        return {"names": names, "asks": [relation.name for relation in asked.relations]}
+
+
+def reordered(pages: Sequence[int], groups: Iterable[Sequence[Evidence]]) -> list[int]:
+    """The pages with each group's members in the group's order, on the places the group holds."""
+    order = list(pages)
+    for group in groups:
+        members = {evidence.page for evidence in group}
+        places = [n for n, page in enumerate(order) if page in members]
+        for place, evidence in zip(places, group, strict=True):
+            order[place] = evidence.page
+    return order
+
+
+def _names(
+    benchmark: Benchmark, pages: Pages, knowledge: Knowledge | None
+) -> Iterator[tuple[str, int]]:
+    yield from title_names(benchmark.page_titles, pages.numbers)
+    for name_set in benchmark.sets:
+        for bearer in name_set.bearers:
+            for page in bearer.pages:
+                if page in pages.numbers:
+                    yield name_set.name, pages.numbers[page]
+    if knowledge is not None:
+        for name, page in knowledge.names():
+            yield name, pages.numbers[page]
+
+
+def _popularity(
+    benchmark: Benchmark, pages: Pages, knowledge: Knowledge | None
+) -> dict[int, float]:
+    known = {
+        page: bearer.popularity or 0.0
+        for name_set in benchmark.sets
+        for bearer in name_set.bearers
+        for page in bearer.pages
+    }
+    if knowledge is not None:
+        known.update(knowledge.popularity())
+    return {pages.numbers[page]: value for page, value in known.items() if page in pages.numbers}

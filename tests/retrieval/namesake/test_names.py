@@ -1,0 +1,83 @@
+"""Which names are found in a question, where, and how they are told from ordinary words."""
+
+from __future__ import annotations
+
+import pytest
+
+from whichone.retrieval.namesake.names import NameIndex, remainder
+
+NAMES = [
+    "Dark River",
+    "River",
+    "Paul",
+    "Paul Walker",
+    "Music",
+    "What",
+    "Her",
+    "Grey's Anatomy",
+    "Anatomy",
+    "Mapy Cortés",
+    "AC/DC",
+    "This Is Not a Film",
+    "1984",
+    "capital of Wales",
+    "Wales",
+    "Polar bear",
+]
+INDEX = NameIndex((name, n) for n, name in enumerate(NAMES))
+
+
+def found(text: str) -> list[str]:
+    return [m.name for m in INDEX.find(text) if m.proper]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Who directed Dark River?", ["Dark River"]),
+        ("What is Paul Walker's occupation?", ["Paul Walker"]),
+        ("Who was Grey’s Anatomy created by?", ["Grey’s Anatomy".replace("’", "'")]),
+        ("What type of music does Her play?", ["Her"]),
+        ("What music is this?", []),
+        ("In what city was Mapy Cortés born?", ["Mapy Cortés"]),
+        ("Which band is louder, AC/DC or Music?", ["AC/DC", "Music"]),
+        ("Who directed This Is Not a Film?", ["This Is Not a Film"]),
+        ("Who wrote 1984?", ["1984"]),
+        ("What is the capital of Wales?", ["Wales"]),
+        ('Is "polar bear" a cocktail?', ["polar bear"]),
+        ("", []),
+        ("?!", []),
+    ],
+)
+def test_names_written_as_names(text: str, names: list[str]) -> None:
+    assert found(text) == names
+
+
+def test_a_part_of_a_longer_name_is_not_whole() -> None:
+    (mention,) = INDEX.find("Where was Paul Brill born?")
+    assert (mention.name, mention.whole) == ("Paul", False)
+    (mention,) = INDEX.find("Where was Paul born?")
+    assert mention.whole
+
+
+def test_lower_case_questions_still_have_names() -> None:
+    (mention,) = INDEX.find("who directed dark river")
+    assert mention.pages == (0,)
+
+
+def test_all_bearers_of_a_name() -> None:
+    index = NameIndex([("John Bell", 4), ("john  bell", 2), ("John Bell", 4), ("", 9)])
+    (mention,) = index.find("Where was John Bell born?")
+    assert mention.pages == (2, 4)
+    assert index.bearers("JOHN BELL") == (2, 4)
+    assert len(index) == 1
+
+
+def test_remainder_is_what_stands_around_the_names() -> None:
+    text = "Are Paul Walker and Dark River famous?"
+    assert remainder(text, INDEX.find(text)) == ["Are ", " and ", " famous?"]
+
+
+def test_a_very_long_question() -> None:
+    text = "word " * 20_000 + "Dark River?"
+    assert [m.name for m in INDEX.find(text) if m.proper] == ["Dark River"]
