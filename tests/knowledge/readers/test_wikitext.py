@@ -74,6 +74,8 @@ def test_what_is_not_text_goes_and_is_counted() -> None:
     ("text", "shown"),
     [
         ("It is {{convert|70|km|mi|abbr=on}} away", "It is 70 km away"),
+        ("from {{convert|66|to|883|km2|sqmi}}", "from 66 to 883 km2"),
+        ("{{circa|1809}} and {{circa}} 1810", "c. 1809 and c. 1810"),
         ("{{lang|de|Der [[Fluss|Strom]]}}!", "Der Strom!"),
         ("{{nowrap|{{convert|5|ft}} high}}", "5 ft high"),
         ("Berlin ({{IPA|x}}; {{lang-de|Berlin}}) is", "Berlin (Berlin) is"),

@@ -36,6 +36,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     disambiguation_categories: frozenset[str] = frozenset()
     disambiguation_words: tuple[str, ...] = ()
     text_templates: Mapping[str, int] = {}
+    text_prefixes: Mapping[str, str] = {}
     character_templates: Mapping[str, str] = {}
 
 
@@ -74,6 +75,7 @@ def _site(name: str, language: str, first_letter: bool, declared: Mapping[str, i
         disambiguation_categories=_keys(both("disambiguation_categories")),
         disambiguation_words=tuple(name_key(w) for w in both("disambiguation_words")),
         text_templates=every["text_templates"] | own.get("text_templates", {}),
+        text_prefixes=every["text_prefixes"] | own.get("text_prefixes", {}),
         character_templates=every["character_templates"] | own.get("character_templates", {}),
     )
 

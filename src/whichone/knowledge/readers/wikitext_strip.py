@@ -35,6 +35,7 @@ _BRACE = re.compile(
     re.MULTILINE,
 )
 _ARGUMENTS = re.compile(r"\|(?![^\[\]]*\]\])")
+_RANGES = ("to", "and", "or", "by", "x", "×", "-", "–", "+/-", "±")
 _MAGIC = re.compile(r"__[A-Z_]+__")
 _QUOTES = re.compile(r"'{2,}")
 _GAPS = (
@@ -183,10 +184,20 @@ def _template(content: str, site: Site, templates: list[str], lost: Counter[str]
         lost["templates"] += 1
         return GAP
     given = _positional(rest) if rest else []
-    if wanted is None:  # convert: the number as written and its unit, no second unit
-        return " ".join(given[:2]) if len(given) > 1 else GAP
+    if wanted is None:
+        return _converted(given) or GAP
     index = wanted - 1 if wanted > 0 else len(given) + wanted
-    return given[index] if 0 <= index < len(given) else GAP
+    if not 0 <= index < len(given):
+        return site.text_prefixes.get(key, "").strip() or GAP
+    return site.text_prefixes.get(key, "") + given[index]
+
+
+def _converted(given: list[str]) -> str:
+    """{{convert|66|to|883|km2|sqmi}}: the numbers as written and their unit, no second unit."""
+    kept = given[:2]
+    while len(kept) > 1 and kept[-1] in _RANGES and len(given) > len(kept) + 1:
+        kept = given[: len(kept) + 2]
+    return " ".join(kept) if len(kept) > 1 else ""
 
 
 def _positional(rest: str) -> list[str]:
