@@ -1,0 +1,115 @@
+"""Encoding at the pace of the device: texts tokenised ahead, sorted by length, cut by tokens.
+
+A batch holds texts of nearly one length, so that hardly any padding is computed, and about one
+number of tokens, so that the device is always full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whichone.errors import BadInput, UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+TOKENS = 1 << 18
+MULTIPLE = 16
+
+Ints = npt.NDArray[np.int32]
+
+
+class Tokenised:
+    """Token numbers of many texts, one after the other, and where each begins."""
+
+    def __init__(self, tokens: Ints, starts: npt.NDArray[np.int64]) -> None:
+        self.tokens = tokens
+        self.starts = starts
+
+    @classmethod
+    def of(cls, texts: Sequence[str], tokenizer: Any, longest: int) -> Tokenised:
+        """Tokenise with a fast tokenizer, on all cores; special tokens included."""
+        rows = tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=longest,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )["input_ids"]
+        starts = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(r) for r in rows], out=starts[1:])
+        tokens = np.fromiter((t for r in rows for t in r), np.int32, int(starts[-1]))
+        return cls(tokens, starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.starts)
+
+
+def batches(
+    lengths: npt.NDArray[np.int64], *, tokens: int = TOKENS, multiple: int = MULTIPLE
+) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
+    """Which texts go together, longest first, and the length they are padded to."""
+    if tokens < multiple:
+        raise UsageError(f"a batch needs room for at least {multiple} tokens")
+    order = np.argsort(-lengths, kind="stable")
+    at = 0
+    while at < len(order):
+        width = int(-(-max(1, lengths[order[at]]) // multiple) * multiple)
+        rows = max(1, tokens // width)
+        yield order[at : at + rows], width
+        at += rows
+
+
+def padded(held: Tokenised, rows: npt.NDArray[np.int64], width: int, pad: int) -> tuple[Ints, Ints]:
+    """Token numbers of a batch as a rectangle, and the lengths of its rows."""
+    lengths = held.lengths[rows].astype(np.int32)
+    places = np.arange(width)
+    inside = places < lengths[:, None]
+    at = np.where(inside, held.starts[rows][:, None] + places, 0)
+    return np.where(inside, held.tokens[at], np.int32(pad)), lengths
+
+
+def encode(
+    model: Any, held: Tokenised, *, pad: int = 0, device: str = "cuda", tokens: int = TOKENS
+) -> torch.Tensor:
+    """Mean-pooled, normalised vectors in half precision, in the order of the texts."""
+    import torch
+
+    if not len(held):
+        raise BadInput("there is nothing to encode")
+    vectors: torch.Tensor | None = None
+    with torch.inference_mode():
+        for rows, width in batches(held.lengths, tokens=tokens):
+            ids, lengths = padded(held, rows, width, pad)
+            pooled = _pooled(model, _to(ids, device), _to(lengths, device))
+            if vectors is None:
+                vectors = torch.empty(
+                    (len(held), pooled.shape[1]), dtype=pooled.dtype, device=device
+                )
+            vectors[torch.from_numpy(rows).to(device)] = pooled
+    assert vectors is not None
+    return vectors
+
+
+def _to(array: Ints, device: str) -> torch.Tensor:
+    import torch
+
+    tensor = torch.from_numpy(array)
+    return tensor.pin_memory().to(device, non_blocking=True) if device == "cuda" else tensor
+
+
+def _pooled(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+    hidden = model(input_ids=ids, attention_mask=mask)[0]
+    total = (hidden * mask[:, :, None]).sum(1)
+    return torch.nn.functional.normalize(total / lengths[:, None], dim=1)

