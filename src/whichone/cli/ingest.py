@@ -24,8 +24,9 @@ _FILE = click.Path(dir_okay=False)
     help="A TOML file that says what the columns of a CSV, JSON-lines or Parquet file mean.",
 )  # fmt: skip
 @click.option(
-    "--language", "languages", multiple=True, default=["en"], show_default=True,
-    help="Language of names and pages. Given several times: names of all, pages of the first.",
+    "--language", "languages", multiple=True,
+    help="Language of names and pages (en, or what a dump says of itself). Given several times: "
+    "names of all, pages of the first.",
 )  # fmt: skip
 @click.option("--wiki", help="Wiki whose pages items must have, if not that of the language.")
 @click.option(

@@ -124,7 +124,6 @@ class WikidataReader:
         wanted = selection.properties
         self._wanted = None if wanted is None else frozenset((*wanted, INSTANCE_OF))
         self._full_languages = len(selection.languages)
-        self._places = range(len(self.languages))
         self._none = (None,) * len(self.languages)
         self._subclasses = wanted is None or SUBCLASS_OF in wanted
         self.start()
@@ -235,38 +234,39 @@ class WikidataReader:
         self.others.add(self._add_names(record))
 
     def _add_names(self, record: Any) -> tuple[object, ...]:
-        """Labels and aliases, those of fallback languages where they are new; the entity's head."""
+        """Keep all names but the first label; the entity's head, which holds that one."""
         labels: tuple[Any, ...] = astuple(record.labels) if record.labels else self._none
         aliases = astuple(record.aliases) if record.aliases else self._none
-        first, entity, position = -1, record.id, self.position
-        add, full = self.names.add, self._full_languages
+        if aliases != self._none or labels.count(None) < len(labels) - 1:
+            self._add_other_names(record.id, labels, aliases)
+        label = labels[0]
+        language: str | None = self.languages[0]
+        if label is None:
+            found = ((text, at) for text, at in zip(labels, self.languages, strict=True) if text)
+            label, language = next(found, (None, None))
+        described = _first(astuple(record.descriptions)) if record.descriptions else None
+        value = label.value if label is not None else None
+        self.position += 1
+        return record.id, value, language, described, self.position - 1
+
+    def _add_other_names(
+        self, entity: str, labels: tuple[Any, ...], aliases: tuple[Any, ...]
+    ) -> None:
+        """Further labels, and aliases; those of fallback languages where they are new names."""
+        full, position = self._full_languages, self.position
         seen: set[str] = set()
-        for language, label, others in zip(self._places, labels, aliases, strict=True):
-            if label is not None and (language < full or label.value not in seen):
-                if first < 0:
-                    first = language
-                else:
-                    add((entity, label.value, self.languages[language], "label", 0, position))
+        for n, language in enumerate(self.languages):
+            label, others = labels[n], aliases[n]
+            if label is not None and (n < full or label.value not in seen):
+                if any(text is not None for text in labels[:n]):
+                    self.names.add((entity, label.value, language, "label", 0, position))
                 seen.add(label.value)
             if others is not None:
                 for place, alias in enumerate(others, 1):
-                    if language < full or alias.value not in seen:
-                        seen.add(alias.value)
-                        add(
-                            (
-                                entity,
-                                alias.value,
-                                self.languages[language],
-                                "alias",
-                                place,
-                                position,
-                            )
-                        )
-        self.position += 1
-        described = _first(astuple(record.descriptions)) if record.descriptions else None
-        if first < 0:
-            return entity, None, None, described, position
-        return entity, labels[first].value, self.languages[first], described, position
+                    name = alias.value
+                    if n < full or name not in seen:
+                        seen.add(name)
+                        self.names.add((entity, name, language, "alias", place, position))
 
     def _facts(
         self, entity: str, claims: dict[str, Any], every: bool

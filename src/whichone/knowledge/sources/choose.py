@@ -21,18 +21,21 @@ def chosen_sources(
     pages: Sequence[str | Path] = (),
     views: Sequence[str | Path] = (),
     catalogues: Sequence[str | Path] = (),
-    languages: Sequence[str] = ("en",),
+    languages: Sequence[str] = (),
     wiki: str | None = None,
     properties: str = "all",
     without_page: bool = False,
     views_rules: str = "summed",
 ) -> list[Source]:
-    """One source a file, in a fixed order."""
+    """One source a file, in a fixed order; a MediaWiki dump says its own language if none is."""
     found: list[Source] = []
+    named = languages[0] if languages else None
     if wikidata is not None:
-        selection = select(languages, wiki=wiki, properties=properties, without_page=without_page)
+        selection = select(
+            languages or ("en",), wiki=wiki, properties=properties, without_page=without_page
+        )
         found.append(WikidataDump(wikidata, selection))
-    found.extend(pages_source(path, languages[0]) for path in pages)
-    found.extend(ViewsFile(path, languages[0], cast("Rules", views_rules)) for path in views)
+    found.extend(pages_source(path, named) for path in pages)
+    found.extend(ViewsFile(path, named or "en", cast("Rules", views_rules)) for path in views)
     found.extend(CatalogueSource(path) for path in catalogues)
     return found
