@@ -87,15 +87,13 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         code = 2
-    except click.Abort:
-        code = 130
     except WhichoneError as error:
         click.echo(f"whichone: {error}", err=True)
         code = error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("whichone: stopped; start it again and it goes on", err=True)
         code = 130
     sys.exit(code if isinstance(code, int) else 0)

@@ -76,7 +76,7 @@ class Endpoint:
         options: EndpointOptions,
         *,
         cache: CallCache | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
         try:
             import httpx
@@ -85,7 +85,8 @@ class Endpoint:
         self.options = options
         self.cache = cache
         self.account = Account(options.prices)
-        self._sleep = sleep
+        self._closed = threading.Event()
+        self._sleep = sleep or self._closed.wait
         self._http = httpx
         self._slots = threading.BoundedSemaphore(options.concurrency)
         self._jitter = random.Random(0)
@@ -121,6 +122,8 @@ class Endpoint:
         self._ask(body, cached=False, retries=min(1, self.options.retries))
 
     def close(self) -> None:
+        """Nothing is asked after this; calls under way end with an error instead of being retried."""
+        self._closed.set()
         self._client.close()
         if self.cache is not None:
             self.cache.close()
@@ -189,7 +192,7 @@ class Endpoint:
                 problem = self._unreachable(error)
             except WrongShape as error:
                 raise self._not_ours(str(error)) from error
-            if attempt >= retries:
+            if attempt >= retries or self._closed.is_set():
                 raise problem
             self._sleep(wait if wait is not None else self._back_off(attempt))
             self.account.retried()

@@ -98,7 +98,8 @@ def write_tables(
 def latency(entries: Mapping[str, Entry]) -> dict[str, Any]:
     import numpy as np
 
-    seconds = [e.usage["seconds"] for e in entries.values() if "seconds" in e.usage]
+    asked = [e.usage for e in entries.values() if not e.usage.get("cached")]
+    seconds = [usage["seconds"] for usage in asked if "seconds" in usage]
     if not seconds:
         return {}
     p50, p95 = np.percentile(seconds, [50, 95])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import msgspec
@@ -13,6 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError, WhichoneError
 from whichone.progress import talk
 from whichone.protocols import ChatReply
+from whichone.reading.concurrent import in_order
 from whichone.reading.endpoint import ContextTooLong, Endpoint, EndpointOptions, open_endpoint
 from whichone.reading.entries import USAGE
 from whichone.reading.model_text import BrokenAnswer, ModelAnswer, parse_model_text, schema
@@ -108,11 +108,7 @@ class Llm:
         self.endpoint.probe(schema("qa") if self.options.structured else None)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        pool = ThreadPoolExecutor(self.options.concurrency)
-        try:
-            yield from pool.map(self.answer, tasks)
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return in_order(self.answer, tasks, self.options.concurrency)
 
     def answer(self, task: ReadingTask) -> Answer:
         """One question's answer; whatever goes wrong is its error."""
@@ -147,6 +143,12 @@ class Llm:
             else:
                 return reply, shown
 
+    def _cost(self, reply: ChatReply) -> float | None:
+        """What was paid for this reply now: nothing for one that was already there."""
+        if reply.cached:
+            return 0.0
+        return self.endpoint.account.prices.cost(reply.prompt_tokens, reply.tokens)
+
     def _parsed(self, reply: ChatReply, task: str) -> ModelAnswer:
         if reply.finish == REFUSAL:
             return ModelAnswer(None, form="refusal")
@@ -168,7 +170,7 @@ class Llm:
                 "seconds": seconds,
                 "prompt_tokens": reply.prompt_tokens,
                 "tokens": reply.tokens,
-                "cost": self.endpoint.account.prices.cost(reply.prompt_tokens, reply.tokens),
+                "cost": self._cost(reply),
                 "cached": reply.cached,
             }
         }
