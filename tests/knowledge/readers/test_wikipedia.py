@@ -169,7 +169,7 @@ def test_another_language() -> None:
         "[[Datei:Ada.jpg|mini|Ein [[Bild]]]]'''Ada''' war [[mathematik]]erin, siehe [[Bild:B.png]]"
         "[[Benutzer Diskussion:X|X]].\n[[Kategorie:Frau|Ada]]\n[[:Kategorie:Mann]]\n[[en:Ada]]"
     )
-    site = read_site(GERMAN.encode(), language="en")
+    site = read_site(GERMAN.encode())
     assert (site.name, site.language) == ("dewiki", "de")
     part = read_part(GERMAN.encode() + page("Ada", text), site)
     [row] = part.tables()["pages"].to_pylist()
@@ -178,3 +178,18 @@ def test_another_language() -> None:
     assert row["categories"] == ["Frau"]
     assert part.tables()["links"].column("target").to_pylist() == ["Mathematik"]
     assert part.counts["dropped files"] == 2
+
+
+def test_a_cut_that_calls_itself_english(shared: Path) -> None:
+    data = read(shared / "data/dumps/simple.wiki.xml.bz2")
+    assert (read_site(data).name, read_site(data).language) == ("enwiki", "en")
+    site = read_site(data, language="simple")
+    assert (site.name, site.language) == ("simplewiki", "simple")
+    assert site.namespaces["template talk"] == 11
+
+
+def test_an_old_dump_without_namespace_numbers() -> None:
+    old = page("Datei:A.jpg", "x").replace(b"<ns>0</ns>", b"")
+    part = read_part(old, site_for("dewiki", "de"))
+    assert part.counts["pages of other namespaces"] == 1
+    assert read_part(old.replace(b"Datei:", b"2001: "), SITE).counts["article pages"] == 1

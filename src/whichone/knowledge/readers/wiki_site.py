@@ -87,7 +87,8 @@ def _keys(names: Iterable[str]) -> frozenset[str]:
 def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Site:
     """The site of a dump from its first bytes, which must hold all of `<siteinfo>`.
 
-    Some cuts of dumps say nothing; then `language` (default en) has to say whose they are.
+    `language` wins over what the dump says of itself: cuts of dumps often say nothing, or that they
+    are of the English Wikipedia.
     """
     root = re.search(rb"<mediawiki\b[^>]*>", head)
     if root is None:
@@ -97,22 +98,28 @@ def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Si
             hint="give a pages-articles dump (…-pages-articles.xml.bz2), not an SQL or abstract dump",
         )
     said = re.search(rb'xml:lang="([^"]+)"', root.group())
+    name, first_letter, declared = _site_info(head, file)
+    own = said.group(1).decode() if said else name.removesuffix("wiki") or "en"
+    if language and language != own:
+        name, own = f"{language.replace('-', '_')}wiki", language
+    return _site(name or f"{own}wiki", own, first_letter, declared)
+
+
+def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
+    """The wiki's name, whether titles begin with a capital, and its namespaces."""
     found = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
     if found is None:
-        own = said.group(1).decode() if said else language or "en"
-        return site_for(f"{own}wiki", own)
+        return "", True, {}
     try:
         info = ET.fromstring(found.group())
     except ET.ParseError as error:
         raise BadInput(f"its <siteinfo> is broken: {error}", file=file or None) from error
-    name = info.findtext("dbname") or ""
-    own = said.group(1).decode() if said else name.removesuffix("wiki") or language or "en"
     declared = {
         item.text: int(item.get("key", "0"))
         for item in info.iterfind("namespaces/namespace")
         if item.text
     }
-    return _site(name or f"{own}wiki", own, info.findtext("case") != "case-sensitive", declared)
+    return info.findtext("dbname") or "", info.findtext("case") != "case-sensitive", declared
 
 
 def clean_title(title: str, site: Site) -> str:
@@ -126,6 +133,12 @@ def clean_title(title: str, site: Site) -> str:
         first = title[0].upper()  # one letter for one letter, as MediaWiki has it ("ß" stays)
         title = (first if len(first) == 1 else title[0]) + title[1:]
     return title
+
+
+def namespace_of(title: str, site: Site) -> int:
+    """The number of a title's namespace, for dumps that do not say it."""
+    prefix, colon, _ = title.partition(":")
+    return site.namespaces.get(name_key(prefix), 0) if colon else 0
 
 
 class Target(msgspec.Struct, frozen=True):

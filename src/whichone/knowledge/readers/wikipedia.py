@@ -17,7 +17,12 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.knowledge.readers.part import Part
-from whichone.knowledge.readers.wiki_site import Site, clean_title, is_disambiguation
+from whichone.knowledge.readers.wiki_site import (
+    Site,
+    clean_title,
+    is_disambiguation,
+    namespace_of,
+)
 from whichone.knowledge.readers.wikitext import WikiText, parse_wikitext
 from whichone.knowledge.tables import LINKS, PAGES, REDIRECTS
 from whichone.records import Record, page_id
@@ -33,7 +38,7 @@ class RawPage(Record, frozen=True):
 
     id: int
     title: str
-    namespace: int
+    namespace: int | None = None  # old dumps do not say it
     redirect: str | None = None
     revision: int = 0
     parent: int | None = None
@@ -87,12 +92,12 @@ def raw_page(element: bytes) -> RawPage:
         raise ValueError("a page without title or id")
     redirect, revisions = page.find("redirect"), page.findall("revision")
     revision = revisions[-1] if revisions else ET.Element("revision")
-    parent = revision.findtext("parentid")
+    parent, space = revision.findtext("parentid"), page.findtext("ns")
     try:
         return RawPage(
             id=int(number),
             title=title,
-            namespace=int(page.findtext("ns") or 0),
+            namespace=int(space) if space else None,
             redirect=redirect.get("title") if redirect is not None else None,
             revision=int(revision.findtext("id") or 0),
             parent=int(parent) if parent else None,
@@ -146,7 +151,8 @@ def _read_element(part: Part, element: bytes, offset: int, site: Site, position:
     except ValueError as error:
         part.refuse(offset, str(error))
         return
-    if raw.namespace != 0:
+    space = namespace_of(raw.title, site) if raw.namespace is None else raw.namespace
+    if space != 0:
         part.counts["pages of other namespaces"] += 1
         return
     target = redirect_target(raw, site)

@@ -21,7 +21,10 @@ from whichone.knowledge.sources.source import (
 
 
 def pages_source(path: str | Path, language: str | None = None) -> Source:
-    """The source of a file of pages: a MediaWiki dump or KILT's knowledge source, by its bytes."""
+    """The source of a file of pages: a MediaWiki dump or KILT's knowledge source, by its bytes.
+
+    A dump says its own language; one that is given wins over it.
+    """
     from whichone.knowledge.sources.kilt_source import KiltSource
     from whichone.knowledge.sources.wikipedia import WikipediaDump
 

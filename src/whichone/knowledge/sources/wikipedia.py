@@ -18,7 +18,7 @@ _HEAD = 1 << 18
 
 
 class WikipediaDump(DumpFile):
-    """`language` is asked for only where the dump does not say its own."""
+    """`language`, where given, wins over what the dump says of itself."""
 
     kind = "wikipedia"
     delimiter = b"</page>"
