@@ -33,7 +33,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of all nouns: frozen, compared by value, written without its defaults."""
 
 
-class Entity(Record):
+class Entity(Record, frozen=True):
     id: str
     label: str
     names: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Entity(Record):
     popularity: float | None = None
 
 
-class Fact(Record):
+class Fact(Record, frozen=True):
     """Property and value of an entity; `value` is an entity id when `kind` is "entity"."""
 
     entity: str
@@ -50,14 +50,14 @@ class Fact(Record):
     kind: str = "entity"
 
 
-class Page(Record):
+class Page(Record, frozen=True):
     id: str
     title: str
     paragraphs: tuple[str, ...] = ()
     entity: str | None = None
 
 
-class Passage(Record):
+class Passage(Record, frozen=True):
     """A stretch of a page that a retriever returns."""
 
     id: str
@@ -67,7 +67,7 @@ class Passage(Record):
     source_id: str | None = None
 
 
-class Bearer(Record):
+class Bearer(Record, frozen=True):
     """One entity that bears a shared name, with the pages that are about it."""
 
     entity: str
@@ -78,7 +78,7 @@ class Bearer(Record):
     pages: tuple[str, ...] = ()
 
 
-class NameSet(Record):
+class NameSet(Record, frozen=True):
     """A name and the entities that bear it, head first."""
 
     id: str
@@ -87,7 +87,7 @@ class NameSet(Record):
     bearers: tuple[Bearer, ...] = ()
 
 
-class Provenance(Record):
+class Provenance(Record, frozen=True):
     """A page that supports an answer, with the span where one is known."""
 
     page: str
@@ -100,7 +100,7 @@ class Provenance(Record):
     attributes: Mapping[str, Any] = {}
 
 
-class Output(Record):
+class Output(Record, frozen=True):
     """One answer, whom it is about, and the sets of pages that support it.
 
     `provenance` is a tuple of sets: all pages of one set together are evidence, any one set suffices.
@@ -113,7 +113,7 @@ class Output(Record):
     attributes: Mapping[str, Any] = {}
 
 
-class Query(Record):
+class Query(Record, frozen=True):
     """A question with everything known about it; systems never see this, only its `Question`."""
 
     id: str
@@ -151,7 +151,7 @@ class Query(Record):
         return tuple(seen)
 
 
-class Question(Record):
+class Question(Record, frozen=True):
     """What a system is allowed to see of a query: no answers, no gold, no entity, no name set."""
 
     id: str
@@ -161,7 +161,7 @@ class Question(Record):
     mention: str | None = None
 
 
-class Ranking(Record):
+class Ranking(Record, frozen=True):
     """One question's passages (or pages), best first; `notes` is what the system says about it."""
 
     question: str
@@ -170,14 +170,14 @@ class Ranking(Record):
     notes: Mapping[str, Any] = {}
 
 
-class ReadingTask(Record):
+class ReadingTask(Record, frozen=True):
     """A question with the passages that a reader is shown."""
 
     question: Question
     passages: tuple[Passage, ...] = ()
 
 
-class Answer(Record):
+class Answer(Record, frozen=True):
     """What a reader said, and on which passages it rests; `text` None is a refusal.
 
     `error` says why there is no answer at all: it is kept as a failure, and scored as wrong.
