@@ -240,6 +240,22 @@ def test_what_is_there_is_not_taken_in_twice_nor_thrown_away(tmp_path: Path) -> 
     take_in(other, tmp_path / "half", restart=True)
 
 
+@pytest.mark.parametrize("memory", ["plenty", "4", "", "4 XB"])
+def test_memory_that_is_no_amount(tmp_path: Path, memory: str) -> None:
+    path = tmp_path / "w.json"
+    path.write_bytes(many(30))
+    with pytest.raises(UsageError, match="is no amount of memory"):
+        take_in(path, tmp_path / "kb", memory=memory)
+
+
+def test_too_little_memory_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    path.write_bytes(many(3_000))
+    with pytest.raises(BadInput, match="the bound on memory is too small"):
+        take_in(path, tmp_path / "kb", memory="1MB")
+    take_in(path, tmp_path / "kb", memory="300MB")
+
+
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     path.write_bytes(many(30))

@@ -1,4 +1,4 @@
-"""A full disk as an error that says so."""
+"""A full disk or a memory bound that is too small as errors that say so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @contextmanager
 def full_disk_explained(place: Path) -> Iterator[None]:
-    """Turn what the system, Arrow or DuckDB say about a full disk into one error."""
+    """Turn what the system, Arrow or DuckDB say about a full disk or memory into one error."""
     try:
         yield
     except OSError as error:
@@ -22,10 +22,16 @@ def full_disk_explained(place: Path) -> Iterator[None]:
             raise
         raise _full(place, error) from error
     except Exception as error:
-        if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb") and _says_full(
-            str(error)
-        ):
+        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+            raise
+        if _says_full(str(error)):
             raise _full(place, error) from error
+        if "OutOfMemory" in type(error).__name__:
+            raise BadInput(
+                f"the bound on memory is too small: {str(error).splitlines()[0]}",
+                file=place,
+                hint="give more --memory; what was finished is kept",
+            ) from error
         raise
 
 

@@ -8,6 +8,7 @@ merged from the parts; nothing in them depends on how many workers there were.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from whichone.progress import progress, talk
 
 BAD_RECORDS = "bad.jsonl"
 BAD_SHARE = 0.001
+_MEMORY = re.compile(r"\d+(\.\d+)? *[KMGT]i?B", re.IGNORECASE)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +50,8 @@ def ingest(path: str | Path, sources: Sequence[Source], options: Options | None 
     options = options or Options()
     if not sources:
         raise UsageError("nothing to take in", hint="name a dump, for example --wikidata FILE")
+    if not _MEMORY.fullmatch(options.memory):
+        raise UsageError(f"{options.memory!r} is no amount of memory", hint="for example 4GB")
     for source in sources:
         source.check()
     targets = [repacked_name(source.path) for source in sources] if options.repack else []
