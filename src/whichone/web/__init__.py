@@ -1,0 +1,1 @@
+"""The web page: see the confusions, ask people, keep the score."""

@@ -1,0 +1,116 @@
+"""The web application: all rooms behind one guard."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from whichone.errors import WhichoneError
+from whichone.versions import versions
+from whichone.web.house import LOOPBACK, House, Settings, asset, open_house, show
+from whichone.web.limits import Guard, TooLarge
+from whichone.web.rooms import access, explorer
+
+_ASSETS = {"web.css": "text/css; charset=utf-8", "web.js": "text/javascript; charset=utf-8"}
+
+
+def make_app(settings: Settings) -> FastAPI:
+    """The application over one folder; opens its database and starts the scorer."""
+    house = open_house(settings)
+
+    @contextlib.asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        house.database.close()
+
+    app = FastAPI(
+        title="whichone",
+        version=versions().get("whichone", "0"),
+        description="Benchmarks of namesakes: their sets, their runs, what people answered.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+    )
+    app.state.house = house
+    for room in (explorer, access):
+        app.include_router(room.router)
+    app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
+    app.add_exception_handler(HTTPException, _refusal)
+    app.add_exception_handler(WhichoneError, _own_error)
+    app.add_exception_handler(TooLarge, _too_large)
+    app.add_middleware(
+        Guard,
+        hosts=_hosts(house),
+        upload_bytes=settings.upload_bytes,
+    )
+    return app
+
+
+def _hosts(house: House) -> tuple[str, ...]:
+    """On loopback only its own names, so that no other site's name can be pointed at it."""
+    settings = house.settings
+    if settings.loopback:
+        return (*LOOPBACK, *settings.hosts)
+    return (settings.host, *settings.hosts) if settings.hosts else ()
+
+
+async def _asset(name: str) -> Response:
+    if name not in _ASSETS:
+        raise HTTPException(404, "no such file")
+    response = Response(asset(name), media_type=_ASSETS[name])
+    response.headers["cache-control"] = "public, max-age=300"
+    return response
+
+
+def _answer(request: Request, status: int, message: str, headers: Any = None) -> Response:
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"detail": message}, status, headers)
+    response = show(request, "refusal.html", status, code=status, message=message)
+    response.headers.update(headers or {})
+    return response
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _answer(request, error.status_code, str(error.detail), error.headers)
+
+
+async def _own_error(request: Request, error: Exception) -> Response:
+    """What whichone itself refuses, without the path it was refused at."""
+    assert isinstance(error, WhichoneError)
+    return _answer(request, 422, error.message + (f" ({error.hint})" if error.hint else ""))
+
+
+async def _too_large(request: Request, error: Exception) -> Response:
+    return _answer(request, 413, str(error))
+
+
+def serve(settings: Settings) -> None:
+    """Run until stopped; says where it is, and the admin's link where one is needed."""
+    import uvicorn
+
+    from whichone.progress import talk
+
+    app: ASGIApp = make_app(settings)
+    house: House = app.state.house  # type: ignore[attr-defined]
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    place = f"http://{shown}:{settings.port}/"
+    talk(f"serving {settings.folder or 'builtin/amber'} at {place}")
+    if not settings.loopback:
+        talk(f"the admin's link, valid for 30 days: {place}enter?token={house.gate.link('admin')}")
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=75,
+        proxy_headers=False,
+    )

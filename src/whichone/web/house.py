@@ -1,0 +1,222 @@
+"""What all rooms share: settings, the library, the database, the gate, and how a page is shown."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from whichone.web.gate import DAY, Gate, Person, Role, secret_of
+from whichone.web.library import Library
+from whichone.web.limits import Buckets
+from whichone.web.rankings import Shelves
+from whichone.web.storage.database import Database, open_database
+
+COOKIE = "whichone"
+LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
+_MOST_FIELDS = 200
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the server was asked to run."""
+
+    folder: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    database: str | None = None
+    public: bool = False
+    """Whether anybody may read; writing needs a token all the same."""
+    cache: Path | None = None
+    upload_bytes: int = 64 * 2**20
+    unpacked_bytes: int = 512 * 2**20
+    submissions_a_day: int = 20
+    writes_a_second: float = 10.0
+    write_burst: int = 60
+    hosts: tuple[str, ...] = ()
+    """Names that the server goes by, beside its own address."""
+
+    @property
+    def loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+    def database_url(self) -> str:
+        return self.database or str((self.folder or Path()) / "whichone-web.sqlite")
+
+
+@dataclass
+class House:
+    settings: Settings
+    library: Library
+    shelves: Shelves
+    database: Database
+    gate: Gate
+    pages: Environment
+    writes: Buckets
+    tries: Buckets = field(default_factory=lambda: Buckets(0.5, 20))
+    local: Person | None = None
+    """Whoever sits at the machine of a server on loopback."""
+
+
+def open_house(settings: Settings) -> House:
+    database = open_database(settings.database_url())
+    gate = Gate(secret_of(database))
+    pages = Environment(
+        loader=PackageLoader("whichone.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return House(
+        settings=settings,
+        library=Library(settings.folder, cache=settings.cache),
+        shelves=Shelves(),
+        database=database,
+        gate=gate,
+        pages=pages,
+        writes=Buckets(settings.writes_a_second, settings.write_burst),
+        local=gate.person(gate.link("admin", "local")) if settings.loopback else None,
+    )
+
+
+def house_of(request: Request) -> House:
+    return cast("House", request.app.state.house)
+
+
+def asset(name: str) -> bytes:
+    return (files("whichone.web") / "assets" / name).read_bytes()
+
+
+def person_of(request: Request) -> Person | None:
+    """Who asks, by a bearer token, or by the cookie that a signed link left."""
+    house = house_of(request)
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return house.gate.person(bearer.strip())
+    return house.gate.person(request.cookies.get(COOKIE, ""))
+
+
+def visitor(request: Request) -> Person | None:
+    """Who asks; on loopback whoever has no token is the admin of this machine's own server."""
+    person = person_of(request)
+    if person is None and "authorization" not in request.headers:
+        person = house_of(request).local
+        request.state.new = person is not None
+    return person
+
+
+def may_read(request: Request, role: Role = "reader") -> Person | None:
+    """Lets a reader in, or everybody where the server is public; raises for the others."""
+    house, person = house_of(request), visitor(request)
+    if person is not None and person.may(role):
+        return person
+    if person is None and house.settings.public and role == "reader":
+        return None
+    raise HTTPException(403 if person else 401, f"this needs a link for the role {role}")
+
+
+async def may_write(request: Request, role: Role) -> tuple[Person, FormData]:
+    """Lets a form in: a role, a limit on how often, and proof that the form was ours."""
+    person = may_call(request, role)
+    if not request.headers.get("content-type", "").startswith(
+        ("application/x-www-form-urlencoded", "multipart/form-data")
+    ):
+        raise HTTPException(415, "a form is expected")
+    form = await request.form(max_files=1, max_fields=_MOST_FIELDS)
+    if "authorization" not in request.headers and not house_of(request).gate.form_is_ours(
+        person, text_field(form, "form_token")
+    ):
+        raise HTTPException(403, "this form was not made for you, or is too old; open it again")
+    return person, form
+
+
+def may_call(request: Request, role: Role, *, bearer: bool = False) -> Person:
+    """Lets a writer through by role and rate; the API wants a bearer token or the form's own."""
+    house = house_of(request)
+    person = visitor(request)
+    key = person.id if person else f"host {request.client.host if request.client else ''}"
+    if not house.writes.take(key):
+        raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "5"})
+    if person is None or not person.may(role):
+        raise HTTPException(403 if person else 401, f"this needs a link for the role {role}")
+    by_cookie = "authorization" not in request.headers
+    if (
+        bearer
+        and by_cookie
+        and not house.gate.form_is_ours(person, request.headers.get("x-form-token", ""))
+    ):
+        raise HTTPException(403, "send a token as Authorization: Bearer, or the X-Form-Token")
+    return person
+
+
+def clean(text: str, longest: int = 20_000) -> str:
+    """Text as both databases can keep it: no NUL, no lone surrogates, not longer than it may be."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()[:longest]
+
+
+def text_field(form: FormData, name: str, default: str = "", longest: int = 20_000) -> str:
+    value = form.get(name, default)
+    return default if isinstance(value, UploadFile) or value is None else clean(value, longest)
+
+
+def number_field(form: FormData, name: str, default: int, low: int, high: int) -> int:
+    try:
+        number = int(text_field(form, name, str(default)) or default)
+    except ValueError:
+        raise HTTPException(422, f"{name} must be a whole number") from None
+    if not low <= number <= high:
+        raise HTTPException(422, f"{name} must lie between {low:,} and {high:,}")
+    return number
+
+
+def show(request: Request, page: str, status: int = 200, **values: Any) -> Response:
+    """A page from its template; the visitor's cookie is set where they are new on loopback."""
+    house = house_of(request)
+    person = visitor(request)
+    shown = house.pages.get_template(page).render(
+        person=person,
+        form_token=house.gate.form_token(person) if person else "",
+        here=request.url.path,
+        **values,
+    )
+    response = HTMLResponse(shown, status)
+    keep_visitor(request, response)
+    return response
+
+
+def go(request: Request, place: str) -> Response:
+    """On to another page after a form."""
+    response = RedirectResponse(place, 303)
+    keep_visitor(request, response)
+    return response
+
+
+def keep_visitor(request: Request, response: Response) -> None:
+    local = house_of(request).local
+    if local is not None and getattr(request.state, "new", False):
+        set_cookie(request, response, local.token)
+
+
+def set_cookie(request: Request, response: Response, token: str) -> None:
+    response.set_cookie(
+        COOKIE,
+        token,
+        max_age=int(30 * DAY),
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+        path="/",
+    )
+
+
+def new_id() -> str:
+    return secrets.token_hex(8)

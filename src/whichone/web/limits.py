@@ -1,0 +1,113 @@
+"""Limits on requests: their number, their size, and the host they are meant for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+FORM_BYTES = 256 * 1024
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+_MOST_KNOWN = 20_000
+
+
+class Buckets:
+    """For each key `burst` requests at once and `rate` a second after that."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self.rate, self.burst = rate, burst
+        self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, key: str) -> bool:
+        """Whether this request may pass."""
+        now = time.monotonic()
+        with self._lock:
+            left, then = self._held.pop(key, (float(self.burst), now))
+            left = min(float(self.burst), left + (now - then) * self.rate)
+            passes = left >= 1
+            self._held[key] = (left - 1 if passes else left, now)
+            while len(self._held) > _MOST_KNOWN:
+                self._held.popitem(last=False)
+        return passes
+
+
+class TooLarge(Exception):
+    """The body of a request is longer than its page takes."""
+
+
+class Guard:
+    """Refuses foreign hosts and long bodies before any room sees them, and sets safe headers."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], upload_bytes: int) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._upload_bytes = upload_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+
+        async def safe_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    sent[name] = value
+                if not str(scope["path"]).startswith("/assets/"):
+                    sent["cache-control"] = "no-store"
+            await send(message)
+
+        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
+            refusal = PlainTextResponse("this server does not go by that name", 421)
+            await refusal(scope, receive, safe_send)
+            return
+        most = self._upload_bytes if _is_upload(scope) else FORM_BYTES
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > most:
+            await PlainTextResponse(_too_large(most), 413)(scope, receive, safe_send)
+            return
+        counted = 0
+
+        async def counting_receive() -> Message:
+            nonlocal counted
+            message = await receive()
+            counted += len(message.get("body", b""))
+            if counted > most:
+                raise TooLarge(_too_large(most))
+            return message
+
+        await self._app(scope, counting_receive, safe_send)
+
+
+def _too_large(most: int) -> str:
+    return f"more than the {most:,} bytes that this page takes"
+
+
+def _is_upload(scope: Scope) -> bool:
+    return scope["method"] == "POST" and str(scope["path"]).endswith("/submissions")
+
+
+def _host(header: str) -> str:
+    """The name in a Host header, without its port."""
+    if header.startswith("["):
+        return header.partition("]")[0] + "]"
+    return header.partition(":")[0].lower()

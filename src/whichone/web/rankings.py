@@ -1,0 +1,78 @@
+"""Rankings and passages as they lie on disk, a few rows at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from whichone.records import page_of
+
+TOP = 10
+
+
+class Shelves:
+    """Reads single questions and pages out of Parquet tables; the engine's memory is bounded."""
+
+    def __init__(self, memory: str = "256MB") -> None:
+        import duckdb
+
+        self._engine = duckdb.connect(config={"memory_limit": memory, "threads": 1})
+        self._local = threading.local()
+
+    def _rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        cursor = getattr(self._local, "cursor", None)
+        if cursor is None:
+            cursor = self._local.cursor = self._engine.cursor()
+        return cursor.execute(sql, values).fetchall()
+
+    def top(
+        self, rankings: Path, questions: Sequence[str], most: int = TOP
+    ) -> dict[str, list[tuple[int, str, float]]]:
+        """For each question its first results: rank, passage or page id, score."""
+        if not questions:
+            return {}
+        marks = ", ".join("?" * len(questions))
+        rows = self._rows(
+            f"select question, rank, passage, score from read_parquet(?) "
+            f"where question in ({marks}) and rank <= ? order by question, rank",
+            [str(rankings), *questions, most],
+        )
+        found: dict[str, list[tuple[int, str, float]]] = {}
+        for question, rank, passage, score in rows:
+            found.setdefault(question, []).append((rank, passage, score))
+        return found
+
+    def passages(self, table: Path, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Title and text by passage id; a page id gives the page's first passage."""
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        pages = sorted({page_of(i) for i in wanted})
+        marks = ", ".join("?" * len(pages))
+        rows = self._rows(
+            f"select id, page, n, title, text from read_parquet(?) where page in ({marks}) "
+            "order by page, n",
+            [str(table), *pages],
+        )
+        found: dict[str, tuple[str, str]] = {}
+        for identity, page, _, title, text in rows:
+            found[identity] = (title, text)
+            found.setdefault(page, (title, text))
+        return {i: found[i] for i in wanted if i in found}
+
+    def pages(self, table: Path, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
+        """Title and all passages of pages, in their order."""
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        marks = ", ".join("?" * len(wanted))
+        rows = self._rows(
+            f"select page, title, text from read_parquet(?) where page in ({marks}) order by page, n",
+            [str(table), *wanted],
+        )
+        found: dict[str, tuple[str, list[str]]] = {}
+        for page, title, text in rows:
+            found.setdefault(page, (title, []))[1].append(text)
+        return found

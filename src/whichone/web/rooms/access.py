@@ -1,0 +1,72 @@
+"""The door: signed links in, and where the admin makes them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from whichone.web.gate import DAY, ROLES
+from whichone.web.house import (
+    COOKIE,
+    house_of,
+    may_read,
+    may_write,
+    number_field,
+    set_cookie,
+    show,
+    text_field,
+)  # fmt: skip
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/enter")
+async def enter(
+    request: Request, token: Annotated[str, Query(max_length=1000)], to: str = "/"
+) -> Response:
+    """A signed link: keeps its token in a cookie and goes on to a page of this server."""
+    house = house_of(request)
+    key = request.client.host if request.client else ""
+    if not house.tries.take(key):
+        raise HTTPException(429, "too many tries; wait a moment", {"retry-after": "30"})
+    if house.gate.person(token) is None:
+        raise HTTPException(401, "this link is not valid, or has expired; ask for a new one")
+    inside = to.startswith("/") and not to.startswith("//") and "\\" not in to
+    response = RedirectResponse(to if inside else "/", 303)
+    set_cookie(request, response, token)
+    return response
+
+
+@router.post("/leave")
+async def leave(request: Request) -> Response:
+    await may_write(request, "reader")
+    response = RedirectResponse("/", 303)
+    response.delete_cookie(COOKIE, path="/")
+    return response
+
+
+@router.get("/access")
+async def access(request: Request) -> Response:
+    may_read(request, "admin")
+    return show(request, "access.html", roles=ROLES, links=[])
+
+
+@router.post("/access")
+async def make_links(request: Request) -> Response:
+    """Links for one role, each for a new pseudonym."""
+    _, form = await may_write(request, "admin")
+    house = house_of(request)
+    role = text_field(form, "role", "annotator")
+    if role not in ROLES:
+        raise HTTPException(422, f"role must be one of {', '.join(ROLES)}")
+    count = number_field(form, "count", 1, 1, 500)
+    days = number_field(form, "days", 30, 1, 3650)
+    to = text_field(form, "to", "/", 200)
+    base = str(request.base_url).rstrip("/")
+    tokens = [house.gate.link(role, seconds=days * DAY) for _ in range(count)]
+    links = [f"{base}/enter?token={token}&to={to}" for token in tokens]
+    return show(request, "access.html", roles=ROLES, links=links)

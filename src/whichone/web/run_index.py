@@ -1,0 +1,75 @@
+"""The index of one run for the pages: what became of every query, and of every name set.
+
+It is derived from the rankings as they lie on disk, one question in memory at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from whichone.files.folder import Folder
+from whichone.web.benchmark_index import build_whole, rows_of
+
+FORMAT = 1
+DEPTH = 20
+"""How far down a ranking confusion is looked for, as in the tables of the report."""
+
+_SCHEMA = """
+create table outcomes (
+    q integer primary key, n integer, gold_rank integer, namesake_rank integer,
+    right integer not null, confused integer not null, failed integer not null
+);
+"""
+_SETS = """
+insert or ignore into outcomes select q, n, null, null, 0, 0, 1 from benchmark.queries;
+create table set_outcomes as select n, min(right) as all_correct, sum(right) as right,
+    sum(confused) as confused, count(*) as queries from outcomes where n is not null group by n;
+create unique index set_outcomes_by_n on set_outcomes (n);
+analyze;
+"""
+
+
+def run_index(run: Folder, benchmark: Path, cache: Path) -> Path:
+    """Where the index of a run lies, made when it is not there; `benchmark` is its benchmark's."""
+    path = cache / f"run-{FORMAT}-{run.content_hash}-{benchmark.stem[-64:][:12]}.sqlite"
+    if not path.exists():
+        build_whole(path, lambda database: _build(database, run, benchmark))
+    return path
+
+
+def _build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
+    database.executescript(_SCHEMA)
+    database.execute("attach ? as benchmark", (str(benchmark),))
+    database.execute("begin")
+    for question, pages in _ranked(run):
+        found = database.execute(
+            "select q, n, gold, others from benchmark.queries where id = ?", (question,)
+        ).fetchone()
+        if found is None:
+            continue
+        gold = _first(pages, json.loads(found[2]))
+        namesake = _first(pages[:DEPTH], json.loads(found[3]))
+        confused = namesake is not None and (gold is None or namesake < gold)
+        database.execute(
+            "insert into outcomes values (?, ?, ?, ?, ?, ?, 0)",
+            (found[0], found[1], gold, namesake, gold == 1, confused),
+        )
+    database.execute("commit")
+    database.executescript(_SETS)
+    database.execute("detach benchmark")
+
+
+def _ranked(run: Folder) -> Iterator[tuple[str, list[str]]]:
+    """Each question with its pages in order, each page once; rankings lie sorted by question."""
+    rows = rows_of(run.path("rankings.parquet"), ["question", "page"])
+    for question, members in groupby(rows, key=lambda row: row["question"]):
+        yield question, list(dict.fromkeys(row["page"] for row in members))
+
+
+def _first(pages: list[str], wanted: list[str]) -> int | None:
+    those = set(wanted)
+    return next((rank for rank, page in enumerate(pages, 1) if page in those), None)

@@ -1,0 +1,1 @@
+"""Where answers are kept: SQLite by default, PostgreSQL by a URL."""

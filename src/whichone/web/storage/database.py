@@ -1,0 +1,51 @@
+"""What the rooms ask of a database: rows to read, and work that is committed when it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from whichone.errors import UsageError
+
+T = TypeVar("T")
+Row = dict[str, Any]
+
+
+class Transaction(Protocol):
+    """SQL with `?` for values, in the dialect that both databases share."""
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Runs a statement, says how many rows it changed."""
+        ...
+
+
+class Database(Protocol):
+    kind: str
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """All of the work or nothing of it; when this returns it is on disk."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_database(url: str) -> Database:
+    """`postgresql://...`, `sqlite:///FILE`, or the path of an SQLite file."""
+    if url.startswith(("postgresql://", "postgres://")):
+        from whichone.web.storage.postgres import PostgresDatabase
+
+        return PostgresDatabase(url)
+    path = url.removeprefix("sqlite:///")
+    if "://" in path:
+        raise UsageError(
+            f"no such kind of database: {url.partition('://')[0]}",
+            hint="give postgresql://USER@HOST/NAME, sqlite:///FILE or a file",
+        )
+    from whichone.web.storage.sqlite import SqliteDatabase
+
+    return SqliteDatabase(Path(path))

@@ -1,0 +1,119 @@
+"""Answers in one SQLite file: many readers, one writer that commits what came together at once."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from whichone.errors import BadInput
+from whichone.web.storage.database import Row, Transaction
+from whichone.web.storage.schema import statements
+
+T = TypeVar("T")
+_MOST_TOGETHER = 256
+
+
+class _Connected:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        cursor = self._connection.execute(sql, values)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        return self._connection.execute(sql, values).rowcount
+
+
+class SqliteDatabase:
+    """Write-ahead log, synced at every commit; writers that wait at one moment share a commit."""
+
+    kind = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._work: queue.Queue[tuple[Callable[[Transaction], Any], Future[Any]] | None] = (
+            queue.Queue()
+        )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._connect()
+            self._writer.execute("pragma journal_mode = wal")
+            for sql in statements(postgres=False):
+                self._writer.execute(sql)
+        except (sqlite3.Error, OSError) as error:
+            raise BadInput(f"cannot be used as a database: {error}", file=path) from error
+        self._thread = threading.Thread(target=self._write_all, name="writer", daemon=True)
+        self._thread.start()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, timeout=30
+        )
+        connection.execute("pragma synchronous = full")
+        return connection
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        reader = getattr(self._local, "reader", None)
+        if reader is None:
+            connection = self._connect()
+            self._readers.append(connection)
+            reader = self._local.reader = _Connected(connection)
+        return reader.read(sql, values)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        future: Future[T] = Future()
+        self._work.put((work, future))
+        return future.result()
+
+    def _write_all(self) -> None:
+        while (first := self._work.get()) is not None:
+            together = [first]
+            with contextlib.suppress(queue.Empty):
+                while len(together) < _MOST_TOGETHER:
+                    other = self._work.get_nowait()
+                    if other is None:
+                        self._work.put(None)
+                        break
+                    together.append(other)
+            self._commit(together)
+
+    def _commit(self, together: list[tuple[Callable[[Transaction], Any], Future[Any]]]) -> None:
+        """One transaction for all; work that fails is undone alone."""
+        done: list[tuple[Future[Any], Any]] = []
+        connected = _Connected(self._writer)
+        try:
+            self._writer.execute("begin immediate")
+            for work, future in together:
+                self._writer.execute("savepoint one")
+                try:
+                    done.append((future, work(connected)))
+                except Exception as error:
+                    self._writer.execute("rollback to one")
+                    future.set_exception(error)
+                self._writer.execute("release one")
+            self._writer.execute("commit")
+        except sqlite3.Error as error:
+            if self._writer.in_transaction:
+                self._writer.execute("rollback")
+            for _, future in together:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for future, result in done:
+            future.set_result(result)
+
+    def close(self) -> None:
+        self._work.put(None)
+        self._thread.join()
+        for connection in (*self._readers, self._writer):
+            connection.close()

@@ -1,0 +1,114 @@
+"""What the explorer shows of a set, a query and two systems, put together from its indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from whichone.records import page_of
+from whichone.web import explorer
+from whichone.web.house import House
+from whichone.web.library import Shelf, Shelved
+from whichone.web.marked import marked
+
+MOST_SYSTEMS = 4
+
+
+def chosen_runs(shelf: Shelf, keys: Sequence[str]) -> list[Shelved]:
+    """The runs that a view names, in its order; the first few when it names none."""
+    named = [shelf.runs[key] for key in dict.fromkeys(keys) if key in shelf.runs]
+    return (named or list(shelf.runs.values()))[:MOST_SYSTEMS]
+
+
+def search(
+    house: House, shelf: Shelf, wanted: explorer.Wanted, runs: Sequence[Shelved]
+) -> explorer.FoundSets:
+    index = house.library.benchmark_index(shelf)
+    indexes = [house.library.run_index(shelf, run) for run in runs]
+    with explorer.opened(index, indexes) as database:
+        return explorer.find_sets(database, wanted, len(indexes))
+
+
+def facets(house: House, shelf: Shelf) -> dict[str, list[tuple[str, int]]]:
+    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+        return explorer.facet_values(database)
+
+
+def overview(house: House, shelf: Shelf) -> list[tuple[Shelved, dict[str, int]]]:
+    """What became of the queries in each run."""
+    rows = []
+    index = house.library.benchmark_index(shelf)
+    for run in shelf.runs.values():
+        with explorer.opened(index, [house.library.run_index(shelf, run)]) as database:
+            rows.append((run, explorer.outcome_counts(database)))
+    return rows
+
+
+def set_view(
+    house: House, shelf: Shelf, n: int, runs: Sequence[Shelved], offset: int = 0
+) -> dict[str, Any] | None:
+    """A set with its bearers, their pages, and some of its queries with what systems ranked."""
+    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+        name_set = explorer.one_set(database, n)
+        if name_set is None:
+            return None
+        queries, count = explorer.set_queries(database, n, offset)
+    pages = {p for bearer in name_set["bearers"] for p in bearer["pages"]}
+    texts = house.shelves.passages(shelf.folder.path("passages.parquet"), pages)
+    for bearer in name_set["bearers"]:
+        bearer["texts"] = [(p, *texts.get(p, (p, ""))) for p in bearer["pages"]]
+    with_rankings(house, shelf, queries, runs)
+    return {**name_set, "queries": queries, "count": count, "offset": offset}
+
+
+def query_view(
+    house: House, shelf: Shelf, q: int, runs: Sequence[Shelved]
+) -> dict[str, Any] | None:
+    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+        query = explorer.one_query(database, q)
+    if query is not None:
+        with_rankings(house, shelf, [query], runs)
+    return query
+
+
+def with_rankings(
+    house: House, shelf: Shelf, queries: Sequence[dict[str, Any]], runs: Sequence[Shelved]
+) -> None:
+    """Adds to each query, for each system, its first ten: what each is, and its text marked."""
+    ids = [query["id"] for query in queries]
+    tops = {run.key: house.shelves.top(run.folder.path("rankings.parquet"), ids) for run in runs}
+    wanted = {p for top in tops.values() for rows in top.values() for _, p, _ in rows}
+    texts = house.shelves.passages(shelf.folder.path("passages.parquet"), wanted)
+    for query in queries:
+        query["systems"] = [
+            {"run": run, "top": [_result(query, row, texts) for row in tops[run.key].get(query["id"], ())]}
+            for run in runs
+        ]  # fmt: skip
+
+
+def _result(
+    query: Mapping[str, Any], row: tuple[int, str, float], texts: Mapping[str, tuple[str, str]]
+) -> dict[str, Any]:
+    rank, passage, score = row
+    page = page_of(passage)
+    title, text = texts.get(passage, (passage, ""))
+    kind = "gold" if page in query["gold"] else "namesake" if page in query["others"] else "other"
+    return {
+        "rank": rank, "id": passage, "score": score, "kind": kind, "title": title,
+        "text": marked(text, query["input"]),
+    }  # fmt: skip
+
+
+def compare_view(
+    house: House, shelf: Shelf, first: Shelved, second: Shelved, offset: int = 0
+) -> dict[str, Any]:
+    indexes = [house.library.run_index(shelf, run) for run in (first, second)]
+    with explorer.opened(house.library.benchmark_index(shelf), indexes) as database:
+        rows, count = explorer.differences(database, offset)
+        return {
+            "rows": rows,
+            "count": count,
+            "offset": offset,
+            "agreement": explorer.agreement_table(database),
+            "counts": [explorer.outcome_counts(database, number) for number in (0, 1)],
+        }

@@ -1,0 +1,109 @@
+"""Name sets by what is typed, by facet and by outcome; one set; two systems."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whichone.web.folded import fold
+from whichone.web.marked import marked
+
+
+def names(client: Any, key: str, **wanted: str) -> list[str]:
+    answer = client.get(f"/api/benchmarks/{key}/sets", params=wanted)
+    assert answer.status_code == 200, answer.text
+    return [s["name"] for s in answer.json()["sets"]]
+
+
+def runs(client: Any, key: str) -> dict[str, str]:
+    shelf = next(b for b in client.get("/api/benchmarks").json() if b["key"] == key)
+    return {run["name"]: run["key"] for run in shelf["runs"]}
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("lincoln", ["Abe Lincoln"]),
+        ("LINC", ["Abe Lincoln"]),
+        ("zoe ono", ["Zoë Önö"]),
+        ("Önö", ["Zoë Önö"]),
+        ("i", ["Abe Lincoln", "<script>alert(1)</script>", "Kim Park"]),
+        ("im", ["Kim Park"]),
+        ('"', []),
+        ("nobody", []),
+    ],
+)
+def test_names_are_found_as_one_types(client: Any, key: str, typed: str, found: list[str]) -> None:
+    assert sorted(names(client, key, q=typed)) == sorted(found)
+
+
+def test_facets_and_outcomes_choose_sets(client: Any, key: str) -> None:
+    systems = runs(client, key)
+    assert len(names(client, key, type="Q5", task="qa", bearers="3")) == 4
+    assert names(client, key, type="Q6") == []
+    assert len(names(client, key, gap="100 to 1000 times")) == 4
+    assert names(client, key, outcome="confused", run=systems["perfect"]) == []
+    assert len(names(client, key, outcome="confused", run=systems["second"])) == 4
+    assert len(names(client, key, outcome="all-correct", run=systems["perfect"])) == 4
+    pair = {"run": systems["perfect"], "other": systems["second"]}
+    assert len(names(client, key, outcome="right-wrong", **pair)) == 4
+    swapped = {"run": systems["second"], "other": systems["perfect"]}
+    assert names(client, key, outcome="right-wrong", **swapped) == []
+
+
+def test_a_set_shows_bearers_facts_and_rankings(client: Any, key: str) -> None:
+    found = client.get(f"/api/benchmarks/{key}/sets", params={"q": "lincoln"}).json()["sets"][0]
+    view = client.get(f"/api/benchmarks/{key}/sets/{found['n']}").json()
+    assert [b["role"] for b in view["bearers"]] == ["head", "tail", "tail"]
+    assert view["bearers"][1]["facts"] == [["birthplace (P19)", ["Place01"]]]
+    second = next(s for s in view["queries"][0]["systems"] if s["name"] == "second")
+    assert [r["kind"] for r in second["top"]] == ["namesake", "gold", "namesake"]
+    page = client.get(f"/b/{key}/set/{found['n']}").text
+    assert page.count("<svg") == 1
+    assert '<li class="namesake">' in page
+    assert "<mark>Lincoln</mark>" in page
+
+
+def test_two_systems_differ_where_one_is_confused(client: Any, key: str) -> None:
+    systems = runs(client, key)
+    pair = {"run": systems["perfect"], "other": systems["second"]}
+    view = client.get(f"/api/benchmarks/{key}/compare", params=pair).json()
+    assert view["count"] == 12
+    assert view["agreement"] == {"both": 0, "only_first": 12, "only_second": 0, "neither": 0}
+    assert view["rows"][0]["b_confused"] == 1
+    assert "fell for a namesake" in client.get(f"/b/{key}/compare", params=pair).text
+
+
+def test_every_text_is_escaped(client: Any, key: str) -> None:
+    found = client.get(f"/api/benchmarks/{key}/sets", params={"q": "script"}).json()["sets"][0]
+    for place in (f"/b/{key}", f"/b/{key}/set/{found['n']}", f"/b/{key}?q=%3Cscript%3Ealert(1)"):
+        page = client.get(place).text
+        assert "<script>alert" not in page
+        assert "<b>Not bold</b>" not in page
+        assert "alert(1)" in page
+
+
+def test_every_view_has_its_address_and_asks_no_other_host(client: Any, key: str) -> None:
+    page = client.get(f"/b/{key}", params={"q": "kim", "task": "qa"}).text
+    assert 'value="kim"' in page
+    assert re.search(r'<option value="qa" selected', page)
+    assert not re.search(r'(src|href|action)="(https?:)?//', page)
+
+
+def test_indexes_are_made_once_and_lie_in_the_cache(client: Any, key: str, settings: Any) -> None:
+    client.get(f"/b/{key}")
+    made = {p.name: p.stat().st_mtime_ns for p in Path(settings.cache / "web").iterdir()}
+    assert len(made) == 3  # a benchmark and two runs
+    client.get(f"/b/{key}")
+    assert made == {p.name: p.stat().st_mtime_ns for p in Path(settings.cache / "web").iterdir()}
+
+
+def test_folding_removes_accents_and_case() -> None:
+    assert fold("  ÅNGSTRÖM  Über ") == "angstrom uber"
+    assert (
+        marked("A <i>Städte</i> tour", "which stadte?")
+        == "A &lt;i&gt;<mark>Städte</mark>&lt;/i&gt; tour"
+    )
