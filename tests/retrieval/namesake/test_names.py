@@ -78,6 +78,15 @@ def test_remainder_is_what_stands_around_the_names() -> None:
     assert remainder(text, INDEX.find(text)) == ["Are ", " and ", " famous?"]
 
 
+def test_a_claim_may_open_with_a_name() -> None:
+    assert found("Music was performed by Paul Walker.") == ["Music", "Paul Walker"]
+
+
+def test_the_subject_of_a_slot_is_the_name() -> None:
+    (mention,) = INDEX.find("river [SEP] Music")
+    assert (mention.name, mention.pages, mention.proper) == ("river", (1,), True)
+
+
 def test_a_very_long_question() -> None:
     text = "word " * 20_000 + "Dark River?"
     assert [m.name for m in INDEX.find(text) if m.proper] == ["Dark River"]

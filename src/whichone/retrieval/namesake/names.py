@@ -89,6 +89,15 @@ def tokens(text: str) -> list[str]:
     return [token.casefold() for token in _TOKEN.findall(plain(text))]
 
 
+SEPARATOR = " [SEP] "
+"""Between subject and relation of a slot-filling question."""
+
+
+def subject(text: str) -> str:
+    """What stands before [SEP]; the whole text where there is none."""
+    return text.partition(SEPARATOR)[0]
+
+
 class NameIndex:
     """From names to the pages that bear them; pages are numbers."""
 
@@ -111,8 +120,16 @@ class NameIndex:
         return self._pages.get(" ".join(tokens(name)), ())
 
     def find(self, text: str) -> list[Mention]:
-        """Every name in a text, in its order; of two that overlap, the proper one, then the longer."""
+        """Every name in a text, in its order; of two that overlap, the proper one, then the longer.
+
+        Of a slot-filling question only the subject is looked at: it is a name, however written.
+        """
         text = plain(text)
+        if SEPARATOR in text:
+            text = subject(text)
+            bearers = self.bearers(text)
+            if bearers:
+                return [Mention(text, 0, len(text), bearers, True)]
         places = [(m.start(), m.end()) for m in _TOKEN.finditer(text)]
         words = [text[start:end].casefold() for start, end in places]
         shouting = not any(c.islower() for c in text)
@@ -148,7 +165,8 @@ def _proper(
     if not significant:
         return end - start > 1 and text[at].isupper() and start > 0
     upper = [n for n in significant if not text[places[n][0]].islower()]
-    if significant[0] not in upper or (significant[0] == 0 and len(significant) == 1):
+    opens = significant[0] == 0 and len(significant) == 1 and "?" in text
+    if significant[0] not in upper or opens:
         return False  # "capital of Wales"; "Music" as the first word of a question
     return 2 * len(upper) >= len(significant)
 

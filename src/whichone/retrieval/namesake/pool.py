@@ -12,7 +12,7 @@ from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.dense.retriever import Dense
 from whichone.retrieval.namesake.corpus import Pages
-from whichone.retrieval.namesake.names import Mention, remainder
+from whichone.retrieval.namesake.names import Mention, remainder, subject
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +91,7 @@ class Pooler:
         for row, page, score in zip(rows.tolist(), owner.tolist(), total.tolist(), strict=True):
             if page not in best or score > best[page][0]:
                 best[page] = (score, row)
-        length = max(len(text), 1)
+        length = max(len(subject(text)), 1)
         scores = {page: best[page][0] + self._name(named.get(page), length) for page in pages}
         order = sorted(pages, key=lambda page: (-scores[page], page))
         passages = {page: best[page][1] for page in pages}
