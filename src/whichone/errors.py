@@ -62,13 +62,13 @@ class BadInput(WhichoneError):
             where = f"{file}:{line}" if line is not None else str(file)
         elif where is None and line is not None:
             where = f"line {line}"
-        ids = [str(i) for i in ids]
-        if ids:
-            message = f"{message} ({sample(ids)})"
+        told = [str(i) for i in ids]
+        if told:
+            message = f"{message} ({sample(told)})"
         super().__init__(message, where=where, hint=hint)
         self.file = str(file) if file is not None else None
         self.line = line
-        self.ids = ids
+        self.ids = told
 
 
 class BrokenFolder(BadInput):
