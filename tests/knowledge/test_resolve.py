@@ -130,11 +130,12 @@ def test_a_real_dump_gives_the_same_bytes_with_two_workers(tmp_path: Path, share
     assert made[0].counts["links"] == 4979
 
 
-@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2"])
+@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2", "utf16"])
 def test_compressed_dumps_give_the_same_tables(tmp_path: Path, base: Path, suffix: str) -> None:
     plain = (tmp_path / "w.xml").read_bytes()
     packed = {
         "gz": gzip.compress, "zst": zstandard.compress, "bz2": bz2.compress,
+        "utf16": lambda data: data.decode().encode("utf-16"),
     }[suffix](plain)  # fmt: skip
     (tmp_path / f"w.xml.{suffix}").write_bytes(packed)
     made = ingest(tmp_path / "other", [pages_source(tmp_path / f"w.xml.{suffix}")])

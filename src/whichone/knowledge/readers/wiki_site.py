@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import html
 import re
 import tomllib
@@ -84,12 +85,25 @@ def _keys(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name_key(name) for name in names)
 
 
+def is_utf16(head: bytes) -> bool:
+    """Wikimedia's dumps are UTF-8; some that went through other hands are not."""
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
+def as_utf8(head: bytes) -> bytes:
+    """The first bytes of a dump, in UTF-8 whatever they were."""
+    if is_utf16(head):
+        return head[: len(head) // 2 * 2].decode("utf-16", "ignore").encode()
+    return head.removeprefix(codecs.BOM_UTF8)
+
+
 def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Site:
     """The site of a dump from its first bytes, which must hold all of `<siteinfo>`.
 
     `language` wins over what the dump says of itself: cuts of dumps often say nothing, or that they
     are of the English Wikipedia.
     """
+    head = as_utf8(head)
     root = re.search(rb"<mediawiki\b[^>]*>", head)
     if root is None:
         raise BadInput(

@@ -19,11 +19,11 @@ GAP = "\x7f"  # where a template was: cleaned away, with the punctuation that it
 _DROPPED_TAGS = (
     "ref|references|gallery|math|chem|ce|score|timeline|imagemap|syntaxhighlight|source|graph|"
     "mapframe|maplink|templatedata|templatestyles|inputbox|section|indicator|hiero|categorytree|"
-    "includeonly|onlyinclude"
+    "includeonly"
 )
 _RAW = re.compile(
     rf"<!--|<(?P<dropped>{_DROPPED_TAGS})\b[^<>]*>|<(?P<kept>nowiki|pre)\b[^<>]*>"
-    r"|</?noinclude\s*/?>",
+    r"|</?(?:noinclude|onlyinclude)\s*/?>",
     re.IGNORECASE,
 )
 _OWN_LINE = re.compile(r"(?m)^[ \t]*(?:<!--[^\n]*?-->[ \t]*)+\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
 from whichone.knowledge.readers.part import Part
+from whichone.knowledge.readers.wiki_site import as_utf8
 from whichone.knowledge.sources.source import (
     DumpFile,
     Job,
@@ -28,7 +29,7 @@ def pages_source(path: str | Path, language: str | None = None) -> Source:
     from whichone.knowledge.sources.kilt_source import KiltSource
     from whichone.knowledge.sources.wikipedia import WikipediaDump
 
-    start = beginning(Path(path)).lstrip()
+    start = as_utf8(beginning(Path(path))).lstrip()
     if b"<mediawiki" in start[:1000]:
         return WikipediaDump(path, language)
     if start.startswith(b"{"):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from whichone.errors import BadInput
-from whichone.files.parts import beginning
-from whichone.knowledge.readers.wiki_site import Site, read_site
+from whichone.files.lines import open_binary
+from whichone.files.parts import ByteRange, Chunk, beginning, whole_records
+from whichone.knowledge.readers.wiki_site import Site, is_utf16, read_site
 from whichone.knowledge.readers.wikipedia import read_part
 from whichone.knowledge.sources.pages import finish_pages, read_chunks
 from whichone.knowledge.sources.source import DumpFile, Job, PartFiles, Read
 
 ENDS = "closing brackets"
 _HEAD = 1 << 18
+_BLOCK = 1 << 20
 
 
 class WikipediaDump(DumpFile):
@@ -33,6 +37,31 @@ class WikipediaDump(DumpFile):
     @cached_property
     def site(self) -> Site:
         return read_site(beginning(self.path, _HEAD), file=str(self.path), language=self.language)
+
+    def jobs(self, number: int) -> Iterator[Job]:
+        if not is_utf16(beginning(self.path, 2)):
+            yield from super().jobs(number)
+            return
+        whole = ByteRange(0, 0, self.path.stat().st_size)
+        everything = ByteRange(0, 0, 1 << 62)
+        yield Job(number, whole, whole_records(self._recoded(), everything, self.delimiter))
+
+    def _recoded(self) -> Iterator[Chunk]:
+        """A dump in UTF-16 as UTF-8, by a single reader."""
+        position = 0
+        decoder = codecs.getincrementaldecoder("utf-16")()
+        with open_binary(self.path) as stream:
+            try:
+                while block := stream.read(_BLOCK):
+                    data = decoder.decode(block).encode()
+                    yield Chunk(position, data)
+                    position += len(data)
+            except (EOFError, OSError, ValueError) as error:
+                raise BadInput(
+                    f"damaged or cut off after {position:,} characters: {error}",
+                    file=self.path,
+                    hint="fetch the file again and compare its checksum",
+                ) from error
 
     def parameters(self) -> dict[str, Any]:
         return {"wiki": self.site.name, "language": self.site.language}
