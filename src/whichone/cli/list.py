@@ -8,6 +8,9 @@ from whichone.cli.options import json_option
 
 KINDS = ("benchmarks", "datasets", "retrievers", "readers", "measures")
 
+SHOWN = {"datasets": ("name", "file", "bytes", "checked", "here", "licence")}
+"""Columns of a table where the JSON has more."""
+
 
 @click.command()
 @click.argument("kind", type=click.Choice(KINDS))
@@ -25,4 +28,4 @@ def command(kind: str, as_json: bool) -> None:
     if as_json:
         emit_json(rows)
     else:
-        emit_table(rows)
+        emit_table(rows, columns=SHOWN.get(kind, ()))

@@ -1,0 +1,262 @@
+"""One file from one of several addresses: resumed, checked, moved into place when it is whole."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import http.client
+import os
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.errors import BadInput, LockedFolder, Missing
+from whichone.progress import progress, talk
+
+ATTEMPTS = 5
+"""How often a server may fail in a row without sending anything new."""
+TIMEOUT = 60.0
+_BLOCK = 1 << 20
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to come, as far as it is known beforehand."""
+
+    addresses: Sequence[str]
+    size: int | None = None
+    sha256: str | None = None
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """A file that is there; `verified` when its checksum is the published one."""
+
+    path: Path
+    bytes: int
+    sha256: str
+    verified: bool
+    downloaded: bool
+
+
+class Refused(Exception):
+    """An address does not give what is wanted; the message says why."""
+
+
+def fetch_file(
+    wanted: Wanted,
+    path: str | Path,
+    *,
+    offline: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Fetched:
+    """The file at `path`, from there if it is whole, else from the first address that gives it."""
+    path = Path(path)
+    if path.exists():
+        return _checked(wanted, path)
+    if offline:
+        raise _by_hand(wanted, path, "it is not here, and --offline forbids to fetch it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    reasons = []
+    with _Part(path) as part:
+        for address in wanted.addresses:
+            try:
+                _download(address, wanted, part, sleep)
+                digest = _check(wanted, part.path)
+            except Refused as refusal:
+                reasons.append(f"{address}: {refusal}")
+                continue
+            except OSError as error:
+                raise BadInput(f"cannot be written: {error.strerror}", file=path) from error
+            part.path.replace(path)
+            size = path.stat().st_size
+            _remember(path, digest)
+            return Fetched(path, size, digest, wanted.sha256 is not None, True)
+    raise _by_hand(wanted, path, "no address gave it: " + "; ".join(reasons or ["there is none"]))
+
+
+def _by_hand(wanted: Wanted, path: Path, why: str) -> Missing:
+    address = wanted.addresses[0] if wanted.addresses else "wherever it is published"
+    return Missing(
+        f"{path.name}: {why}", hint=f"get {address} by any other way and put it at {path}"
+    )
+
+
+def _checked(wanted: Wanted, path: Path) -> Fetched:
+    """A file that is there already, if it is what it should be."""
+    try:
+        digest = _check(wanted, path, known=_remembered(path))
+    except Refused as refusal:
+        raise BadInput(
+            str(refusal), file=path, hint="remove it and fetch again, or put the right file there"
+        ) from None
+    return Fetched(path, path.stat().st_size, digest, wanted.sha256 is not None, False)
+
+
+def _check(wanted: Wanted, path: Path, known: str | None = None) -> str:
+    """Size and checksum; the checksum itself. A file that is refused is not kept as a part."""
+    size = path.stat().st_size
+    if wanted.size is not None and size != wanted.size:
+        raise _gone(path, f"it has {size:,} bytes, {wanted.size:,} are published")
+    digest = _sha256(path)
+    expected = wanted.sha256 or known
+    if expected is not None and digest != expected:
+        raise _gone(path, f"its sha256 is {digest}, {expected} is published")
+    return digest
+
+
+def _gone(path: Path, why: str) -> Refused:
+    if path.suffix == ".part":
+        path.unlink(missing_ok=True)
+    return Refused(why)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remember(path: Path, digest: str) -> None:
+    path.with_name(f"{path.name}.sha256").write_text(f"{digest}  {path.name}\n")
+
+
+def _remembered(path: Path) -> str | None:
+    """The checksum that a file had when it came, where none is published."""
+    note = path.with_name(f"{path.name}.sha256")
+    return note.read_text().split()[0] if note.exists() else None
+
+
+class _Part:
+    """The unfinished file, held by one process, with the tag of the version that it is of."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.with_name(f"{path.name}.part")
+        self._tag = path.with_name(f"{path.name}.part.tag")
+        self._lock_path = path.with_name(f"{path.name}.lock")
+
+    def __enter__(self) -> _Part:
+        self._lock = self._lock_path.open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise LockedFolder(
+                "another process is fetching this file", file=self.path, hint="wait for it"
+            ) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
+        self._lock_path.unlink(missing_ok=True)
+        if not self.path.exists():
+            self._tag.unlink(missing_ok=True)
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def headers(self, address: str) -> dict[str, str]:
+        """Ask for the rest, if it is still the version that we have the beginning of."""
+        if not self.size:
+            return {}
+        told = self._tag.read_text().split("\n") if self._tag.exists() else []
+        if len(told) == 2 and told[0] == address and told[1]:
+            return {"Range": f"bytes={self.size}-", "If-Range": told[1]}
+        return {"Range": f"bytes={self.size}-"}
+
+    def begin(self, address: str, response: Any) -> None:
+        tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+        self._tag.write_text(f"{address}\n{'' if tag.startswith('W/') else tag}")
+
+    def start_over(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _download(address: str, wanted: Wanted, part: _Part, sleep: Callable[[float], None]) -> None:
+    """All of the file into the part; failures in between are tried again while it grows."""
+    failures, furthest = 0, part.size
+    while True:
+        before = part.size
+        try:
+            if _receive(address, wanted, part):
+                return
+            why = f"the connection ended after {part.size:,} bytes"
+        except urllib.error.HTTPError as error:
+            if error.code == 416 and before:  # nothing left to send, or another file by now
+                if wanted.size in (None, before) and _all_there(error, before):
+                    return
+                part.start_over()
+                why = "the server cannot go on where it stopped"
+            elif error.code < 500 and error.code != 429:
+                raise Refused(f"the server says {error.code} {error.reason}") from None
+            else:
+                why = f"the server says {error.code} {error.reason}"
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if getattr(error, "errno", None) == 28:
+                raise
+            why = str(getattr(error, "reason", None) or error) or type(error).__name__
+        failures = 0 if part.size > furthest else failures + 1
+        furthest = max(furthest, part.size)
+        if failures >= ATTEMPTS:
+            raise Refused(f"{why}, {ATTEMPTS} times without anything new")
+        talk(f"{address}: {why}; going on")
+        sleep(min(30.0, 2.0**failures / 2))
+
+
+def _all_there(error: urllib.error.HTTPError, size: int) -> bool:
+    """A 416 that names our own size says that nothing is missing."""
+    told = (error.headers.get("Content-Range") or "").rpartition("/")[2]
+    return told.isdigit() and int(told) == size
+
+
+def _receive(address: str, wanted: Wanted, part: _Part) -> bool:
+    """One request; whether the file is whole after it."""
+    request = urllib.request.Request(address, headers={"User-Agent": "whichone"})
+    for name, value in part.headers(address).items():
+        request.add_header(name, value)
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+        start, total = _place(response)
+        if start != part.size:
+            part.start_over()
+            if start:
+                raise ValueError("the server goes on from another place than asked")
+        if wanted.size is not None and total is not None and total != wanted.size:
+            part.start_over()
+            raise Refused(f"the server offers {total:,} bytes, {wanted.size:,} are published")
+        if _is_page(response, part.path):
+            raise Refused("the server sends a web page instead")
+        part.begin(address, response)
+        _copy(response, part, total)
+    return total is None or part.size >= total
+
+
+def _place(response: Any) -> tuple[int, int | None]:
+    """Where the answer begins in the file, and how long the whole file is said to be."""
+    length = response.headers.get("Content-Length")
+    if response.status == 206:
+        match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
+        if match is None:
+            raise ValueError("a part without its place")
+        return int(match[1]), int(match[2]) if match[2] != "*" else None
+    return 0, int(length) if length is not None and length.isdigit() else None
+
+
+def _is_page(response: Any, path: Path) -> bool:
+    kind = response.headers.get_content_type()
+    return kind == "text/html" and ".html" not in path.suffixes
+
+
+def _copy(response: Any, part: _Part, total: int | None) -> None:
+    name = part.path.name.removesuffix(".part")
+    with progress(name, total, "bytes") as advance, part.path.open("ab") as file:
+        advance(part.size)
+        while block := response.read(_BLOCK):
+            file.write(block)
+            advance(len(block))
+        file.flush()
+        os.fsync(file.fileno())
