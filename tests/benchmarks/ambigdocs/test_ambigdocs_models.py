@@ -146,12 +146,34 @@ def test_the_question_about_one_bearer() -> None:
     assert about("Where?", "Ada Field", "X \\1") == "X \\1: Where?"
 
 
-def test_replies_of_the_writer() -> None:
-    assert parse_draft("QUESTION: a?\nAnswer 1: b\nanswer 2:  c \n")== {
-        "question": "a?", "answer 1": "b", "answer 2": "c",
-    }  # fmt: skip
-    assert parse_draft("a?\nAnswer 1: b") is None
-    assert parse_draft("a?\nAnswer 1: b\nAnswer 2:") is None
+@pytest.mark.parametrize(
+    "reply",
+    [
+        " When?\nAnswer 1: 12 May\nAnswer 2: June\n\nAnswer 1: other",
+        "QUESTION: When?\nAnswer 1:  12 May \nanswer 2: June",
+        "**Question:** When?\n\n- **Answer 1 (Ada Field):** 12 May\n- **Answer2**: June",
+    ],
+)
+def test_replies_of_the_writer(reply: str) -> None:
+    found = parse_draft(reply)
+    assert found is not None
+    assert (found["question"], found["answer 1"], found["answer 2"]) == ("When?", "12 May", "June")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "I cannot.", "When?\nAnswer 1: b", "When?\nAnswer: a", "?\nAnswer 1: b\nAnswer 2:"],
+)
+def test_replies_that_are_no_draft(reply: str) -> None:
+    assert parse_draft(reply) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [("**Yes**, it does", True), (" yes", True), ("yesterday", False), ("No", False)],
+)
+def test_what_a_judge_says(said: str, verdict: bool) -> None:
+    assert Judge(Scripted(lambda _: said)).entails(FILM, "Where?", "Paris") is verdict
 
 
 def test_prompts_are_files(tmp_path: Path) -> None:

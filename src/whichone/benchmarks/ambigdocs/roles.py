@@ -23,8 +23,10 @@ WRITER_TOKENS, ANSWER_TOKENS, JUDGE_TOKENS = 150, 50, 5
 
 _SECTION = re.compile(r"^\[(system|user)\]\n", re.MULTILINE)
 _LINE = re.compile(
-    r"^\s*(question|answer 1|answer 2)\s*:\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE
+    r"^[\s*_#>-]*(question|answer)\s*([12]?)[^:\n]{0,60}:[\s*_]*(.*?)[\s*_]*$",
+    re.IGNORECASE | re.MULTILINE,
 )
+_YES = re.compile(r"\W*yes\b", re.IGNORECASE)
 _NO_ANSWER = frozenset({"none", "no answer", "unknown", "n/a"})
 
 
@@ -83,12 +85,15 @@ class QuestionWriter:
 
 
 def parse_draft(text: str) -> Mapping[str, str] | None:
-    """The lines of a writer's reply; the prompt ends in "Question:", which it need not repeat."""
-    if not re.match(r"\s*question\s*:", text, re.IGNORECASE):
+    """The lines of a writer's reply, in Markdown or not; the first of each kind counts.
+
+    The prompt ends in "Question:", which the reply need not repeat.
+    """
+    if not re.match(r"\W*question\s*:", text, re.IGNORECASE):
         text = f"Question: {text.lstrip()}"
     found: dict[str, str] = {}
     for match in _LINE.finditer(text):
-        found.setdefault(match[1].lower(), match[2])
+        found.setdefault(f"{match[1].lower()} {match[2]}".strip(), match[3])
     wanted = ("question", "answer 1", "answer 2")
     return found if all(found.get(part) for part in wanted) else None
 
@@ -108,7 +113,7 @@ class Judge:
             title=document.title, text=document.text, question=question, answer=answer
         )
         reply = self.model.complete(messages, max_tokens=JUDGE_TOKENS)
-        return reply.text.strip().lower().startswith("yes")
+        return _YES.match(reply.text) is not None
 
 
 class Reply(msgspec.Struct, frozen=True):
