@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from small_base import name, small_base
 
+from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge import lookup as lookup_module
+from whichone.knowledge import lookup_build
 from whichone.knowledge.lookup import Lookup
 from whichone.knowledge.lookup_build import LOOKUP
 from whichone.knowledge.tables import ALL, KIND, NAMES
@@ -159,3 +162,19 @@ def test_a_lookup_is_made_again_when_the_tables_change(tmp_path: Path) -> None:
     (base / LOOKUP).write_bytes(b"not a database")
     with Lookup.open(base) as lookup:
         assert lookup.page("enwiki:307") is not None
+
+
+def test_a_lookup_that_cannot_be_made_is_an_error_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = small_base(tmp_path / "kb")
+    before = sorted(base.iterdir())
+    (base / f".{LOOKUP}.999999999").write_bytes(b"left by a process that was killed")
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(lookup_build, "_copy", full)
+    with pytest.raises(BadInput, match=r"lookup\.sqlite cannot be made: database or disk is full"):
+        Lookup.open(base)
+    assert sorted(base.iterdir()) == before

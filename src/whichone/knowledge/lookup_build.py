@@ -6,6 +6,7 @@ bearer is, so that whatever is found first is what most people mean.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY, connect
 from whichone.knowledge.name_pieces import Pieces, begin, extend
@@ -62,32 +64,56 @@ def lookup_name(folder: Folder) -> str:
 
 def build_lookup(folder: Folder, *, memory: str = DEFAULT_MEMORY) -> Path:
     """Write the lookup of a knowledge base beside its tables, whole or not at all."""
-    target = folder.root / LOOKUP
+    _remove_leftovers(folder.root)
     beside = folder.root / f".{LOOKUP}.{os.getpid()}"
-    beside.unlink(missing_ok=True)
-    database = sqlite3.connect(beside, isolation_level=None)
     try:
-        database.executescript(
-            "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -200000;"
-            f"{_SCHEMA}"
-        )
-        database.execute("begin")
-        with connect(memory, folder.root) as engine, progress("indexing names", 6, "steps") as step:
-            engine.execute(_popularity(folder))
-            for table, query in _queries(folder).items():
-                _copy(engine, database, table, query)
-                step(1)
+        with contextlib.closing(sqlite3.connect(beside, isolation_level=None)) as database:
+            _fill(folder, database, memory)
+        return beside.replace(folder.root / LOOKUP)
+    except (sqlite3.Error, OSError) as error:
+        raise BadInput(
+            f"{LOOKUP} cannot be made: {error}",
+            file=folder.root,
+            hint="the folder must be writable and have room for about 400 bytes a name",
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _remove_leftovers(root: Path) -> None:
+    """What a build that was killed left behind."""
+    for file in root.glob(f".{LOOKUP}.*"):
+        process = file.name.rpartition(".")[2]
+        if process.isdigit() and not _runs(int(process)):
+            file.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
+    database.executescript(
+        "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -200000;"
+        f"{_SCHEMA}"
+    )
+    database.execute("begin")
+    with connect(memory, folder.root) as engine, progress("indexing names", 6, "steps") as step:
+        engine.execute(_popularity(folder))
+        for table, query in _queries(folder).items():
+            _copy(engine, database, table, query)
+            step(1)
         database.execute("commit")
         database.executescript(_INDEXES)
-        _write_hashes(folder.root, database)
-        database.execute("insert into about values ('made of', ?)", (lookup_name(folder),))
-        database.close()
-        beside.replace(target)
-    except BaseException:
-        database.close()
-        beside.unlink(missing_ok=True)
-        raise
-    return target
+        step(1)
+    _write_hashes(folder.root, database)
+    database.execute("insert into about values ('made of', ?)", (lookup_name(folder),))
 
 
 def _table(folder: Folder, name: str) -> str:
