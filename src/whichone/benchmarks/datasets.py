@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.kilt.datasets import PAPER, dataset_and_split
 from whichone.errors import UsageError, did_you_mean
 from whichone.files.cache import cache_folder
 
@@ -65,10 +66,19 @@ def _files(collection: str, entry: Mapping[str, Any]) -> list[PublishedFile]:
             ),
             size=told.get("size"),
             sha256=told.get("sha256"),
-            **shared,
+            **{**shared, **_of_kilt(told["file"])},
         )
         for name, told in entry["files"].items()
     ]
+
+
+def _of_kilt(file: str) -> dict[str, str]:
+    """KILT's datasets have licences and authors of their own."""
+    known = dataset_and_split(file)
+    if known is None:
+        return {}
+    dataset, _ = known
+    return {"licence": dataset.licence, "citation": f"{dataset.citation} {PAPER}"}
 
 
 def find_files(name: str) -> list[PublishedFile]:
