@@ -31,25 +31,30 @@ class RankingCheck:
         ids = tuple(self._own.get(identity, identity) for identity in ranking.passages)
         return msgspec.structs.replace(ranking, passages=ids)
 
-    def infer(self, rankings: Sequence[Ranking]) -> None:
-        """Decide what the ids are; an error when they fit both or neither."""
+    def infer(self, rankings: Sequence[Ranking], *, strict: bool = True) -> None:
+        """Decide what the ids are; an error when they fit both or neither.
+
+        Where single failures are kept (not `strict`), a stranger among known ids is no reason to stop.
+        """
         ids = {identity for ranking in rankings for identity in ranking.passages}
         if self.returns is not None or not ids:
             return
-        passages, pages = ids <= self._passages, ids <= self._pages
-        if passages and pages:
+        passages, pages = ids & self._passages, ids & self._pages
+        if passages == ids and pages == ids:
             raise UsageError(
                 f"the ids are both passages and pages ({sample(sorted(ids))})",
                 hint='say which: returns="page" or returns="passage" (--returns)',
             )
-        if not passages and not pages:
+        enough = ids if strict else passages | pages
+        if not enough or (passages != enough and pages != enough):
             strangers = sorted(ids - self._passages - self._pages) or sorted(ids)
             known = sample(sorted(self._passages)[:3])
             raise BadInput(
-                f"{len(strangers)} of {len(ids)} returned ids are not in the corpus: {sample(strangers)}",
+                f"{len(strangers)} of {len(ids)} returned ids are not in the corpus:"
+                f" {sample(strangers)}",
                 hint=f"passages of this corpus are called {known}; map your ids to these",
             )
-        self.returns = "passage" if passages else "page"
+        self.returns = "passage" if passages == enough else "page"
 
     def check(self, question: Question, ranking: Ranking, k: int) -> Ranking:
         """The ranking itself, or an error that says what is wrong with it."""
@@ -60,6 +65,12 @@ class RankingCheck:
             raise BadInput(f"{len(ids)} ids but {len(scores)} scores", ids=[question.id])
         if any(not math.isfinite(score) for score in scores):
             raise BadInput("a score is not a finite number", ids=[question.id])
+        if scores and scores[-1] > scores[0]:
+            raise BadInput(
+                f"the scores rise from {scores[0]:g} to {scores[-1]:g}",
+                ids=[question.id],
+                hint="a ranking is best first; turn the list, or give distances as negative scores",
+            )
         if len(ids) > k:
             raise BadInput(
                 f"{len(ids)} results where at most {k} were asked for", ids=[question.id]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from whichone.errors import BadInput, UsageError
 from whichone.records import Question, Ranking
@@ -17,7 +18,7 @@ class FunctionRetriever:
     """Calls `search(text, k)`, or `search(texts, k)` when the function takes many at once.
 
     It takes many when `batched` says so or when its first parameter is annotated as a list or
-    sequence; `k` is passed when the function has a second parameter.
+    sequence; `k` is passed when the function has a second parameter, or one that is called k.
     """
 
     def __init__(
@@ -27,12 +28,15 @@ class FunctionRetriever:
             raise UsageError(f"a retriever is a function or has a search method, not {search!r}")
         self._search = search
         self._batched = _takes_many(search) if batched is None else batched
-        self._takes_k = _parameters(search) != 1
-        self.name = name or getattr(search, "__qualname__", type(search).__name__)
+        self._k = _how_k_is_passed(search)
+        inner = search.func if isinstance(search, functools.partial) else search
+        self.name = name or getattr(inner, "__qualname__", type(inner).__name__)
+        self._options = search.keywords if isinstance(search, functools.partial) else {}
+        self._module = getattr(inner, "__module__", "")
 
     def describe(self) -> dict[str, Any]:
-        module = getattr(self._search, "__module__", "")
-        return {"retriever": "function", "function": f"{module}:{self.name}"}
+        told = {"retriever": "function", "function": f"{self._module}:{self.name}"}
+        return {**told, "options": dict(self._options)} if self._options else told
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         if not self._batched:
@@ -46,32 +50,48 @@ class FunctionRetriever:
             yield ranking(question.id, result, k)
 
     def _call(self, text: str | list[str], k: int) -> Any:
-        return self._search(text, k) if self._takes_k else self._search(text)
+        if self._k == "name":
+            return self._search(text, k=k)
+        return self._search(text, k) if self._k == "place" else self._search(text)
 
 
 def ranking(question: str, result: Any, k: int) -> Ranking:
     """Ids, or (id, score) pairs, or a mapping of id to score, as a ranking."""
+    if isinstance(result, str | bytes):
+        raise BadInput(
+            f"a text came back ({result[:40]!r}), where a list of ids is expected", ids=[question]
+        )
     if isinstance(result, dict):
         result = sorted(result.items(), key=lambda pair: -pair[1])
-    items = list(result or ())[:k]
-    if items and isinstance(items[0], tuple | list):
+    items = list(result if result is not None else ())[:k]
+    if not items or not isinstance(items[0], tuple | list):
+        return Ranking(question=question, passages=tuple(map(str, items)))
+    try:
         return Ranking(
             question=question,
             passages=tuple(str(identity) for identity, _ in items),
             scores=tuple(float(score) for _, score in items),
         )
-    return Ranking(question=question, passages=tuple(map(str, items)))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"(id, score) pairs are expected: {error}", ids=[question]) from error
 
 
-def _parameters(search: Search) -> int:
+def _how_k_is_passed(search: Search) -> Literal["place", "name", "not"]:
+    """In second place, by name where it can only be named, or not at all."""
     try:
-        parameters = inspect.signature(search).parameters.values()
+        parameters = inspect.signature(search).parameters
     except (TypeError, ValueError):
-        return 2
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return 2
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in positional for p in parameters)
+        return "place"
+    kinds = [p.kind for p in parameters.values()]
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return "place"
+    if not any(kind in places for kind in kinds):
+        raise UsageError(f"{search!r} takes no question", hint="write it as search(text, k)")
+    by_name = parameters.get("k")
+    if by_name is not None and by_name.kind is inspect.Parameter.KEYWORD_ONLY:
+        return "name"
+    return "place" if sum(kind in places for kind in kinds) > 1 else "not"
 
 
 def _takes_many(search: Search) -> bool:

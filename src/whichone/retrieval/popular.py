@@ -28,7 +28,7 @@ class Popular:
         self._longest = max(map(len, self._pages), default=0)
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **parameters: Any) -> Popular:
+    def for_benchmark(cls, benchmark: Benchmark, work: Path) -> Popular:
         if not benchmark.sets:
             raise UsageError(
                 f"{benchmark.name} has no name sets, so nobody is popular",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,15 +54,34 @@ def retrieve(
 def make_retriever(
     name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]
 ) -> Retriever:
-    """A registered retriever for this benchmark, or the user's own `module:function`."""
-    if ":" in name:
-        return as_retriever(load_function(name))
-    kind = registry.find("retrievers", name)
-    try:
-        made: Retriever = kind.for_benchmark(benchmark, work, **options)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise UsageError(f"{name} does not take these options: {error}") from error
+    """A registered retriever for this benchmark, or the user's own `module:name`.
+
+    What is named may be a function, which gets the options as further arguments, a class with
+    `for_benchmark(benchmark, work, **options)`, or any other class, made with the options.
+    """
+    own = ":" in name
+    kind = load_function(name) if own else registry.find("retrievers", name)
+    if own and not hasattr(kind, "for_benchmark"):
+        if inspect.isclass(kind):
+            return as_retriever(_called(name, kind, (), options))
+        return as_retriever(functools.partial(kind, **options) if options else kind)
+    made: Retriever = _called(name, kind.for_benchmark, (benchmark, work), options)
     return made
+
+
+def _called(name: str, make: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Options that are not known or not of the right kind are the user's mistake, and only those."""
+    try:
+        inspect.signature(make).bind(*arguments, **options)
+        return make(*arguments, **options)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{name} does not take these options: {error}") from error
+    except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            inside = error.__traceback__.tb_next.tb_frame.f_code.co_filename
+            if inside != inspect.__file__:
+                raise
+        raise UsageError(f"{name} does not take these options: {error}") from error
 
 
 def as_retriever(search: Any, *, batched: bool | None = None, name: str | None = None) -> Retriever:

