@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.errors import WhichoneError
 from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder, folder_kinds
+from whichone.reading.answers import KIND as ANSWERS
 from whichone.retrieval.run import KIND as RUN
 from whichone.web.benchmark_index import benchmark_index
 from whichone.web.run_index import run_index
@@ -43,6 +45,7 @@ class Shelf:
     place: str
     folder: Folder
     runs: dict[str, Shelved] = field(default_factory=dict)
+    answers: list[Folder] = field(default_factory=list)
 
     def benchmark(self) -> Benchmark:
         """Opened afresh, so that its tables leave memory with whoever asked for them."""
@@ -84,6 +87,13 @@ class Library:
         with self._one_builder(run.key):
             return run_index(run.folder, index, self.cache)
 
+    def answers(self, shelf: Shelf) -> Iterator[tuple[str, dict[str, str | None]]]:
+        """Each reader's answers on a benchmark: its name, and what it said by question."""
+        for folder in shelf.answers:
+            table = folder.table("answers", ["question", "text"])
+            said = zip(table["question"].to_pylist(), table["text"].to_pylist(), strict=True)
+            yield folder.manifest.name or folder.root.name, dict(said)
+
     def _one_builder(self, key: str) -> threading.Lock:
         with self._lock:
             return self._building.setdefault(key, threading.Lock())
@@ -93,14 +103,14 @@ class Library:
         runs: list[Folder] = []
         strays: list[str] = []
         for place, kind in self._folders():
-            if kind not in (BENCHMARK, RUN):
+            if kind not in (BENCHMARK, RUN, ANSWERS):
                 continue
             try:
                 folder = Folder.open(place, kind)
             except WhichoneError as error:
                 strays.append(f"{place.name}: {error.message}")
                 continue
-            if kind == RUN:
+            if kind in (RUN, ANSWERS):
                 runs.append(folder)
             else:
                 shelf = _shelf(folder, str(place))
@@ -110,6 +120,8 @@ class Library:
             home = by_id.get(folder.manifest.parents.get("benchmark", ""))
             if home is None:
                 strays.append(f"{folder.manifest.name}: its benchmark is not here")
+            elif folder.manifest.kind == ANSWERS:
+                home.answers.append(folder)
             else:
                 _put(home, folder)
         self._shelves, self.strays, self._looked = shelves, strays, time.monotonic()

@@ -78,7 +78,12 @@ def sets(
     found = views.search(house, shelf, wanted, runs)
     pairs = [p for p in request.query_params.multi_items() if p[0] not in ("after", "fragment")]
     following = urlencode([*pairs, ("after", str(found.following))]) if found.following else ""
-    kept: dict[str, Any] = {"shelf": shelf, "found": found, "following": following, "most": explorer.MOST_COUNTED}
+    kept: dict[str, Any] = {
+        "shelf": shelf,
+        "found": found,
+        "following": following,
+        "most": explorer.MOST_COUNTED,
+    }
     if fragment:
         return show(request, "found_sets.html", **kept)
     return show(

@@ -1,0 +1,213 @@
+"""The room of the user study: consent, three pages, one answer, breaks, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whichone.benchmarks.three_choice import three_choices
+from whichone.web import study as room
+from whichone.web.gate import Person
+from whichone.web.house import (
+    House,
+    clean,
+    go,
+    house_of,
+    may_call,
+    may_read,
+    may_write,
+    new_id,
+    number_field,
+    show,
+    text_field,
+)  # fmt: skip
+from whichone.web.rooms.explorer import REFUSALS
+from whichone.web.storage.database import Row
+from whichone.web.study_results import study_results
+
+router = APIRouter()
+Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A study's key.")]
+
+
+class GivenAnswer(BaseModel):
+    """One item answered: the page picked, and the answer marked in it."""
+
+    item: Annotated[int, Field(ge=0, le=10**6)]
+    page: Annotated[str, Field(max_length=500)]
+    span: Annotated[str, Field(max_length=2000)]
+
+
+def _study(house: House, key: str) -> tuple[Row, room.Plan]:
+    found = room.one_study(house.database, key)
+    if found is None:
+        raise HTTPException(404, "there is no such study")
+    return found
+
+
+def page_text(house: House, benchmark: str, pages: list[str]) -> dict[str, tuple[str, list[str]]]:
+    """Pages with all their text, from the benchmark that a study or campaign is over."""
+    shelf = next((s for s in house.library.shelves().values() if s.id == benchmark), None)
+    if shelf is None:
+        raise HTTPException(404, "the benchmark of this study is not here any more")
+    return house.shelves.pages(shelf.folder.path("passages.parquet"), pages)
+
+
+def holds(text: list[str], span: str) -> bool:
+    """Whether a page has the marked words, however its blanks are set."""
+    return " ".join(span.split()) in " ".join(" ".join(text).split())
+
+
+@router.get("/study", include_in_schema=False)
+def study_list(request: Request) -> Response:
+    may_read(request)
+    house = house_of(request)
+    return show(
+        request,
+        "studies.html",
+        studies=room.studies(house.database),
+        shelves=list(house.library.shelves().values()),
+        consent=room.CONSENT,
+    )
+
+
+@router.post("/study", include_in_schema=False)
+async def make(request: Request) -> Response:
+    _, form = await may_write(request, "admin")
+    house = house_of(request)
+    shelf = house.library.shelf(text_field(form, "benchmark"))
+    if shelf is None:
+        raise HTTPException(422, "choose a benchmark")
+    seed = number_field(form, "seed", 0, 0, 2**31)
+    pilot = number_field(form, "pilot", 2, 0, 50)
+    most = number_field(form, "items", 20, 1, 5000) + pilot
+    chosen = await run_in_threadpool(three_choices, shelf.benchmark(), seed=seed, most=most)
+    plan = room.Plan(
+        seed=seed,
+        consent=text_field(form, "consent") or room.CONSENT,
+        pilot=pilot,
+        break_after=number_field(form, "break_after", 10, 0, 1000),
+        items=chosen.items,
+    )
+    key = new_id()
+    title = text_field(form, "title", shelf.name, 200)
+    await run_in_threadpool(room.make_study, house.database, key, shelf.id, title, plan)
+    return go(request, f"/study/{key}/results")
+
+
+@router.get("/study/{key}", include_in_schema=False)
+def here(request: Request, key: Key) -> Response:
+    """The one page of a study: whatever comes next for this person."""
+    person = _annotator(request)
+    house = house_of(request)
+    row, plan = _study(house, key)
+    place = room.place_of(house.database, key, plan, person.id)
+    values: dict[str, Any] = {"study": row, "plan": plan, "place": place}
+    if place.step in ("pick", "mark") and place.item is not None:
+        room.item_shown(house.database, key, person.id, place.item)
+        pages = room.pages_for(plan, person.id, place.item)
+        texts = page_text(house, row["benchmark"], pages)
+        values["pages"] = [(p, *texts.get(p, (p, []))) for p in pages]
+        values["item"] = plan.items[place.item]
+    return show(request, "study.html", **values)
+
+
+def _annotator(request: Request) -> Person:
+    person = may_read(request, "annotator")
+    assert person is not None
+    return person
+
+
+@router.post("/study/{key}/{step}", include_in_schema=False)
+async def step(request: Request, key: Key, step: str) -> Response:
+    person, form = await may_write(request, "annotator")
+    house = house_of(request)
+    row, plan = await run_in_threadpool(_study, house, key)
+    if step == "consent":
+        await run_in_threadpool(room.consent, house.database, key, person.id)
+    elif step == "rest":
+        place = await run_in_threadpool(room.place_of, house.database, key, plan, person.id)
+        await run_in_threadpool(room.rest, house.database, key, person.id, place.done)
+    elif step in ("pick", "mark"):
+        item = number_field(form, "item", -1, 0, len(plan.items) - 1)
+        value = text_field(form, "page" if step == "pick" else "span", longest=2000)
+        await run_in_threadpool(_answer, house, key, row, plan, person.id, item, step, value)
+    else:
+        raise HTTPException(404, "there is no such step")
+    return go(request, f"/study/{key}")
+
+
+def _answer(
+    house: House, key: str, row: Row, plan: room.Plan, person: str, item: int, step: str, value: str
+) -> None:
+    """Checks and keeps one pick or mark; one that was kept before is left as it was."""
+    place = room.place_of(house.database, key, plan, person)
+    if place.step == "consent":
+        raise HTTPException(409, "the study has not been agreed to")
+    if place.item != item or place.step != step:
+        return  # sent twice, or from an old tab: what is kept stays
+    if step == "pick":
+        if value not in plan.items[item].pages:
+            raise HTTPException(422, "pick one of the three pages")
+        room.pick(house.database, key, person, item, value)
+        return
+    assert place.page is not None
+    span = value.strip()
+    text = page_text(house, row["benchmark"], [place.page]).get(place.page, ("", []))[1]
+    if span and not holds(text, span):
+        raise HTTPException(422, "these words are not in the page; mark them in it, or copy them")
+    room.mark(house.database, key, person, item, span)
+
+
+@router.get("/study/{key}/results", include_in_schema=False)
+def results(request: Request, key: Key) -> Response:
+    may_read(request, "admin")
+    house = house_of(request)
+    row, plan = _study(house, key)
+    return show(request, "study_results.html", study=row, results=_results(house, key, row, plan))
+
+
+def _results(house: House, key: str, row: Row, plan: room.Plan) -> dict[str, Any]:
+    shelves = house.library.shelves().values()
+    shelf = next((s for s in shelves if s.id == row["benchmark"]), None)
+    return study_results(house, key, plan, shelf)
+
+
+@router.get("/api/studies", responses=REFUSALS)
+def list_studies(request: Request) -> list[dict[str, Any]]:
+    """Every study."""
+    may_read(request)
+    return room.studies(house_of(request).database)
+
+
+@router.get("/api/studies/{key}/results", responses=REFUSALS)
+def get_results(request: Request, key: Key) -> dict[str, Any]:
+    """People's accuracy, exact match, time and agreement, beside systems; for admins."""
+    may_read(request, "admin")
+    house = house_of(request)
+    row, plan = _study(house, key)
+    return _results(house, key, row, plan)
+
+
+@router.post(
+    "/api/studies/{key}/answers",
+    responses={**REFUSALS, 409: {"description": "not this item now"}, 429: {"description": "too often"}},
+)  # fmt: skip
+def answer(request: Request, key: Key, given: GivenAnswer) -> dict[str, Any]:
+    """Keeps the answer to the item that is next for this person; it is on disk when this returns."""
+    person = may_call(request, "annotator", bearer=True)
+    house = house_of(request)
+    row, plan = _study(house, key)
+    place = room.place_of(house.database, key, plan, person.id)
+    if place.item != given.item or place.step not in ("pick", "mark"):
+        raise HTTPException(409, f"the next step is {place.step}, item {place.item}")
+    if place.step == "pick":
+        room.item_shown(house.database, key, person.id, given.item)
+        _answer(house, key, row, plan, person.id, given.item, "pick", clean(given.page))
+    _answer(house, key, row, plan, person.id, given.item, "mark", clean(given.span))
+    return {"kept": True, "item": given.item}

@@ -1,0 +1,119 @@
+"""The user study: consent, practice, breaks, picks and marks that survive, and results by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.three_choice import three_choices
+from whichone.web import study
+from whichone.web.agreement import cohen_kappa, fleiss_kappa
+
+
+def send(client: Any, place: str, **fields: Any) -> Any:
+    """Posts a form with the token of the page that shows it."""
+    page = client.get("/study").text
+    token = re.search(r'name="form_token" value="(\w+)"', page)
+    assert token
+    return client.post(place, data={"form_token": token.group(1), **fields})
+
+
+def made(client: Any, key: str, **fields: Any) -> str:
+    plan = {"benchmark": key, "items": 4, "pilot": 1, "break_after": 2, **fields}
+    answer = send(client, "/study", **plan)
+    assert answer.status_code == 200, answer.text
+    return str(client.get("/api/studies").json()[-1]["study"])
+
+
+def plan_of(client: Any, which: str) -> study.Plan:
+    found = study.one_study(client.app.state.house.database, which)
+    assert found
+    return found[1]
+
+
+def test_items_have_gold_and_two_namesakes(shelf_folder: Path) -> None:
+    benchmark = Benchmark.open(shelf_folder / "small")
+    found = three_choices(benchmark, seed=3)
+    assert len(found.items) == 12
+    for item in found.items:
+        assert len(set(item.pages)) == 3
+        assert item.gold in item.pages
+    assert found == three_choices(benchmark, seed=3)
+    assert len({item.pages.index(item.gold) for item in found.items}) > 1
+    assert len(three_choices(benchmark, most=5).items) == 5
+    assert three_choices(benchmark, tasks=("fc",)).skipped["other task"] == 12
+
+
+def test_a_person_walks_through_a_study(client: Any, key: str) -> None:
+    which = made(client, key)
+    plan = plan_of(client, which)
+    assert "I agree" in client.get(f"/study/{which}").text
+    send(client, f"/study/{which}/consent")
+    steps = []
+    for _ in range(30):
+        page = client.get(f"/study/{which}").text
+        if "Thank you" in page:
+            break
+        if "Time for a break" in page:
+            steps.append("break")
+            send(client, f"/study/{which}/rest")
+            continue
+        item = int(re.search(r'name="item" value="(\d+)"', page).group(1))  # type: ignore[union-attr]
+        if 'name="page"' in page:
+            steps.append("pick")
+            send(client, f"/study/{which}/pick", item=item, page=plan.items[item].gold)
+        else:
+            steps.append("mark")
+            answer = plan.items[item].answers[0]
+            assert send(client, f"/study/{which}/mark", item=item, span=answer).status_code == 200
+    assert steps == ["pick", "mark"] * 3 + ["break"] + ["pick", "mark"] * 2
+    results = client.get(f"/api/studies/{which}/results").json()
+    assert results["all"]["answers"] == 4  # practice does not count
+    assert results["all"]["accuracy"]["value"] == 1.0
+    assert results["all"]["em"]["value"] == 1.0
+    systems = {s["system"]: s for s in results["systems"]}
+    assert systems["perfect"]["among_three"]["value"] == 1.0
+    assert systems["second"]["among_three"]["value"] == 0.0
+    assert "exact match" in client.get(f"/study/{which}/results").text
+
+
+def test_pages_and_words_are_checked_and_kept_once(client: Any, key: str) -> None:
+    which = made(client, key, pilot=0)
+    plan = plan_of(client, which)
+    assert send(client, f"/study/{which}/pick", item=0, page="x").status_code == 409
+    send(client, f"/study/{which}/consent")
+    page = client.get(f"/study/{which}").text
+    item = int(re.search(r'name="item" value="(\d+)"', page).group(1))  # type: ignore[union-attr]
+    first, second, _ = plan.items[item].pages
+    assert send(client, f"/study/{which}/pick", item=item, page="wiki:99").status_code == 422
+    send(client, f"/study/{which}/pick", item=item, page=first)
+    send(client, f"/study/{which}/pick", item=item, page=second)  # an old tab changes nothing
+    place = study.place_of(client.app.state.house.database, which, plan, "local")
+    assert (place.step, place.page) == ("mark", first)
+    wrong = send(client, f"/study/{which}/mark", item=item, span="words that are nowhere")
+    assert wrong.status_code == 422
+    assert send(client, f"/study/{which}/mark", item=item, span="").status_code == 200
+
+
+def test_each_person_has_an_order_of_their_own(client: Any, key: str) -> None:
+    plan = plan_of(client, made(client, key, items=10, pilot=2))
+    orders = {tuple(study.order_for(plan, f"p{n}")) for n in range(5)}
+    assert len(orders) > 1
+    assert all(order[:2] == (0, 1) and sorted(order) == list(range(12)) for order in orders)
+    assert len({tuple(study.pages_for(plan, f"p{n}", 3)) for n in range(20)}) > 1
+
+
+def test_kappas_by_hand() -> None:
+    """Cohen: 20 yes-yes, 15 no-no, 5 and 10 apart: (0.7 - 0.5) / 0.5 = 0.4."""
+    first = ["yes"] * 25 + ["no"] * 25
+    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    assert cohen_kappa(first, second) == pytest.approx(0.4)
+    assert cohen_kappa(["a"], ["a"]) is None
+    # Two things, three people: (3 yes), (2 yes, 1 no). Observed (1 + 1/3) / 2, expected 25/36 + 1/36.
+    ratings = {"a": {1: "y", 2: "y"}, "b": {1: "y", 2: "y"}, "c": {1: "y", 2: "n"}}
+    expected = (5 / 6) ** 2 + (1 / 6) ** 2
+    assert fleiss_kappa(ratings) == pytest.approx((2 / 3 - expected) / (1 - expected))
