@@ -17,7 +17,7 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.knowledge.lookup_build import LOOKUP, build_lookup, lookup_name
+from whichone.knowledge.lookup_build import LOOKUP, NAME_KINDS, build_lookup, lookup_name
 from whichone.knowledge.readers.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
@@ -178,17 +178,14 @@ class Lookup:
             entity = _entity(
                 (row[0], about[1] or title, about[2], about[3], about[4] or title, about[5])
             )
-            found.append(NameBearer(about=entity, kinds=tuple(kinds.split(",")), links=links))
+            found.append(NameBearer(about=entity, kinds=_kinds(kinds), links=links))
         return found
 
     def names_of(self, entity: str) -> list[tuple[str, tuple[str, ...], int]]:
         """What an entity is called: name, kinds, how often links call it so."""
         query = """select n.name, b.kinds, b.count from bearers b join names n on n.id = b.name
             where b.entity = ? order by b.count desc, n.id"""
-        return [
-            (name, tuple(kinds.split(",")), count)
-            for name, kinds, count in self.rows(query, entity)
-        ]
+        return [(name, _kinds(kinds), count) for name, kinds, count in self.rows(query, entity)]
 
     def search(self, text: str, limit: int = 10) -> Suggestions:
         """Names that begin with a text, then names that hold it (from three letters on)."""
@@ -259,6 +256,10 @@ def _entity(row: tuple[Any, ...]) -> KnownEntity:
         title=title,
         popularity=popularity,
     )
+
+
+def _kinds(bits: int) -> tuple[str, ...]:
+    return tuple(kind for n, kind in enumerate(NAME_KINDS) if bits >> n & 1)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -25,7 +25,8 @@ from whichone.progress import progress
 LOOKUP, NAME_HASHES, NAME_NUMBERS = "lookup.sqlite", "lookup.hashes.npy", "lookup.numbers.npy"
 LONGEST_NAME = 16  # pieces; longer names are looked up, but not found in texts
 _BATCH = 65_536
-_FORMAT = "1"
+_FORMAT = "2"
+NAME_KINDS = ("label", "alias", "title", "redirect", "anchor")  # a bit each in `bearers.kinds`
 
 _SCHEMA = """
 create table about (what text primary key, value text) without rowid;
@@ -36,7 +37,7 @@ create table pages (page text primary key, title text, entity text, kind text) w
 create table redirects (title text primary key, target text, page text) without rowid;
 create table names (id integer primary key, key text, name text, bearers integer);
 create table bearers (
-    name integer, entity text, kinds text, count integer, primary key (name, entity)
+    name integer, entity text, kinds integer, count integer, primary key (name, entity)
 ) without rowid;
 create virtual table names_trigrams using fts5(
     key, content='names', content_rowid='id', tokenize='trigram case_sensitive 1', detail='none'
@@ -148,6 +149,8 @@ def _popularity(folder: Folder) -> str:
 
 def _queries(folder: Folder) -> dict[str, str]:
     entities, pages, names = (_table(folder, name) for name in ("entities", "pages", "names"))
+    codes = " ".join(f"when '{kind}' then {1 << n}" for n, kind in enumerate(NAME_KINDS))
+    kinds = f"case kind {codes} else 0 end"
     keyed = f"""
         select n.key, arg_min(n.name, (n.kind = 'anchor', -n.count, n.name)) as name,
                count(distinct n.entity) as bearers, max(coalesce(p.popularity, 0)) as popularity
@@ -162,7 +165,7 @@ def _queries(folder: Folder) -> dict[str, str]:
         "names": f"""create temp table numbered as select
             row_number() over (order by popularity desc, key) as id, key, name, bearers
             from ({keyed}); select id, key, name, bearers from numbered order by id""",
-        "bearers": f"""select id, entity, string_agg(distinct kind, ',' order by kind),
+        "bearers": f"""select id, entity, bit_or({kinds})::int,
             sum(case when kind = 'anchor' then count else 0 end)::bigint
             from {names} join numbered using (key) group by id, entity order by id, entity""",
     }
