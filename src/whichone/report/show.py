@@ -69,12 +69,11 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
     from whichone.report.amber_statistics import amber_statistics
     from whichone.report.kilt_statistics import kilt_statistics
 
-    if amber := amber_statistics(benchmark):
-        document["amber"], told = amber
-        lines += ["", told]
-
     if kilt := kilt_statistics(benchmark):
         document["kilt"], told = kilt
+        lines += ["", told]
+    elif amber := amber_statistics(benchmark):
+        document["amber"], told = amber
         lines += ["", told]
     return document, "\n".join(lines)
 
