@@ -82,11 +82,13 @@ class Journal:
             if whole != len(content):
                 os.truncate(self.path, whole)
 
-    def append(self, entry: Mapping[str, Any]) -> None:
+    def append(self, entry: Mapping[str, Any], *, sync: bool = True) -> None:
+        """Without `sync` the line survives the end of the process, but not of the machine."""
         with self.path.open("ab") as file:
             file.write(msgspec.json.encode(entry) + b"\n")
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
 
 
 class Folder:

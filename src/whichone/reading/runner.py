@@ -29,6 +29,9 @@ from whichone.versions import environment
 BLOCK = 256
 STOP_AFTER = 20
 """After so many failures in a row something is wrong with the reader, not with the questions."""
+SYNC = 0.5
+"""Seconds of answers that a power cut may cost; a killed process costs none."""
+
 Cites = Literal["shown", "corpus"]
 
 
@@ -126,14 +129,16 @@ class ReadingRunner:
         prepare = getattr(self.reader, "prepare", None)
         if prepare and left:
             prepare(len(left), self.setting)
-        in_a_row = 0
+        in_a_row, synced = 0, 0.0
         with progress("reading", len(left), "questions") as advance:
             for start in range(0, len(left), self.block):
                 part = left[start : start + self.block]
                 tasks = [self.shows.task(q, shown[q.id]) for q in part]
                 for entry in self._one_block(tasks):
                     kept[entry.answer.question] = entry
-                    folder.journal.append(msgspec.to_builtins(entry))
+                    now = time.monotonic()
+                    folder.journal.append(msgspec.to_builtins(entry), sync=now - synced > SYNC)
+                    synced = now if now - synced > SYNC else synced
                     in_a_row = in_a_row + 1 if entry.answer.error else 0
                     self._stop(entry, in_a_row)
                     advance(1)
