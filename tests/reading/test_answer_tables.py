@@ -83,7 +83,9 @@ def test_in_one_report_with_runs_or_alone(toy, toy_ambigdocs, three, tmp_path):
     assert "What the user is told" in alone[0].read_text()
     several = read(toy_ambigdocs.folder.root, tmp_path / "several", reader="kb-lookup")
     page = make_report([several.path], tmp_path / "several.html")
-    assert "complete" in page[0].read_text()
+    assert "complete" in page[0].read_text() and "Tarnholm" in page[0].read_text()
+    hidden = make_report([several.path], tmp_path / "hidden.html", redact=True)
+    assert "complete" in hidden[0].read_text() and "Tarnholm" not in hidden[0].read_text()
     with pytest.raises(BadInput, match="make one report for each"):
         answer_sections([several], toy)
 

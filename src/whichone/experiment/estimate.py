@@ -103,10 +103,12 @@ def _tokens(
     texts = benchmark.passages["text"].slice(0, SAMPLE).to_pylist()
     length = sum(map(len, texts)) / max(1, len(texts))
     shows = None if setting.needs_run else Shows(benchmark, setting)
+    chosen = {q.id: shows.choose(q) for q in queries} if shows else {}
+    tasks = shows.tasks(queries, chosen) if shows else []
+    shown = {task.question.id: task.passages for task in tasks}
     total = 0.0
     for query in queries:
-        shown = shows.task(query, shows.choose(query)).passages if shows else ()
-        messages = prompt.messages(query.task, query.input, shown)
+        messages = prompt.messages(query.task, query.input, shown.get(query.id, ()))
         total += sum(len(m["content"]) for m in messages)
         if shows is None:
             total += setting.depth * length

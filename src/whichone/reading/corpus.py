@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Passage
@@ -41,3 +42,9 @@ class Corpus:
     def passage(self, identity: str) -> Passage:
         row = self._table.slice(self._rows[identity], 1).to_pylist()[0]
         return Passage(**row)
+
+    def passages(self, identities: Iterable[str]) -> dict[str, Passage]:
+        """Many at once, which is much faster than one by one."""
+        wanted = list(dict.fromkeys(identities))
+        rows = self._table.take([self._rows[i] for i in wanted]).to_pylist() if wanted else []
+        return {row["id"]: Passage(**row) for row in rows}

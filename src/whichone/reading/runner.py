@@ -133,8 +133,7 @@ class ReadingRunner:
         with progress("reading", len(left), "questions") as advance:
             for start in range(0, len(left), self.block):
                 part = left[start : start + self.block]
-                tasks = [self.shows.task(q, shown[q.id]) for q in part]
-                for entry in self._one_block(tasks):
+                for entry in self._one_block(self.shows.tasks(part, shown)):
                     kept[entry.answer.question] = entry
                     now = time.monotonic()
                     folder.journal.append(msgspec.to_builtins(entry), sync=now - synced > SYNC)

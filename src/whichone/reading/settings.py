@@ -16,7 +16,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.reading.corpus import Corpus
-from whichone.records import NameSet, Passage, Query, ReadingTask
+from whichone.records import NameSet, Query, ReadingTask
 from whichone.retrieval.run import Run
 from whichone.text import amber
 
@@ -116,9 +116,15 @@ class Shows:
             found += ranked[:room]
         return Shown(self._ordered(query, found), cut=cut)
 
-    def task(self, query: Query, shown: Shown) -> ReadingTask:
-        passages: tuple[Passage, ...] = tuple(map(self.corpus.passage, shown.passages))
-        return ReadingTask(question=query.question(), passages=passages)
+    def tasks(self, queries: Sequence[Query], shown: Mapping[str, Shown]) -> list[ReadingTask]:
+        """What the reader gets for these queries: the question and its passages, nothing else."""
+        found = self.corpus.passages(p for q in queries for p in shown[q.id].passages)
+        return [
+            ReadingTask(
+                question=q.question(), passages=tuple(found[p] for p in shown[q.id].passages)
+            )
+            for q in queries
+        ]
 
     def _gold(self, query: Query) -> tuple[list[str], int]:
         """Gold passages where the gold names passages, else those of the gold pages.

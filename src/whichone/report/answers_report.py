@@ -39,14 +39,22 @@ def answers_among(
 
 
 def answers_report(
-    answers: Sequence[Answers], out: str | Path, *, benchmark: str | None = None
+    answers: Sequence[Answers],
+    out: str | Path,
+    *,
+    benchmark: str | None = None,
+    redact: bool = False,
 ) -> list[Path]:
     """A page about answers alone; AmbigDocs' answers have a page of their own kind."""
     base = answers[0].benchmark(benchmark)
     if all(q.task == AMBIGDOCS for q in base.queries):
-        from whichone.report.ambigdocs_page import report_files
+        from whichone.measures.ambigdocs.answers import read_any
+        from whichone.measures.ambigdocs.rules import DEFAULT
+        from whichone.report.ambigdocs import system_of
+        from whichone.report.ambigdocs_page import MOST_ANSWERS, ambigdocs_page
 
-        return report_files([a.path for a in answers], out, benchmark=benchmark)
+        systems = [system_of(a.path, read_any(a.path, benchmark), DEFAULT) for a in answers]
+        return ambigdocs_page(systems, answers=0 if redact else MOST_ANSWERS).write(Path(out))
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",

@@ -38,7 +38,7 @@ def make_report(
         raise UsageError("a report needs at least one run")
     read, runs = answers_among(runs)
     if not runs:
-        return answers_report(read, out, benchmark=benchmark)
+        return answers_report(read, out, benchmark=benchmark, redact=redact)
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
     measures = parse_measures(MEASURES)
