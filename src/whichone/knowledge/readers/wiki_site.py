@@ -19,7 +19,7 @@ from whichone.errors import BadInput
 from whichone.names import name_key
 
 FILE, CATEGORY = 6, 14
-_BLANKS = re.compile(r"[\s_]+")
+_BLANKS = re.compile(r"[\s_]{2,}|[^\S ]|_")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 

@@ -19,7 +19,8 @@ from whichone.knowledge.readers.wikitext_strip import strip_wikitext
 from whichone.records import Record
 
 SECTION, BULLET = "Section::::", "BULLET::::"
-_BLANK = re.compile(r"[ \t\r\f\v\u00a0\u2000-\u200a\u202f\u205f\u3000\x7f]+")
+_ODD = r"\t\r\f\v\u00a0\u2000-\u200a\u202f\u205f\u3000\x7f"
+_BLANK = re.compile(rf"[ {_ODD}]{{2,}}|[{_ODD}]")  # a single plain blank needs no work
 _BLOCK = re.compile(r"p|div|blockquote|center|ul|ol|dl|li|dd|dt|poem|hr|h[1-6]")
 _SILENT = re.compile(r"ref|references|gallery|math|table|tr|td|th|caption|style|script")
 
