@@ -56,6 +56,11 @@ from whichone.errors import UsageError
 @click.option(
     "--passage-size", type=int, default=100, show_default=True, help="Words or tokens of a passage."
 )
+@click.option(
+    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True,
+    help="What runs the relational steps.",
+)  # fmt: skip
+@click.option("--master", default=None, help="Spark's master, such as spark://host:7077.")
 @click.option("--memory", default="2GB", show_default=True, help="Memory of the relational engine.")
 @click.option(
     "--explain", is_flag=False, flag_value="", default=None, metavar="[NAME]",
@@ -76,6 +81,8 @@ def command(
     corpus: str,
     way: str,
     passage_size: int,
+    engine: str,
+    master: str | None,
     memory: str,
     explain: str | None,
     as_json: bool,
@@ -106,7 +113,13 @@ def command(
         raise UsageError(f"there is no task {', '.join(unknown)!r}", hint="qa, sf or fc")
     chosen = load_collection(collection)
     rule_set = rules_called(rules, gap=gap, gap_scale=gap_scale, gap_denominator=gap_denominator)
-    options: dict[str, Any] = {"popularity": popularity, "language": language, "memory": memory}
+    options: dict[str, Any] = {
+        "popularity": popularity,
+        "language": language,
+        "memory": memory,
+        "engine": engine,
+        "master": master,
+    }
     if explain:
         figure = explain_name(kb, explain, chosen, rule_set, **options)
         if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +14,14 @@ from whichone.benchmarks.amber.before import check_before
 from whichone.benchmarks.amber.card import card
 from whichone.benchmarks.amber.collection import Collection, Popularity
 from whichone.benchmarks.amber.corpus import Extent, corpus
+from whichone.benchmarks.amber.engines import knowledge_tables, opened_engine
 from whichone.benchmarks.amber.explain import relational_steps
 from whichone.benchmarks.amber.false_claims import false_values
 from whichone.benchmarks.amber.figure import Figure, draw
 from whichone.benchmarks.amber.instantiate import TASKS, Instantiation, set_id
 from whichone.benchmarks.amber.layout import TUPLES_FILE, tuple_record
 from whichone.benchmarks.amber.model import AmberSet
-from whichone.benchmarks.amber.relations import Pipeline, duckdb_tables
+from whichone.benchmarks.amber.relations import Pipeline
 from whichone.benchmarks.amber.rules import PAPER, Rules
 from whichone.benchmarks.amber.sets import amber_sets
 from whichone.benchmarks.amber.statistics import property_shares, set_statistics
@@ -52,15 +52,14 @@ def opened_pipeline(
     popularity: Popularity | None = None,
     language: str = "en",
     memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
 ) -> Iterator[Pipeline]:
-    """The pipeline over a knowledge base on DuckDB; its spilled files go when it is closed."""
-    with (
-        tempfile.TemporaryDirectory(prefix="whichone-amber-") as spill,
-        duckdb_tables(kb, memory, Path(spill)) as (engine, tables),
-    ):
+    """The pipeline over a knowledge base, on DuckDB or on Spark."""
+    with opened_engine(engine, kb, memory=memory, master=master) as opened:
         yield Pipeline(
-            engine,
-            tables,
+            opened,
+            knowledge_tables(opened, kb),
             collection,
             rules,
             popularity=popularity or collection.popularity,
@@ -95,11 +94,20 @@ def explain_name(
     popularity: Popularity | None = None,
     language: str = "en",
     memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
 ) -> Figure:
     """One name as the paper's Figure 3 draws it; nothing is written."""
     kb = Folder.open(kb_path, KIND)
     with opened_pipeline(
-        kb, collection, rules, popularity=popularity, language=language, memory=memory
+        kb,
+        collection,
+        rules,
+        popularity=popularity,
+        language=language,
+        memory=memory,
+        engine=engine,
+        master=master,
     ) as pipeline:
         return draw(pipeline, name, str(kb_path))
 
@@ -114,6 +122,8 @@ def build_amber(
     language: str = "en",
     tasks: Sequence[str] = TASKS,
     memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
     extent: Extent = "all",
     cut: Cut | None = None,
 ) -> tuple[Benchmark, Account]:
@@ -123,7 +133,14 @@ def build_amber(
     """
     kb = Folder.open(kb_path, KIND)
     with opened_pipeline(
-        kb, collection, rules, popularity=popularity, language=language, memory=memory
+        kb,
+        collection,
+        rules,
+        popularity=popularity,
+        language=language,
+        memory=memory,
+        engine=engine,
+        master=master,
     ) as pipeline:
         built = build(pipeline, str(kb_path), tasks)
         _remark_on_views(kb, rules, built.account)

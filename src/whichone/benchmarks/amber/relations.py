@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whichone.benchmarks.amber import names
 from whichone.benchmarks.amber.collection import Collection, Popularity
+from whichone.benchmarks.amber.engines import Engine
 from whichone.benchmarks.amber.names import Tables
 from whichone.benchmarks.amber.rules import Rules
-from whichone.files.folder import Folder
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -20,8 +18,6 @@ USERS = ("P3095", "P1535")
 """Practised by, used by: the released program takes their names as further answers."""
 CANDIDATE_FALSE_VALUES = 200
 """How many of a property's most frequent values are looked at for a false claim."""
-BATCH = 20_000
-_TABLES = ("entities", "names", "facts", "properties", "pages", "views", "links")
 
 
 def usable(facts: Table, rules: Rules) -> Table:
@@ -114,7 +110,7 @@ class Pipeline:
 
     def __init__(
         self,
-        engine: Any,
+        engine: Engine,
         tables: Tables,
         collection: Collection,
         rules: Rules,
@@ -133,7 +129,7 @@ class Pipeline:
 
     def keep(self, name: str, relation: Table) -> Table:
         """Compute a relation now and keep it under its name."""
-        kept = self.engine.create_table(name, relation, temp=True)
+        kept = self.engine.keep(name, relation)
         self.relations[name] = kept
         return kept
 
@@ -181,43 +177,14 @@ class Pipeline:
 
     def number(self, expression: Any) -> int:
         """One number that an expression stands for."""
-        return int(expression.to_pyarrow().as_py() or 0)
+        return int(self.engine.value(expression) or 0)
 
     def pages(self) -> Table:
         """The pages that may be evidence."""
         pages = self.tables.pages
         return pages if self.rules.disambiguation_pages else pages.filter(pages.kind == "article")
 
-    def batches(self, relation: Table) -> Iterator[Any]:
-        """Arrow batches of a relation, in constant memory.
-
-        On DuckDB the compiled query is read directly: Ibis 12 calls a method that DuckDB 2 has dropped.
-        """
-        if self.engine.name == "duckdb":
-            yield from self.engine.con.sql(self.engine.compile(relation)).to_arrow_reader(BATCH)
-        else:
-            yield from relation.to_pyarrow_batches(chunk_size=BATCH)
-
     def tuples(self, relation: Table) -> Iterator[tuple[Any, ...]]:
         """Rows of a relation as tuples, a batch at a time."""
-        for batch in self.batches(relation):
+        for batch in self.engine.batches(relation):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-@contextmanager
-def duckdb_tables(kb: Folder, memory: str, spill: Path) -> Iterator[tuple[Any, Tables]]:
-    """A DuckDB engine with bounded memory, and the knowledge base's tables on it."""
-    import ibis
-
-    engine = ibis.duckdb.connect(
-        memory_limit=memory, temp_directory=str(spill), preserve_insertion_order=False
-    )
-    try:
-        engine.raw_sql("set enable_progress_bar = false")
-        read = (
-            engine.read_parquet(kb.path(f"{name}.parquet"), table_name=f"kb_{name}")
-            for name in _TABLES
-        )
-        yield engine, Tables(**dict(zip(_TABLES, read, strict=True)))
-    finally:
-        engine.disconnect()
