@@ -1,0 +1,34 @@
+"""`whichone import answers`: another system's output file as a folder of answers."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+
+
+@click.command()
+@click.argument("benchmark", type=str)
+@click.argument("file", type=click.Path())
+@click.argument("answers", type=click.Path())
+@click.option("--name", default=None, help="The system's name in tables; else the file's.")
+@json_option
+def command(benchmark: str, file: str, answers: str, name: str | None, as_json: bool) -> None:
+    """Take what another system said to the questions of BENCHMARK from FILE into ANSWERS.
+
+    FILE has a line a question: KILT's predictions, FEVER's (NOT ENOUGH INFO counts as REFUTES), or
+    objects with id, answer and passages. Questions it does not answer are failures.
+
+    \b
+    whichone import answers BENCH predictions.jsonl ANSWERS --name "my system"
+    """
+    from whichone.cli.output import emit_json
+    from whichone.reading.prediction_files import import_answers
+
+    made = import_answers(benchmark, file, answers, name=name)
+    counts = made.folder.manifest.counts
+    if as_json:
+        emit_json({"answers": answers, "name": made.name, "counts": counts})
+        return
+    told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
+    click.echo(f"{answers}: {made.name}, {told}")

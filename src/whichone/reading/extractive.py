@@ -1,0 +1,152 @@
+"""Extractive question answering: the best span over windows and passages, or no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.reading.checkpoint import in_batches, open_checkpoint, weights_fingerprint
+from whichone.reading.slots import as_question
+from whichone.records import Answer, Passage, ReadingTask
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a passage with its score, and the score of saying nothing in that window."""
+
+    passage: str
+    text: str
+    score: float
+    null: float
+
+
+class Extractive:
+    """The highest-scoring span of a window that is not classified as holding no answer.
+
+    Long passages are read in overlapping windows, never cut in silence. Where every window says that
+    it holds no answer, the reader refuses.
+    """
+
+    name = "extractive"
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        device: str | None = None,
+        window: int = 384,
+        stride: int = 128,
+        longest: int = 30,
+        batch: int = 16,
+        threshold: float = 0.0,
+    ) -> None:
+        self.place = model
+        self.window, self.stride, self.longest = int(window), int(stride), int(longest)
+        self.batch, self.threshold = int(batch), float(threshold)
+        self._model, self._tokenizer, self._device = open_checkpoint(
+            model, "AutoModelForQuestionAnswering", device
+        )
+        self.window = min(self.window, int(self._model.config.max_position_embeddings))
+        self.stride = min(self.stride, self.window // 3)
+
+    @classmethod
+    def for_benchmark(cls, benchmark: Benchmark, model: str, **options: Any) -> Self:
+        return cls(model, **options)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "reader": self.name,
+            "model": str(self.place),
+            "weights": weights_fingerprint(self.place),
+            "window": self.window,
+            "stride": self.stride,
+            "longest": self.longest,
+            "threshold": self.threshold,
+        }
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            best = self.best(as_question(task.question), task.passages)
+            if best is None:
+                yield Answer(question=task.question.id, text=None)
+            else:
+                yield Answer(
+                    question=task.question.id,
+                    text=best.text,
+                    passages=(best.passage,),
+                    score=best.score - best.null,
+                )
+
+    def best(self, question: str, passages: Sequence[Passage]) -> Span | None:
+        spans = [s for s in self.spans(question, passages) if s.score > s.null + self.threshold]
+        return max(spans, key=lambda s: s.score, default=None)
+
+    def spans(self, question: str, passages: Sequence[Passage]) -> list[Span]:
+        """The best span of each window of each passage."""
+        windows = [w for passage in passages for w in self._windows(question, passage)]
+        return list(in_batches(self._score, windows, self.batch))
+
+    def _windows(self, question: str, passage: Passage) -> list[tuple[Passage, dict[str, Any]]]:
+        text = passage.text if passage.text.strip() else passage.title
+        room = self.window - 16
+        asked = self._tokenizer.decode(
+            self._tokenizer(
+                question, truncation=True, max_length=room // 2, add_special_tokens=False
+            )["input_ids"]
+        )
+        made = self._tokenizer(
+            asked,
+            text,
+            truncation="only_second",
+            max_length=self.window,
+            stride=self.stride,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        return [
+            (
+                passage,
+                {
+                    "ids": made["input_ids"][i],
+                    "types": made["token_type_ids"][i] if "token_type_ids" in made else None,
+                    "offsets": made["offset_mapping"][i],
+                    "inside": [s == 1 for s in made.sequence_ids(i)],
+                    "text": text,
+                },
+            )
+            for i in range(len(made["input_ids"]))
+        ]
+
+    def _score(self, windows: Sequence[tuple[Passage, dict[str, Any]]]) -> list[Span]:
+        import torch
+
+        names = (
+            ["input_ids", "token_type_ids"] if windows[0][1]["types"] is not None else ["input_ids"]
+        )
+        keys = {"input_ids": "ids", "token_type_ids": "types"}
+        padded = self._tokenizer.pad(
+            {name: [w[keys[name]] for _, w in windows] for name in names}, return_tensors="pt"
+        )
+        with torch.inference_mode():
+            out = self._model(**{k: v.to(self._device) for k, v in padded.items()})
+        starts, ends = out.start_logits.float().cpu(), out.end_logits.float().cpu()
+        return [self._best_span(p, w, starts[i], ends[i]) for i, (p, w) in enumerate(windows)]
+
+    def _best_span(self, passage: Passage, window: dict[str, Any], start: Any, end: Any) -> Span:
+        import torch
+
+        null = float(start[0] + end[0])
+        places = [i for i, inside in enumerate(window["inside"]) if inside]
+        if not places:
+            return Span(passage.id, "", float("-inf"), null)
+        first, last = places[0], places[-1] + 1
+        scores = start[first:last, None] + end[None, first:last]
+        allowed = torch.ones_like(scores, dtype=torch.bool).triu().tril(self.longest - 1)
+        scores = scores.masked_fill(~allowed, float("-inf"))
+        at = int(scores.argmax())
+        a, b = first + at // scores.shape[1], first + at % scores.shape[1]
+        text = window["text"][window["offsets"][a][0] : window["offsets"][b][1]]
+        return Span(passage.id, text, float(scores.max()), null)

@@ -1,0 +1,126 @@
+"""Sequence-to-sequence reading (BART, T5): with passages one by one, joined, or closed-book."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
+from whichone.reading.checkpoint import in_batches, open_checkpoint, weights_fingerprint
+from whichone.records import Answer, Passage, ReadingTask
+
+How = Literal["each", "joined"]
+
+NONE = "none"
+
+
+class SequenceToSequence:
+    """Generates the answer; `each` reads passages alone and keeps the best answer that is not "none".
+
+    `joined` puts all passages into one input, as BART + DPR does. Without passages the question alone
+    is read. A passage longer than the model takes is read in several windows.
+    """
+
+    name = "seq2seq"
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        device: str | None = None,
+        how: How = "each",
+        longest: int = 32,
+        batch: int = 16,
+        window: int = 512,
+        prefix: str = "",
+    ) -> None:
+        if how not in ("each", "joined"):
+            raise UsageError(f"passages are read each or joined, not {how!r}")
+        self.place, self.how, self.prefix = model, how, prefix
+        self.longest, self.batch = int(longest), int(batch)
+        self._model, self._tokenizer, self._device = open_checkpoint(
+            model, "AutoModelForSeq2SeqLM", device
+        )
+        limit = getattr(self._model.config, "max_position_embeddings", None) or int(window)
+        self.window = min(int(window), int(limit))
+
+    @classmethod
+    def for_benchmark(cls, benchmark: Benchmark, model: str, **options: Any) -> Self:
+        return cls(model, **options)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "reader": self.name,
+            "model": str(self.place),
+            "weights": weights_fingerprint(self.place),
+            "how": self.how,
+            "longest": self.longest,
+            "window": self.window,
+            "prefix": self.prefix,
+        }
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            inputs = self._inputs(task)
+            made = list(in_batches(self._generate, [text for _, text in inputs], self.batch))
+            said = [
+                (score, text, passages)
+                for (passages, _), (text, score) in zip(inputs, made, strict=True)
+                if text and text.lower() != NONE
+            ]
+            if not said:
+                yield Answer(question=task.question.id, text=None)
+                continue
+            score, text, passages = max(said, key=lambda found: found[0])
+            yield Answer(question=task.question.id, text=text, passages=passages, score=score)
+
+    def _inputs(self, task: ReadingTask) -> list[tuple[tuple[str, ...], str]]:
+        question = f"{self.prefix}{task.question.text}"
+        if not task.passages:
+            return [((), question)]
+        if self.how == "joined":
+            context = " ".join(f"{p.title} | {p.text}" for p in task.passages)
+            return [
+                (tuple(p.id for p in task.passages), w) for w in self._windows(question, context)
+            ]
+        return [((p.id,), w) for p in task.passages for w in self._windows(question, _context(p))]
+
+    def _windows(self, question: str, context: str) -> list[str]:
+        """Question and context, in as many inputs as the model needs to see all of it."""
+        asked = self._tokenizer(question, add_special_tokens=False)["input_ids"]
+        tokens = self._tokenizer(context, add_special_tokens=False)["input_ids"]
+        room = max(16, self.window - len(asked) - 8)
+        pieces = [tokens[i : i + room] for i in range(0, max(1, len(tokens)), room)]
+        return [f"{question} {self._tokenizer.decode(piece)}".strip() for piece in pieces]
+
+    def _generate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        import torch
+
+        inputs = self._tokenizer(
+            list(texts), return_tensors="pt", padding=True, truncation=True, max_length=self.window
+        ).to(self._device)
+        inputs.pop("token_type_ids", None)
+        with torch.inference_mode():
+            out = self._model.generate(
+                **inputs,
+                max_new_tokens=self.longest,
+                num_beams=1,
+                do_sample=False,
+                return_dict_in_generate=True,
+                output_scores=True,
+            )
+            steps = self._model.compute_transition_scores(
+                out.sequences, out.scores, normalize_logits=True
+            )
+        told = self._tokenizer.batch_decode(out.sequences, skip_special_tokens=True)
+        found = []
+        for text, row in zip(told, steps, strict=True):
+            real = row[torch.isfinite(row)]
+            found.append((text.strip(), float(real.mean()) if len(real) else float("-inf")))
+        return found
+
+
+def _context(passage: Passage) -> str:
+    return f"{passage.title} | {passage.text}"

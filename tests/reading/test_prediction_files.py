@@ -1,0 +1,91 @@
+"""Other systems' output files as answers, and back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from whichone.cli import whichone
+from whichone.errors import BadInput
+from whichone.measures.score import score_folder
+from whichone.reading.prediction_files import export_kilt, import_answers
+from whichone.reading.read import read
+
+
+def write(path, *records):
+    path.write_text("".join(f"{json.dumps(r)}\n" for r in records))
+    return path
+
+
+def values(answers, measure):
+    return {r["query"]: r[measure] for r in score_folder(answers.path, [measure]).rows()}
+
+
+def test_three_kinds_of_lines(toy, tmp_path):
+    claim = "fc:vennick-rower:birthplace"
+    file = write(
+        tmp_path / "other.jsonl",
+        {
+            "id": "qa:vennick-rower:birthplace",
+            "output": [{"answer": "Eskby", "provenance": [{"wikipedia_id": "vennick-rower"}]}],
+        },
+        {
+            "id": "qa:vennick-botanist:birthplace",
+            "output": [{"answer": "Eskby", "provenance": [{"title": "Orla Vennick (rower)"}]}],
+        },
+        {"id": "qa:brightwater-film:director", "answer": "Sunniva Hale", "passages": ["p:gone#0"]},
+        {
+            "id": f"{claim}:REFUTES",
+            "predicted_label": "NOT ENOUGH INFO",
+            "predicted_evidence": [["Orla_Vennick_(rower)", 0]],
+        },
+        {"id": "lonely", "answer": None},
+    )
+    made = import_answers(toy.folder.root, file, tmp_path / "a")
+    assert made.name == "other"
+    assert made.answers["qa:vennick-botanist:birthplace"].passages == ("p:vennick-rower",)
+    assert made.answers["qa:brightwater-film:director"].notes == {"pages_not_in_the_corpus": 1}
+    assert made.answers[f"{claim}:REFUTES"].text == "REFUTES"
+    assert made.answers[f"{claim}:REFUTES"].passages == ("p:vennick-rower",)
+    assert made.answers["lonely"].text is None
+    counts = made.folder.manifest.counts
+    assert counts["failures"] == len(toy.queries) - 5
+    assert values(made, "kilt_em")["qa:vennick-rower:birthplace"] == 1
+    assert values(made, "answered_for_namesake")["qa:vennick-botanist:birthplace"] == 1
+    assert values(made, "em")["qa:brightwater-town:population"] == 0
+
+
+def test_there_and_back_as_kilt(toy, tmp_path):
+    made = read(toy.folder.root, tmp_path / "a", reader="kb-lookup")
+    assert export_kilt(made.path, tmp_path / "kilt.jsonl") == {str(tmp_path / "kilt.jsonl"): 21}
+    record = json.loads((tmp_path / "kilt.jsonl").read_text().splitlines()[0])
+    assert record["output"][0]["provenance"] == [
+        {"wikipedia_id": "vennick-botanist", "title": "Orla Vennick (botanist)"}
+    ]
+    words = ["import", "answers", str(toy.folder.root), str(tmp_path / "kilt.jsonl")]
+    done = CliRunner().invoke(whichone, [*words, str(tmp_path / "b"), "--name", "back", "--json"])
+    assert json.loads(done.stdout)["counts"]["answered"] == 21
+    back = score_folder(tmp_path / "b", ["em", "kilt_em"])
+    assert back.system == "back"
+    first = score_folder(tmp_path / "a", ["em", "kilt_em"])
+    for measure in ("em", "kilt_em"):
+        assert back.values[measure].tolist() == first.values[measure].tolist()
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [
+        ([{"id": "lonely", "answer": "a"}] * 2, "answered twice"),
+        ([{"id": "stranger", "answer": "a"}], "does not have: stranger"),
+        ([], "holds no answers"),
+        ([{"answer": "a"}], "an object with an id"),
+        ([{"id": "lonely"}], "no output, answer or predicted_label"),
+        ([{"id": "lonely", "output": [{"answer": "a"}, {"answer": "b"}]}], "2 answers where one"),
+    ],
+)
+def test_files_that_do_not_fit(toy, tmp_path, records, told):
+    file = write(tmp_path / "x.jsonl", *records)
+    with pytest.raises(BadInput, match=told):
+        import_answers(toy.folder.root, file, tmp_path / "a")
