@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,9 @@ def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def settings(shelf_folder: Path, tmp_path: Path) -> Settings:
+    """Over a copy of the folder, so that what one test makes is not there for the next."""
     return Settings(
-        folder=shelf_folder, database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
+        folder=shutil.copytree(shelf_folder, tmp_path / "served"), database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
         hosts=("testserver",),
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ from whichone.errors import WhichoneError
 from whichone.versions import versions
 from whichone.web.house import LOOPBACK, House, Settings, asset, open_house, show
 from whichone.web.limits import Guard, TooLarge
-from whichone.web.rooms import access, explorer, study
+from whichone.web.rooms import access, campaign, explorer, study
 
 _ASSETS = {"web.css": "text/css; charset=utf-8", "web.js": "text/javascript; charset=utf-8"}
 
@@ -39,7 +39,7 @@ def make_app(settings: Settings) -> FastAPI:
         lifespan=life,
     )
     app.state.house = house
-    for room in (explorer, study, access):
+    for room in (explorer, study, campaign, access):
         app.include_router(room.router)
     app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
     app.add_exception_handler(HTTPException, _refusal)

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from whichone.web.gate import DAY, Gate, Person, Role, secret_of
 from whichone.web.library import Library
 from whichone.web.limits import Buckets
+from whichone.web.passage_cache import PassageCache
 from whichone.web.rankings import Shelves
 from whichone.web.storage.database import Database, open_database
 
@@ -61,6 +62,7 @@ class House:
     gate: Gate
     pages: Environment
     writes: Buckets
+    passages: PassageCache
     tries: Buckets = field(default_factory=lambda: Buckets(0.5, 20))
     local: Person | None = None
     """Whoever sits at the machine of a server on loopback."""
@@ -76,10 +78,12 @@ def open_house(settings: Settings) -> House:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    library, shelves = Library(settings.folder, cache=settings.cache), Shelves()
     return House(
         settings=settings,
-        library=Library(settings.folder, cache=settings.cache),
-        shelves=Shelves(),
+        library=library,
+        shelves=shelves,
+        passages=PassageCache(library, shelves),
         database=database,
         gate=gate,
         pages=pages,

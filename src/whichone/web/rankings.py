@@ -76,3 +76,15 @@ class Shelves:
         for page, title, text in rows:
             found.setdefault(page, (title, []))[1].append(text)
         return found
+
+    def passages_of(self, table: Path, pages: Iterable[str]) -> list[tuple[str, str, str]]:
+        """Id, title and text of every passage of some pages, in their order."""
+        wanted = sorted(set(pages))
+        if not wanted:
+            return []
+        marks = ", ".join("?" * len(wanted))
+        rows = self._rows(
+            f"select id, title, text from read_parquet(?) where page in ({marks}) order by page, n",
+            [str(table), *wanted],
+        )
+        return [(identity, title, text) for identity, title, text in rows]

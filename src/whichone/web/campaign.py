@@ -1,0 +1,233 @@
+"""An annotation campaign as it runs: who has which task, and what they said of its passages.
+
+Three people do each task of the first queue. A task whose accepted passages overlap little with the
+answers goes to the second queue, where one more person decides.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from whichone.errors import BadInput, UsageError
+from whichone.web.campaign_tasks import Task
+from whichone.web.storage.database import Database, Row, Transaction
+
+PEOPLE = 3
+FIRST, SECOND, SETTLED = 1, 2, 3
+_STALE = 2 * 3600.0
+"""Seconds after which a task that was taken and not answered is given to someone else."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """How a campaign was set up."""
+
+    seed: int
+    runs: tuple[str, ...]
+    low_overlap: float
+    """ROUGE-L below which a task goes to the second queue; 0 for no second queue."""
+    counts: dict[str, int] = {}
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What one person said of one passage."""
+
+    enough: bool
+    span: str = ""
+
+
+class Annotation(msgspec.Struct, frozen=True):
+    """What one person said of one task."""
+
+    passages: dict[str, Judged]
+    other: str = ""
+    """Other evidence, pasted, where no passage has enough."""
+    reason: str = ""
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A task that a person has in hand."""
+
+    number: int
+    queue: int
+    task: Task
+
+
+def make_campaign(
+    database: Database, campaign: str, benchmark: str, title: str, plan: Plan, tasks: Sequence[Task]
+) -> None:
+    if not tasks:
+        raise UsageError(
+            "no question has a passage to ask about",
+            hint="choose other runs: only passages that share words with an answer are asked about",
+        )
+    content = msgspec.json.encode(plan).decode()
+
+    def work(t: Transaction) -> None:
+        t.execute(
+            "insert into campaigns values (?, ?, ?, ?, ?)",
+            (campaign, benchmark, title, content, time.time()),
+        )
+        for number, task in enumerate(tasks):
+            t.execute(
+                "insert into tasks values (?, ?, ?, ?, ?, 0)",
+                (campaign, number, task.query, msgspec.json.encode(task).decode(), FIRST),
+            )
+
+    database.write(work)
+
+
+def campaigns(database: Database) -> list[Row]:
+    return database.read(
+        "select campaign, benchmark, title, made from campaigns order by made, campaign"
+    )
+
+
+def one_campaign(database: Database, campaign: str) -> tuple[Row, Plan] | None:
+    found = database.read("select * from campaigns where campaign = ?", (campaign,))
+    return (found[0], msgspec.json.decode(found[0]["plan"], type=Plan)) if found else None
+
+
+def next_task(database: Database, campaign: str, person: str) -> Given | None:
+    """The task this person has in hand, else a new one; None when there is nothing for them."""
+    held = database.read(
+        "select tasks.task, annotations.queue, tasks.content from annotations "
+        "join tasks on tasks.campaign = annotations.campaign and tasks.task = annotations.task "
+        "where annotations.campaign = ? and annotations.person = ? and annotations.answered is null "
+        "limit 1",
+        (campaign, person),
+    )
+    if held:
+        return _given(held[0])
+    taken = database.write(lambda t: _take(t, campaign, person))
+    return _given(taken) if taken else None
+
+
+def _given(row: Row) -> Given:
+    return Given(row["task"], row["queue"], msgspec.json.decode(row["content"], type=Task))
+
+
+def _take(t: Transaction, campaign: str, person: str) -> Row | None:
+    """Tasks that others have begun first, so that tasks are finished one after the other."""
+    for attempt in range(2):
+        for queue, people in ((FIRST, PEOPLE), (SECOND, 1)):
+            rows = t.read(
+                "select task, queue, content from tasks where campaign = ? and queue = ? and claimed < ? "
+                "and not exists (select 1 from annotations where annotations.campaign = tasks.campaign "
+                "and annotations.task = tasks.task and annotations.person = ?) "
+                "order by claimed desc, task limit 4",
+                (campaign, queue, people, person),
+            )
+            for row in rows:
+                if t.execute(
+                    "update tasks set claimed = claimed + 1 "
+                    "where campaign = ? and task = ? and queue = ? and claimed < ?",
+                    (campaign, row["task"], queue, people),
+                ):
+                    t.execute(
+                        "insert into annotations values (?, ?, ?, ?, null, null, null, ?)",
+                        (campaign, row["task"], person, time.time(), queue),
+                    )
+                    return row
+        if attempt or not _release_stale(t, campaign):
+            return None
+    return None
+
+
+def _release_stale(t: Transaction, campaign: str) -> int:
+    """Gives up tasks that were taken long ago and never answered."""
+    stale = t.read(
+        "select task, person from annotations where campaign = ? and answered is null and claimed < ?",
+        (campaign, time.time() - _STALE),
+    )
+    for row in stale:
+        t.execute(
+            "delete from annotations where campaign = ? and task = ? and person = ?",
+            (campaign, row["task"], row["person"]),
+        )
+        t.execute(
+            "update tasks set claimed = claimed - 1 where campaign = ? and task = ?",
+            (campaign, row["task"]),
+        )
+    return len(stale)
+
+
+def check_annotation(task: Task, given: Annotation, texts: Mapping[str, str]) -> None:
+    """Every passage judged; a span in each that has enough; evidence or a reason where none has."""
+    asked = {p.id for p in task.passages}
+    if given.passages.keys() != asked:
+        raise BadInput("say of every passage whether it has enough evidence")
+    for identity, judged in given.passages.items():
+        if not judged.enough:
+            continue
+        span = " ".join(judged.span.split())
+        if not span:
+            raise BadInput("mark the words that hold the evidence in each passage that has enough")
+        if span not in " ".join(texts.get(identity, "").split()):
+            raise BadInput(f"these words are not in the passage: {span[:80]}")
+    if not any(j.enough for j in given.passages.values()) and not (
+        given.other.strip() or given.reason.strip()
+    ):
+        raise BadInput(
+            "where no passage has enough, paste other evidence, or say why there is none"
+        )
+
+
+def keep(database: Database, campaign: str, number: int, person: str, given: Annotation) -> bool:
+    """Keeps an annotation of a task in hand; one that was kept before stays as it was."""
+    content, now = msgspec.json.encode(given).decode(), time.time()
+    return bool(
+        database.write(
+            lambda t: t.execute(
+                "update annotations set content = ?, seconds = ? - claimed, answered = ? "
+                "where campaign = ? and task = ? and person = ? and answered is null",
+                (content, now, now, campaign, number, person),
+            )
+        )
+    )
+
+
+def is_full(database: Database, campaign: str, number: int) -> bool:
+    """Whether everybody asked has answered a task of the first queue."""
+    rows = database.read(
+        "select count(*) as n from annotations where campaign = ? and task = ? and queue = ? "
+        "and answered is not null",
+        (campaign, number, FIRST),
+    )
+    return bool(rows[0]["n"] >= PEOPLE)
+
+
+def move(database: Database, campaign: str, number: int, queue: int) -> None:
+    """On to the second queue, or settled; a task moves only onwards."""
+    database.write(
+        lambda t: t.execute(
+            "update tasks set queue = ?, claimed = 0 where campaign = ? and task = ? and queue < ?",
+            (queue, campaign, number, queue),
+        )
+    )
+
+
+def progress_of(database: Database, campaign: str, person: str) -> dict[str, Any]:
+    """How much this person has kept, and how far the campaign is."""
+    mine = database.read(
+        "select count(*) as n from annotations where campaign = ? and person = ? "
+        "and answered is not null",
+        (campaign, person),
+    )
+    return {"mine": mine[0]["n"]}
+
+
+def everything(database: Database, campaign: str, task: int | None = None) -> list[Row]:
+    """All annotations with their tasks (or those of one task), in the order of tasks."""
+    one = "" if task is None else "and tasks.task = ? "
+    return database.read(
+        "select tasks.task, tasks.query, tasks.content as task_content, tasks.queue as task_queue, "
+        "annotations.person, annotations.content, annotations.seconds, annotations.queue "
+        "from tasks left join annotations on annotations.campaign = tasks.campaign "
+        "and annotations.task = tasks.task and annotations.answered is not null "
+        f"where tasks.campaign = ? {one}order by tasks.task, annotations.answered",
+        (campaign,) if task is None else (campaign, task),
+    )

@@ -1,0 +1,51 @@
+"""The passages that annotators have before them now, so that a click does not go to the corpus."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from whichone.errors import BadInput
+from whichone.web.library import Library, Shelf
+from whichone.web.rankings import Shelves
+
+_MOST = 5000
+
+Text = tuple[str, str]
+"""Title and text."""
+
+
+class PassageCache:
+    """A bounded number of passages, those used last."""
+
+    def __init__(self, library: Library, shelves: Shelves) -> None:
+        self._library, self._shelves = library, shelves
+        self._held: OrderedDict[tuple[str, str], Text] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def texts(self, benchmark: str, ids: Sequence[str]) -> dict[str, Text]:
+        """Title and text of passages of a benchmark, by its id."""
+        with self._lock:
+            found = {i: self._held[benchmark, i] for i in ids if (benchmark, i) in self._held}
+            for i in found:
+                self._held.move_to_end((benchmark, i))
+        missing = [i for i in ids if i not in found]
+        if missing:
+            table = shelf_named(self._library, benchmark).folder.path("passages.parquet")
+            read = self._shelves.passages(table, missing)
+            with self._lock:
+                for identity, text in read.items():
+                    self._held[benchmark, identity] = text
+                while len(self._held) > _MOST:
+                    self._held.popitem(last=False)
+            found |= read
+        return found
+
+
+def shelf_named(library: Library, benchmark: str) -> Shelf:
+    """The benchmark with this id, or the sentence that says it is gone."""
+    for shelf in library.shelves().values():
+        if shelf.id == benchmark:
+            return shelf
+    raise BadInput(f"the benchmark {benchmark} is not here any more")
