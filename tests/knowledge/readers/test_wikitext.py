@@ -128,6 +128,7 @@ def test_quote_marks_go_and_apostrophes_stay(line: str, shown: str) -> None:
         ("abe_lincoln", "page", "Abe lincoln"),
         ("Caf%C3%A9 &amp; bar", "page", "Café & bar"),
         ("100% Pure", "page", "100% Pure"),
+        ("M&notes", "page", "M&notes"),
         (":Category:People", "other", "People"),
         ("Image:x.jpg", "file", "X.jpg"),
         ("wikt:word", "other", "word"),

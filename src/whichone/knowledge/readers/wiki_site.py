@@ -20,6 +20,7 @@ from whichone.names import name_key
 
 FILE, CATEGORY = 6, 14
 _BLANKS = re.compile(r"[\s_]{2,}|[^\S ]|_")
+_ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9A-Fa-f]+|\w+);")  # with its semicolon: "M&notes" stays
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -139,7 +140,7 @@ def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
 def clean_title(title: str, site: Site) -> str:
     """A title as its page bears it: blanks for underscores, entities and percents decoded."""
     if "&" in title:
-        title = html.unescape(title)
+        title = _ENTITY.sub(lambda match: html.unescape(match.group()), title)
     if "%" in title and _PERCENT.search(title):
         title = unquote_to_bytes(title).decode("utf-8", "replace")
     title = _BLANKS.sub(" ", title).strip()
