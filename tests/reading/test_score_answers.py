@@ -108,6 +108,17 @@ def test_read_and_show_as_typed(toy, tmp_path):
     assert shown["parents"].keys() == {"benchmark", "reader", "setting"}
 
 
+def test_flags_of_the_reader_llm(toy, tmp_path, monkeypatch):
+    words = ["read", str(toy.folder.root), str(tmp_path / "a"), "--reader", "kb-lookup"]
+    with pytest.raises(UsageError, match="--prompt is for the reader llm"):
+        CliRunner().invoke(whichone, [*words, "--prompt", "few-shot"], catch_exceptions=False)
+    with pytest.raises(UsageError, match="kb-lookup does not take these options"):
+        CliRunner().invoke(whichone, [*words, "--model", "m"], catch_exceptions=False)
+    monkeypatch.setenv("WHICHONE_MODEL", "m")
+    monkeypatch.setenv("WHICHONE_ENDPOINT", "http://127.0.0.1:1/v1")
+    assert typed(*words)["counts"]["answered"] == len(toy.queries)
+
+
 def test_show_one_question(toy, tmp_path):
     place = str(tmp_path / "a")
     fails = frozenset({"qa:vennick-rower:team"})

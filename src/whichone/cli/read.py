@@ -40,7 +40,12 @@ from whichone.errors import UsageError
 @click.option(
     "--endpoint", default=None, envvar="WHICHONE_ENDPOINT", help="Such as http://HOST/v1."
 )
-@click.option("--model", default=None, envvar="WHICHONE_MODEL", help="The endpoint's name for it.")
+@click.option(
+    "--model",
+    default=None,
+    envvar="WHICHONE_MODEL",
+    help="The endpoint's name for it; else a checkpoint.",
+)
 @click.option(
     "--prompt", default=None, help="zero-shot, few-shot, which-one, one-by-one or a file."
 )
@@ -104,10 +109,10 @@ def command(
     }
     given = {key: value for key, value in flags.items() if value is not None}
     if reader != "llm":
-        explicit = [k for k in given if k not in ("endpoint", "model")]
-        if explicit:
-            raise UsageError(f"--{explicit[0]} is for the reader llm, not for {reader}")
-        given = {}
+        given = {key: value for key, value in given.items() if _typed(key)}
+        stray = [key for key in given if key != "model"]
+        if stray:
+            raise UsageError(f"--{stray[0]} is for the reader llm, not for {reader}")
     if limit is not None and limit < 1:
         raise UsageError("--limit must be at least 1")
     made = read(
@@ -131,3 +136,9 @@ def command(
         return
     told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
     click.echo(f"{answers}: {made.name}, {told}; p50 {details.get('latency_p50', 0):.3f} s")
+
+
+def _typed(key: str) -> bool:
+    """Whether an option stands on the command line; the environment's are for the reader llm."""
+    source = click.get_current_context().get_parameter_source(key)
+    return source is click.core.ParameterSource.COMMANDLINE
