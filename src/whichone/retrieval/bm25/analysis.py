@@ -83,6 +83,9 @@ class Vocabulary:
         self._stem = stemmer(stem)
         self._stop = stop_words(stop)
 
+    def __len__(self) -> int:
+        return len(self.terms)
+
     def add(self, text: str) -> list[int]:
         """The term numbers of a text; unseen terms get new numbers."""
         known = self._words

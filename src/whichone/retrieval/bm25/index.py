@@ -6,15 +6,14 @@ For each term the postings lie together in passage order: `documents` (passage o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-from whichone.retrieval.bm25.analysis import Vocabulary
 
 BLOCK = 50_000
 
@@ -63,9 +62,32 @@ class _Block:
             path.unlink()
 
 
-def build(
-    texts: Iterable[str], vocabulary: Vocabulary, folder: Path, *, k1: float, b: float
-) -> Postings:
+class Terms(Protocol):
+    """Gives texts their term numbers, new terms new numbers."""
+
+    def add(self, text: str) -> list[int]: ...
+
+    def __len__(self) -> int: ...
+
+
+Weights = Callable[[Ints, Ints, Ints], npt.NDArray[np.float64]]
+"""From term, passage and frequency of postings to what they add to a score."""
+
+Weigh = Callable[[npt.NDArray[np.int64], Ints], Weights]
+"""From every term's number of passages and every passage's length to the weights."""
+
+
+def bm25_weights(k1: float, b: float) -> Weigh:
+    """Lucene's BM25."""
+
+    def weigh(frequency: npt.NDArray[np.int64], lengths: Ints) -> Weights:
+        idf, norm = lucene_idf(frequency, len(lengths)), length_norm(lengths, k1, b)
+        return lambda term, document, count: idf[term] * (count / (count + norm[document]))
+
+    return weigh
+
+
+def build(texts: Iterable[str], vocabulary: Terms, folder: Path, weigh: Weigh) -> Postings:
     """Read texts as a stream and leave the finished arrays in the folder."""
     blocks: list[_Block] = []
     lengths: list[Ints] = []
@@ -76,15 +98,13 @@ def build(
         blocks.append(_Block.write(folder, len(blocks), numbers, first))
         first += len(chunk)
     all_lengths = np.concatenate(lengths) if lengths else np.zeros(0, np.int32)
-    _merge(blocks, all_lengths, len(vocabulary.terms), folder, k1, b)
+    _merge(blocks, all_lengths, len(vocabulary), folder, weigh)
     for block in blocks:
         block.remove()
     return open_postings(folder)
 
 
-def _merge(
-    blocks: list[_Block], lengths: Ints, terms: int, folder: Path, k1: float, b: float
-) -> None:
+def _merge(blocks: list[_Block], lengths: Ints, terms: int, folder: Path, weigh: Weigh) -> None:
     """Put every block's postings in their places, the weights computed on the way."""
     frequency = np.zeros(terms, np.int64)
     for block in blocks:
@@ -93,8 +113,7 @@ def _merge(
     np.cumsum(frequency, out=starts[1:])
     documents = _array(folder / "documents.npy", np.int32, int(starts[-1]))
     weights = _array(folder / "weights.npy", np.float32, int(starts[-1]))
-    idf = lucene_idf(frequency, len(lengths))
-    norm = length_norm(lengths, k1, b)
+    weight = weigh(frequency, lengths)
     place = starts[:-1].copy()
     for block in blocks:
         term, document, count = block.read()
@@ -102,7 +121,7 @@ def _merge(
         first_of_term = np.cumsum(inside) - inside
         at = place[term] + np.arange(len(term)) - first_of_term[term]
         documents[at] = document
-        weights[at] = (idf[term] * (count / (count + norm[document]))).astype(np.float32)
+        weights[at] = weight(term, document, count).astype(np.float32)
         place += inside
     for array in (documents, weights):
         if isinstance(array, np.memmap):

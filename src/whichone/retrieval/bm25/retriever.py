@@ -83,7 +83,8 @@ class Bm25:
                     ids.append(passage.id)
                     yield " ".join([passage.title] * parameters.title_weight + [passage.text])
 
-            index.build(texts(), vocabulary, folder.partial, k1=parameters.k1, b=parameters.b)
+            weigh = index.bm25_weights(parameters.k1, parameters.b)
+            index.build(texts(), vocabulary, folder.partial, weigh)
             folder.write_bytes("ids.json", msgspec.json.encode(ids))
             folder.write_bytes("terms.json", msgspec.json.encode(vocabulary.terms))
             for name in ("starts", "documents", "weights", "lengths"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -38,7 +38,11 @@ class Scorer:
 
     def best(self, terms: Sequence[int], k: int) -> Best:
         """Ordinals and scores of the k best passages that share a term with the query."""
-        counted = sorted(Counter(terms).items())
+        return self.best_weighted(Counter(terms), k)
+
+    def best_weighted(self, weights: Mapping[int, float], k: int) -> Best:
+        """The same where each term of the query has a weight of its own, above 0."""
+        counted = sorted(weights.items())
         if not counted or not len(self.postings):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         if self._kernel is not None:
@@ -67,7 +71,7 @@ class Scorer:
             scores[here] += np.float32(repeat) * p.weights[place][at[here]]
         return scores
 
-    def _add(self, counted: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    def _add(self, counted: list[tuple[int, float]]) -> npt.NDArray[np.int64]:
         p = self.postings
         for term, repeat in counted:
             place = slice(p.starts[term], p.starts[term + 1])

@@ -1,0 +1,116 @@
+"""Re-ranking: the first passages of a run in another order, by a cross-encoder or a chat model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import msgspec
+
+from whichone import registry
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, UsageError
+from whichone.records import Passage, Question, Ranking
+from whichone.retrieval.fusion import Scored, ranked
+from whichone.retrieval.run import Run
+
+
+class Order(Protocol):
+    def describe(self) -> dict[str, Any]: ...
+
+    def order(
+        self, question: str, passages: Sequence[Passage]
+    ) -> tuple[list[int], list[float], dict[str, Any]]:
+        """Places best first, their scores, and notes."""
+        ...
+
+
+class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`run` is the folder to start from, `depth` how many of each question's passages are re-ordered.
+
+    `model` is a cross-encoder (folder or name), or with `endpoint` the name of a chat model there.
+    """
+
+    run: str
+    model: str
+    endpoint: str | None = None
+    depth: Annotated[int, msgspec.Meta(ge=1)] = 100
+    device: str | None = None
+
+
+class Rerank:
+    """Re-orders what a run found; what lies deeper keeps its order below."""
+
+    def __init__(
+        self, run: Run, order: Order, passages: dict[str, Passage], *, depth: int = 100
+    ) -> None:
+        self._ranked: dict[str, Scored] = ranked(run)
+        self._order = order
+        self._passages = passages
+        self._depth = depth
+        self._told = {
+            "retriever": "rerank",
+            "run": run.name,
+            "run_hash": run.folder.content_hash[:12],
+            "depth": depth,
+        }
+
+    @classmethod
+    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Rerank:
+        parameters = msgspec.convert(options, RerankParameters, strict=False)
+        run = Run.open(parameters.run)
+        if run.benchmark_id != benchmark.id:
+            raise BadInput(
+                f"the run is over {run.benchmark_id}, not over {benchmark.id}", file=run.path
+            )
+        return cls(run, _order(parameters), _passages(benchmark), depth=parameters.depth)
+
+    def describe(self) -> dict[str, Any]:
+        return {**self._told, **self._order.describe()}
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            found = [identity for identity, _ in self._ranked.get(question.id, [])]
+            first, rest = found[: self._depth], found[self._depth :]
+            missing = [identity for identity in first if identity not in self._passages]
+            if missing:
+                raise BadInput("passages of the run are not in the corpus", ids=missing)
+            places, scores, notes = (
+                self._order.order(question.text, [self._passages[i] for i in first])
+                if first
+                else ([], [], {})
+            )
+            lowest = scores[-1] if scores else 0.0
+            below = [lowest - n for n in range(1, len(rest) + 1)]
+            yield Ranking(
+                question=question.id,
+                passages=tuple([*(first[n] for n in places), *rest][:k]),
+                scores=tuple([*scores, *below][:k]),
+                notes=notes,
+            )
+
+
+def _order(parameters: RerankParameters) -> Order:
+    if parameters.endpoint is not None:
+        from whichone.retrieval.rerank.chat import ChatOrder
+
+        options = registry.find("chat_models", "endpoint-options")
+        opened = registry.find("chat_models", "endpoint")(
+            options(url=parameters.endpoint, model=parameters.model)
+        )
+        return ChatOrder(opened)
+    if not parameters.model:
+        raise UsageError("re-ranking needs a model", hint="-o model=FOLDER")
+    from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
+
+    return CrossEncoderOrder(parameters.model, device=parameters.device)
+
+
+def _passages(benchmark: Benchmark) -> dict[str, Passage]:
+    """Passages by id; a page id means the page's first passage, for runs that rank pages."""
+    held: dict[str, Passage] = {}
+    for passage in benchmark.passage_records():
+        held[passage.id] = passage
+        held.setdefault(passage.page, passage)
+    return held

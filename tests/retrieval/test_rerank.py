@@ -1,0 +1,117 @@
+"""Re-ranking by a chat model and by a cross-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, Missing
+from whichone.protocols import ChatReply
+from whichone.records import Passage, Question
+from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.rerank import Rerank
+from whichone.retrieval.rerank.chat import ChatOrder, permutation
+from whichone.retrieval.run import Run
+from whichone.retrieval.runner import run_retriever
+
+PASSAGES = [Passage(id=f"p{n}#0", page=f"p{n}", title="", text=str(n)) for n in range(45)]
+
+
+class Sorter:
+    """A chat model for tests that puts the highest number first."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def complete(self, messages: Sequence[Any], **_: Any) -> ChatReply:
+        self.calls += 1
+        lines = messages[1]["content"].split("\n\n")[1:-1]
+        numbers = [(int(line.rpartition(":")[2]), line.partition("]")[0]) for line in lines]
+        return ChatReply(text=" > ".join(f"{mark}]" for _, mark in sorted(numbers, reverse=True)))
+
+
+def test_windows_carry_the_best_to_the_top() -> None:
+    model = Sorter()
+    places, scores, notes = ChatOrder(model).order("which?", PASSAGES)
+    assert places[:10] == [44, 43, 42, 41, 40, 39, 38, 37, 36, 35]
+    assert sorted(places) == list(range(45))
+    assert model.calls == 4
+    assert scores == sorted(scores, reverse=True)
+    assert notes == {}
+
+
+def test_replies_that_name_too_little_keep_the_order() -> None:
+    class Tired:
+        def complete(self, messages: Sequence[Any], **_: Any) -> ChatReply:
+            return ChatReply(text="I cannot say.")
+
+    places, _, notes = ChatOrder(Tired()).order("which?", PASSAGES[:5])
+    assert places == [0, 1, 2, 3, 4]
+    assert notes == {"unread_replies": 1}
+
+
+def test_numbers_of_a_reply() -> None:
+    assert permutation("[3] > [1] > [3] > [9] > [0]", 4) == [2, 0]
+    assert permutation("", 4) == []
+
+
+@pytest.fixture
+def first(small: Benchmark, tmp_path: Path) -> Run:
+    ids = ["w:1#0", "w:2#0", "w:3#0"]
+    retriever = FunctionRetriever(lambda text, k: ids, name="fixed")
+    return run_retriever(retriever, small, tmp_path / "first", k=3, name="first")
+
+
+class Backwards:
+    def describe(self) -> dict[str, Any]:
+        return {"by": "backwards"}
+
+    def order(self, question: str, passages: Sequence[Passage]) -> Any:
+        places = list(range(len(passages)))[::-1]
+        return places, [float(n) for n in places], {}
+
+
+def test_what_lies_deeper_stays_below(small: Benchmark, first: Run) -> None:
+    passages = {p.id: p for p in small.passage_records()}
+    retriever = Rerank(first, Backwards(), passages, depth=2)
+    (ranking,) = retriever.search([Question(id="q1", text="?")], 3)
+    assert ranking.passages == ("w:2#0", "w:1#0", "w:3#0")
+    assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
+    assert retriever.describe()["by"] == "backwards"
+    assert retriever.describe()["run"] == "first"
+
+
+def test_mistakes(small: Benchmark, first: Run, tmp_path: Path) -> None:
+    with pytest.raises(Missing, match="no/such-model"):
+        Rerank.for_benchmark(small, tmp_path, run=str(first.path), model="no/such-model")
+    retriever = Rerank(first, Backwards(), {})
+    with pytest.raises(BadInput, match="not in the corpus"):
+        list(retriever.search([Question(id="q1", text="?")], 3))
+
+
+@pytest.mark.slow
+def test_a_real_cross_encoder(small: Benchmark, first: Run, tmp_path: Path) -> None:
+    """A tiny untrained one: what counts is that it is opened, asked, and its order taken."""
+    transformers = pytest.importorskip("transformers")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word1", "word2", "page", "where"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    folder = tmp_path / "model"
+    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_labels=1,
+    )
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    retriever = Rerank.for_benchmark(small, tmp_path, run=str(first.path), model=str(folder))
+    (ranking,) = retriever.search([Question(id="q1", text="where word1")], 3)
+    assert sorted(ranking.passages) == ["w:1#0", "w:2#0", "w:3#0"]
+    assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
+    assert retriever.describe()["model"] == "model"
