@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import json_option, on_error_option
+from whichone.cli.options import json_option, on_error_option, seed_option
 
 
 @click.command()
@@ -17,6 +17,18 @@ from whichone.cli.options import json_option, on_error_option
     help="Entity linking (el) maps by page, the others by span.",
 )  # fmt: skip
 @click.option("--split", type=click.Choice(["train", "dev", "test"]), default=None)
+@click.option(
+    "--original",
+    default=None,
+    help="The tasks are the original files of this dataset: fever, nq, hotpotqa, ...",
+)
+@click.option(
+    "--extra",
+    multiple=True,
+    type=click.Path(exists=True),
+    help="With --original: FEVER's wiki-pages, WNED's RawText.",
+)
+@seed_option
 @click.option(
     "--from",
     "old",
@@ -45,6 +57,9 @@ def command(
     dataset: str | None,
     task: str | None,
     split: str | None,
+    original: str | None,
+    extra: tuple[str, ...],
+    seed: int,
     old: str | None,
     rules: str,
     tokenizer: str,
@@ -63,7 +78,11 @@ def command(
     whichone map my-task.jsonl KB mapped.jsonl
     whichone import kilt mapped.jsonl BENCH --task qa --knowledge KB --dry-run
     whichone map nq-dev-kilt.jsonl NEW_KB nq-dev-new.jsonl --from KB
+    whichone map hotpot_dev_distractor_v1.json KB hotpotqa-dev.jsonl --original hotpotqa
     """
+    from pathlib import Path
+
+    from whichone.benchmarks.kilt.convert.original import Original
     from whichone.benchmarks.kilt.mapping.map_task import MapPlan, discarded_by_split
     from whichone.cli.output import emit_json, emit_table
     from whichone.report.kilt_mapping import map_tasks
@@ -78,7 +97,13 @@ def command(
         on_error=on_error,
         old=old,
     )
-    accounts = map_tasks(tasks, base, out, plan, figure)
+    files = Original(
+        files=[Path(task) for task in tasks],
+        extra=[Path(path) for path in extra],
+        split=split or "dev",
+        seed=seed,
+    )
+    accounts = map_tasks(tasks, base, out, plan, figure, (original, files) if original else None)
     if as_json:
         emit_json(
             {

@@ -5,24 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from whichone.benchmarks.kilt.mapping.map_task import BINS, Account, MapPlan, map_task
+from whichone.benchmarks.kilt.convert.original import Original
+from whichone.benchmarks.kilt.mapping.map_task import (
+    BINS,
+    Account,
+    MapPlan,
+    map_original,
+    map_task,
+)
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic
 from whichone.report.figure import PALETTE, Figure, drawing, finish
 
 
 def map_tasks(
-    tasks: Sequence[str], base: str, out: str, plan: MapPlan, figure: str | None = None
+    tasks: Sequence[str],
+    base: str,
+    out: str,
+    plan: MapPlan,
+    figure: str | None = None,
+    original: tuple[str, Original] | None = None,
 ) -> list[Account]:
-    """Map each task to a file of the same name in `out`, or the only one to `out` itself."""
+    """Map each task to a file of the same name in `out`, or the only one to `out` itself.
+
+    `original` is a dataset with its files, to be converted first; all of them are one task.
+    """
     one_file = out.endswith((".jsonl", ".jsonl.gz"))
-    if one_file and len(tasks) > 1:
+    if one_file and len(tasks) > 1 and not original:
         raise UsageError("several tasks need a folder, not one file", where=out)
     if figure and Path(figure).suffix not in (".svg", ".pdf", ".png"):
         raise UsageError("a figure is .svg, .pdf or .png", where=figure)
-    accounts = [
-        map_task(task, base, out if one_file else Path(out) / _name(task), plan) for task in tasks
-    ]
+    if original:
+        if not one_file:
+            raise UsageError("the files of one dataset become one .jsonl file", where=out)
+        accounts = [map_original(original[0], original[1], base, out, plan)]
+    else:
+        accounts = [
+            map_task(task, base, out if one_file else Path(out) / _name(task), plan)
+            for task in tasks
+        ]
     if figure:
         drawn = bleu_figure(accounts)
         content = {".svg": drawn.svg.encode(), ".pdf": drawn.pdf, ".png": drawn.png}

@@ -1,4 +1,4 @@
-"""The pages of a knowledge base for mapping and checking: by id, title or address, many at once.
+"""The pages of a knowledge base for mapping and checking: by id, title, address or entity, many at once.
 
 Everything that a dataset refers to is asked for together, so that the tables are read once and
 never held.
@@ -6,6 +6,7 @@ never held.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -18,6 +19,8 @@ import pyarrow.parquet as pq
 from whichone.files.folder import Folder
 from whichone.knowledge.readers.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
+
+_ENTITY = re.compile(r"Q\d+")
 
 
 class SnapshotPage(msgspec.Struct, frozen=True):
@@ -36,11 +39,12 @@ class Snapshot:
         self.folder = Folder.open(base, KIND)
 
     def resolve(self, references: Iterable[str]) -> dict[str, str]:
-        """The page of each id, title or address; those that no page answers to are left out."""
+        """The page of each id, title, address or Wikidata id; those that no page answers to are left out."""
         wanted = {reference: _forms(reference) for reference in set(references)}
         forms = {form for listed in wanted.values() for form in listed}
         numbers = {form for form in forms if form.isdigit()}
         ids = self._ids(numbers | {form for form in forms if ":" in form})
+        ids |= self._entities({form for form in forms if _ENTITY.fullmatch(form)})
         titles = self._titles(forms)
         redirects = self._redirects(forms - titles.keys())
         found = {}
@@ -80,6 +84,30 @@ class Snapshot:
                 found[page] = page
                 found.setdefault(page.partition(":")[2], page)
         return found
+
+    def _entities(self, entities: set[str]) -> dict[str, str]:
+        """The article about each entity; the first, where there are several."""
+        found: dict[str, str] = {}
+        for batch in self._rows("pages", ["page", "entity", "kind"], "entity", entities):
+            for row in batch.to_pylist():
+                if row["kind"] == "article":
+                    found.setdefault(row["entity"], row["page"])
+        return found
+
+    def names(self, ids: set[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
+        """Labels and aliases of entities, labels of properties."""
+        labels: dict[str, str] = {}
+        aliases: dict[str, list[str]] = {}
+        columns = ["entity", "name", "kind"]
+        for batch in self._rows("names", columns, "entity", ids):
+            for row in batch.to_pylist():
+                if row["kind"] == "label":
+                    labels[row["entity"]] = row["name"]
+                elif row["kind"] == "alias":
+                    aliases.setdefault(row["entity"], []).append(row["name"])
+        for batch in self._rows("properties", ["property", "label"], "property", ids):
+            labels |= {row["property"]: row["label"] for row in batch.to_pylist() if row["label"]}
+        return labels, aliases
 
     def _titles(self, titles: set[str]) -> dict[str, str]:
         found: dict[str, str] = {}

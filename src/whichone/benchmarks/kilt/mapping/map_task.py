@@ -5,39 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.kilt.datasets import dataset, dataset_and_split
-from whichone.benchmarks.kilt.mapping.assemble import Mapped, assemble, section_of
-from whichone.benchmarks.kilt.mapping.evidence import Evidence, TaskRecord, read_task
-from whichone.benchmarks.kilt.mapping.find_pages import find_pages
+from whichone.benchmarks.kilt.convert.converters import CONVERTERS
+from whichone.benchmarks.kilt.convert.original import Original
+from whichone.benchmarks.kilt.datasets import (
+    OTHER_NAMES,
+    dataset,
+    dataset_and_split,
+    datasets,
+)
+from whichone.benchmarks.kilt.mapping.assemble import Mapped, assemble
+from whichone.benchmarks.kilt.mapping.evidence import TaskRecord, read_task
+from whichone.benchmarks.kilt.mapping.mapper import Mapper
 from whichone.benchmarks.kilt.mapping.old_spans import with_texts
-from whichone.benchmarks.kilt.mapping.published import match_answer
-from whichone.benchmarks.kilt.mapping.spans import THRESHOLD, best_span, page_tokens
-from whichone.benchmarks.kilt.mapping.tokens import named_tokenizer, words_and_marks
-from whichone.benchmarks.kilt.snapshot import Snapshot, SnapshotPage
-from whichone.errors import BadInput, UsageError
+from whichone.benchmarks.kilt.mapping.plan import MapPlan as MapPlan
+from whichone.benchmarks.kilt.snapshot import Snapshot
+from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import write_atomic, write_json_lines
-from whichone.progress import progress
 
-Rules = Literal["paper", "published"]
 BINS = 20
-
-
-class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to map; dataset and split are told by a published file's name when not given."""
-
-    dataset: str | None = None
-    task: str | None = None
-    split: str | None = None
-    rules: Rules = "paper"
-    tokenizer: str = "words"
-    threshold: float = THRESHOLD
-    on_error: str = "fail"
-    old: str | None = None
-    """The snapshot whose spans a KILT file without texts names."""
 
 
 class Account(msgspec.Struct, kw_only=True):
@@ -53,6 +42,8 @@ class Account(msgspec.Struct, kw_only=True):
     pages_not_found: int = 0
     published_crashes: int = 0
     bad_lines: int = 0
+    left_out: dict[str, int] = {}
+    """What never became a record, by reason: bad lines, and what a converter does not use."""
     histogram: list[int] = []
 
     @property
@@ -64,29 +55,67 @@ class Account(msgspec.Struct, kw_only=True):
 
 
 def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan) -> Account:
-    """Write the mapped records to `out`, and beside it the account and what was dropped."""
+    """Map one task; write the records to `out`, and beside it the account and what was dropped."""
     told = dataset_and_split(task)
     known = dataset(plan.dataset) if plan.dataset else (told[0] if told else None)
     split = plan.split or (told[1] if told else "dev")
-    kind = plan.task or (known.task if known else "qa")
     bad: list[BadInput] = []
     records = list(read_task(task, plan.on_error, bad))
-    if not records:
-        raise BadInput("there are no records", file=task)
+    account = Account(file=Path(task).name, split=split, bad_lines=len(bad))
+    account.left_out = dict(Counter(error.message for error in bad))
+    kind = plan.task or (known.task if known else "qa")
     if kind != "el":
         records = with_texts(records, Snapshot(plan.old) if plan.old else None, task)
+    aliases = known is not None and known.inputs_from_original
+    return map_records(
+        records, base, Path(out), plan, account, kind=kind, aliases=aliases, bad=bad
+    )
+
+
+def map_original(
+    name: str, original: Original, base: str | Path, out: str | Path, plan: MapPlan
+) -> Account:
+    """Convert the original files of a dataset and map them."""
+    key = OTHER_NAMES.get(name.lower(), name.lower())
+    if key not in CONVERTERS:
+        raise UsageError(
+            f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS)
+        )
+    original.names = Snapshot(base).names
+    records = list(CONVERTERS[key](original))
+    account = Account(file=", ".join(f.name for f in original.files), split=original.split)
+    account.left_out = {reason: n for reason, n in original.left_out.items() if n}
+    known = datasets().get(key)
+    kind = plan.task or (known.task if known else "el")
+    aliases = known is not None and known.inputs_from_original
+    return map_records(records, base, Path(out), plan, account, kind=kind, aliases=aliases)
+
+
+def map_records(
+    records: Sequence[TaskRecord],
+    base: str | Path,
+    out: Path,
+    plan: MapPlan,
+    account: Account,
+    *,
+    kind: str,
+    aliases: bool,
+    bad: Sequence[BadInput] = (),
+) -> Account:
+    """Map, keep, write; the account filled in."""
+    if not records:
+        raise BadInput("there are no records", file=account.file)
     mapper = Mapper(Snapshot(base), plan, whole_pages=kind == "el")
     mapped = mapper.map(records)
-    account = Account(file=Path(task).name, split=split, histogram=[0] * BINS)
-    account.published_crashes, account.bad_lines = mapper.crashes, len(bad)
+    account.histogram = [0] * BINS
+    account.published_crashes = mapper.crashes
     dropped: list[dict[str, Any]] = []
-    out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    aliases = known is not None and known.inputs_from_original
-    kept = _kept(records, mapped, account, dropped, split == "train", aliases, plan.threshold)
+    train = account.split == "train"
+    kept = _kept(records, mapped, account, dropped, train, aliases, plan.threshold)
     write_json_lines(out, kept)
-    told_bad = [{"line": error.line, "error": error.message} for error in bad]
-    write_json_lines(_beside(out, "dropped.jsonl"), [*dropped, *told_bad])
+    dropped_lines = [{"line": e.line, "ids": e.ids, "error": e.message} for e in bad]
+    write_json_lines(_beside(out, "dropped.jsonl"), [*dropped, *dropped_lines])
     document = {**account.document(), "rules": plan.rules, "threshold": plan.threshold}
     encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
     write_atomic(_beside(out, "mapping.json"), encoded + b"\n")
@@ -130,105 +159,6 @@ def _dropped(record: TaskRecord, found: Sequence[Sequence[Mapped] | None]) -> di
         for piece in pieces
     ]
     return {"id": record.id, "line": record.line, "evidence": why}
-
-
-class Mapper:
-    """Places evidence in one snapshot, a page at a time."""
-
-    def __init__(self, snapshot: Snapshot, plan: MapPlan, whole_pages: bool = False) -> None:
-        if plan.rules not in ("paper", "published"):
-            raise UsageError(f"rules are paper or published, not {plan.rules!r}")
-        self._snapshot = snapshot
-        self._published = plan.rules == "published"
-        self._tokenizer = named_tokenizer(plan.tokenizer)
-        self._marks = words_and_marks if plan.tokenizer == "words" else self._tokenizer
-        self._whole_pages = whole_pages
-        self.crashes = 0
-
-    def map(self, records: Sequence[TaskRecord]) -> list[list[list[Mapped] | None]]:
-        """For each output of each record its evidence, mapped; None where it has none."""
-        pieces = [e for r in records for o in r.outputs for e in o.evidence or ()]
-        pages = self._pages(pieces)
-        by_page: dict[str, list[Evidence]] = {}
-        for piece in pieces:
-            if page := pages.get(_reference(piece)):
-                by_page.setdefault(page, []).append(piece)
-        placed: dict[tuple[str, str | None], Mapped] = {}
-        with progress("mapping", len(by_page), "pages") as advance:
-            for held in self._snapshot.pages(by_page):
-                self._place(held, by_page[held.page], placed)
-                advance(1)
-        return [
-            [
-                None
-                if output.evidence is None
-                else [self._mapped(piece, pages, placed) for piece in output.evidence]
-                for output in record.outputs
-            ]
-            for record in records
-        ]
-
-    def _mapped(
-        self,
-        piece: Evidence,
-        pages: dict[str, str],
-        placed: dict[tuple[str, str | None], Mapped],
-    ) -> Mapped:
-        page = pages.get(_reference(piece))
-        found = placed.get((page, piece.text)) if page else None
-        return msgspec.structs.replace(found, evidence=piece) if found else Mapped(piece)
-
-    def _pages(self, pieces: Sequence[Evidence]) -> dict[str, str]:
-        named = {piece.page for piece in pieces if piece.page is not None}
-        pages = self._snapshot.resolve(named)
-        nameless = [piece.text or "" for piece in pieces if piece.page is None]
-        if nameless:
-            found = find_pages(nameless, self._snapshot.every_page(), self._tokenizer)
-            pages |= {_reference(Evidence(None, text)): page for text, page in found.items()}
-        return pages
-
-    def _place(
-        self,
-        page: SnapshotPage,
-        pieces: Sequence[Evidence],
-        placed: dict[tuple[str, str | None], Mapped],
-    ) -> None:
-        tokens = None
-        for text in dict.fromkeys(piece.text for piece in pieces):
-            whole = Mapped(Evidence(page.page, text), page.page, page.title)
-            if self._whole_pages or not text:
-                placed[page.page, text] = whole
-                continue
-            if self._published:
-                placed[page.page, text] = self._as_published(page, text, whole)
-                continue
-            tokens = tokens or page_tokens(page.paragraphs, self._tokenizer)
-            span = best_span(text, page.paragraphs, tokens, self._tokenizer)
-            placed[page.page, text] = msgspec.structs.replace(
-                whole,
-                section=section_of(page.paragraphs, span.paragraph) if span else None,
-                paragraph=span.paragraph if span else None,
-                start=span.start if span else None,
-                end=span.end if span else None,
-                bleu=span.bleu if span else 0.0,
-            )
-
-    def _as_published(self, page: SnapshotPage, text: str, whole: Mapped) -> Mapped:
-        found = match_answer(text, page.paragraphs, self._marks)
-        self.crashes += found.crashed
-        return msgspec.structs.replace(
-            whole,
-            section=section_of(page.paragraphs, max(found.paragraph, 0)),
-            paragraph=found.paragraph,
-            start=found.start,
-            end=found.end,
-            bleu=float(found.bleu),
-        )
-
-
-def _reference(piece: Evidence) -> str:
-    """What pages are looked up by; a text without a page is marked as one."""
-    return piece.page if piece.page is not None else f"text: {piece.text}"
 
 
 def _beside(out: Path, ending: str) -> Path:
