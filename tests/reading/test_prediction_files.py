@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from whichone.benchmarks.kilt.import_files import Plan, import_kilt
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.measures.score import score_folder
@@ -89,3 +91,24 @@ def test_files_that_do_not_fit(toy, tmp_path, records, told):
     file = write(tmp_path / "x.jsonl", *records)
     with pytest.raises(BadInput, match=told):
         import_answers(toy.folder.root, file, tmp_path / "a")
+
+
+def test_as_the_official_kilt_program_scores_them(shared, tmp_path):
+    """Imported questions and predictions score as the official program scores the files."""
+    names = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}
+    measures = [*names.values(), *(f"kilt_{name}" for name in names.values())]
+    for case in sorted((shared / "golden/kilt").glob("k*")):
+        expected = json.loads((case / "expected.json").read_text("utf-8"))["eval_downstream"]
+        if expected is None:
+            continue
+        bench = tmp_path / case.name
+        import_kilt([case / "gold.jsonl"], bench, Plan(task="qa"))
+        made = import_answers(
+            bench, case / "guess.jsonl", tmp_path / f"{case.name}-answers", on_error="skip"
+        )
+        values = score_folder(made.path, measures).values
+        for official, ours in names.items():
+            mean = float(np.nanmean(values[ours]))
+            gated = float(np.nanmean(values[f"kilt_{ours}"]))
+            assert mean == pytest.approx(expected["downstream"][official]), (case.name, ours)
+            assert gated == pytest.approx(expected["kilt"][f"KILT-{official}"]), (case.name, ours)

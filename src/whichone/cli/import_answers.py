@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import json_option
+from whichone.cli.options import json_option, on_error_option
 
 
 @click.command()
@@ -12,8 +12,11 @@ from whichone.cli.options import json_option
 @click.argument("file", type=click.Path())
 @click.argument("answers", type=click.Path())
 @click.option("--name", default=None, help="The system's name in tables; else the file's.")
+@on_error_option
 @json_option
-def command(benchmark: str, file: str, answers: str, name: str | None, as_json: bool) -> None:
+def command(
+    benchmark: str, file: str, answers: str, name: str | None, on_error: str, as_json: bool
+) -> None:
     """Take what another system said to the questions of BENCHMARK from FILE into ANSWERS.
 
     FILE has a line a question: KILT's predictions, FEVER's (NOT ENOUGH INFO counts as REFUTES), or
@@ -25,7 +28,7 @@ def command(benchmark: str, file: str, answers: str, name: str | None, as_json: 
     from whichone.cli.output import emit_json
     from whichone.reading.prediction_files import import_answers
 
-    made = import_answers(benchmark, file, answers, name=name)
+    made = import_answers(benchmark, file, answers, name=name, on_error=on_error)
     counts = made.folder.manifest.counts
     if as_json:
         emit_json({"answers": answers, "name": made.name, "counts": counts})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from whichone.benchmarks.kilt.record import UNKNOWN_PAGE
 from whichone.measures.kilt.answers import answer_scores
 from whichone.measures.measure import Answered, Measure, no_depth
 from whichone.measures.popqa.correct import correct, first_line
@@ -64,10 +65,13 @@ def _gated(name: str, value: Value) -> Maker:
 
 
 def provenance_found(answered: Answered) -> bool:
-    """R-precision 1 for some evidence set: its R pages are the answer's first R pages."""
+    """R-precision 1 for some evidence set: its R pages are the answer's first R pages.
+
+    Evidence whose page has no id in KILT's files does not count, as in the official program.
+    """
     for output in answered.query.outputs:
         for group in output.provenance:
-            pages = {source.page for source in group}
+            pages = {source.page for source in group if f":{UNKNOWN_PAGE}" not in source.page}
             if pages and pages == set(answered.pages[: len(pages)]):
                 return True
     return False

@@ -6,6 +6,7 @@ lines with `id`, `answer` and, where known, `passages`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,44 +15,50 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, sample
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json_lines, write_json_lines
+from whichone.progress import talk
 from whichone.reading.answers import Answers
 from whichone.reading.read import run_reader
 from whichone.reading.settings import Setting
-from whichone.records import Answer, ReadingTask, page_of
+from whichone.records import Answer, ReadingTask, page_id, page_of
 
 NOT_ENOUGH = frozenset({"NOT ENOUGH INFO", "NEI", "NEUTRAL"})
 REFUTES = "REFUTES"
 
 
 class PageFinder:
-    """A page of the corpus by its id, by the id its own source gives it, or by its title."""
+    """A page by its id, by the id its own source gives it, or by its title.
+
+    An id of the source that the corpus does not hold is still a page: a benchmark may come without
+    a corpus, or with a part of one.
+    """
 
     def __init__(self, benchmark: Benchmark) -> None:
-        self._known: dict[str, str] = {}
-        for page in sorted(benchmark.pages):
-            self._known.setdefault(page.partition(":")[2], page)
-        for page, title in sorted(benchmark.page_titles.items()):
-            self._known.setdefault(title.replace("_", " "), page)
-        for page in benchmark.pages:
-            self._known[page] = page
-        for passage in benchmark.passages["id"].to_pylist():
-            self._known[passage] = passage
+        pages = benchmark.pages.union(*(q.gold_pages() for q in benchmark.queries))
+        sources = Counter(page.partition(":")[0] for page in sorted(pages))
+        self._source = sources.most_common(1)[0][0] if sources else "enwiki"
+        self._known = {
+            title.replace("_", " "): page for page, title in sorted(benchmark.page_titles.items())
+        }
+        self._known |= {page: page for page in pages}
+        self._known |= {passage: passage for passage in benchmark.passages["id"].to_pylist()}
 
-    def find(self, *names: object) -> str | None:
-        """The first of the names that is known."""
-        for name in names:
-            if name is None:
-                continue
-            written = str(name)
-            if page := self._known.get(written) or self._known.get(written.replace("_", " ")):
-                return page
-        return None
+    def find(self, identity: object = None, title: object = None) -> str | None:
+        """The page; None where only a title is given and nobody has it."""
+        if identity is not None:
+            known = self._known.get(str(identity))
+            return known or page_id(self._source, str(identity))
+        return self.named(title)
+
+    def named(self, name: object) -> str | None:
+        """A passage, page or title of the benchmark, as it is written there."""
+        written = str(name)
+        return self._known.get(written) or self._known.get(written.replace("_", " "))
 
 
 class FileReader:
     """Gives what a file says; a question that the file does not answer is a failure."""
 
-    def __init__(self, path: Path, benchmark: Benchmark, name: str) -> None:
+    def __init__(self, path: Path, benchmark: Benchmark, name: str, on_error: str = "fail") -> None:
         self.name = name
         self._path = path
         tasks = {q.id: q.task for q in benchmark.queries}
@@ -69,12 +76,14 @@ class FileReader:
         if not self._answers and not strangers:
             raise BadInput("the file holds no answers", file=path)
         if strangers:
-            raise BadInput(
+            told = (
                 f"{len(strangers)} answers are to questions that the benchmark does not have: "
-                f"{sample(strangers)}",
-                file=path,
-                hint="is this the benchmark that the system was run on?",
+                f"{sample(strangers)}"
             )
+            if on_error == "fail" or not self._answers:
+                hint = "is this the right benchmark? --on-error skip passes over them"
+                raise BadInput(told, file=path, hint=hint)
+            talk(f"passed over: {told}")
 
     def describe(self) -> dict[str, Any]:
         return {"reader": "file", "file": self._path.name, "sha256": file_hash(self._path)}
@@ -90,8 +99,7 @@ def read_record(record: Any, finder: PageFinder, path: Path, line: int) -> Answe
     """One line of any of the three kinds."""
     if not isinstance(record, dict) or record.get("id") is None:
         raise BadInput("a prediction is an object with an id", file=path, line=line)
-    text, sources = _said(record, path, line)
-    found = [finder.find(*names) for names in sources]
+    text, found = _said(record, finder, path, line)
     lost = found.count(None)
     return Answer(
         question=str(record["id"]),
@@ -101,24 +109,23 @@ def read_record(record: Any, finder: PageFinder, path: Path, line: int) -> Answe
     )
 
 
-def _said(record: Mapping[str, Any], path: Path, line: int) -> tuple[Any, list[tuple[object, ...]]]:
-    """The answer, and the names of what it rests on."""
+def _said(
+    record: Mapping[str, Any], finder: PageFinder, path: Path, line: int
+) -> tuple[Any, list[str | None]]:
+    """The answer, and what it rests on; None for what nobody knows."""
     if "predicted_label" in record:
         evidence = record.get("predicted_evidence") or []
-        return record["predicted_label"], [(e[0],) for e in evidence if e]
+        return record["predicted_label"], [finder.named(e[0]) for e in evidence if e]
     if "output" in record:
         outputs = [o for o in record["output"] or [] if isinstance(o, dict)]
         answers = [o["answer"] for o in outputs if o.get("answer") is not None]
         if len(answers) > 1:
             raise BadInput(f"{len(answers)} answers where one is expected", file=path, line=line)
-        sources: list[tuple[object, ...]] = [
-            (p.get("wikipedia_id"), p.get("title") or p.get("wikipedia_title"))
-            for o in outputs
-            for p in o.get("provenance") or []
-        ]
-        return (answers[0] if answers else None), sources
+        sources = [p for o in outputs for p in o.get("provenance") or []]
+        found = [finder.find(p.get("wikipedia_id"), p.get("title")) for p in sources]
+        return (answers[0] if answers else None), found
     if "answer" in record:
-        return record["answer"], [(p,) for p in record.get("passages") or []]
+        return record["answer"], [finder.named(p) for p in record.get("passages") or []]
     raise BadInput("the line has no output, answer or predicted_label", file=path, line=line)
 
 
@@ -131,20 +138,25 @@ def _label(answer: Answer, task: str) -> Answer:
 
 
 def import_answers(
-    benchmark: str | Path, file: str | Path, answers: str | Path, *, name: str | None = None
+    benchmark: str | Path,
+    file: str | Path,
+    answers: str | Path,
+    *,
+    name: str | None = None,
+    on_error: str = "fail",
 ) -> Answers:
     """A folder of answers from a file; what the file does not answer is a failure."""
     opened, path = Benchmark.open(benchmark), Path(file)
     called = name or path.name.partition(".")[0]
     place = str(benchmark) if str(benchmark).startswith("builtin/") else None
     return run_reader(
-        FileReader(path, opened, called),
+        FileReader(path, opened, called, on_error),
         opened,
         answers,
         Setting(passages="none"),
         name=called,
         benchmark_place=place,
-        cites="corpus",
+        cites="anything",
         stop_after=len(opened.queries) + 1,
     )
 
