@@ -8,6 +8,7 @@ nothing in them is run.
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,11 @@ def _weights(file: Path) -> dict[str, Any]:
     import torch
 
     try:
-        held = torch.load(file, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of other pickle protocols; what it cannot read it refuses
+            held = torch.load(file, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise BadInput(
             f"not a checkpoint of weights alone: {str(error).splitlines()[0]}",

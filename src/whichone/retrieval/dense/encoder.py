@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -97,13 +98,28 @@ def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encod
 def folder_kind(folder: Path) -> str | None:
     """static (model2vec), torch (transformers and sentence-transformers) or onnx."""
     config = folder / "config.json"
-    if config.exists() and '"model2vec"' in config.read_text("utf-8"):
+    if (folder / "tokenizer.json").exists() and "embeddings" in _tensor_names(folder):
         return "static"
     if any((folder / name).exists() for name in _WEIGHTS[:2]) and config.exists():
         return "torch"
     if list(folder.glob("*.onnx")) and (folder / "tokenizer.json").exists():
         return "onnx"
     return None
+
+
+def _tensor_names(folder: Path) -> set[str]:
+    """The names of a safetensors file's tensors, from its header; none where it cannot be read."""
+    file = folder / "model.safetensors"
+    if not file.exists():
+        return set()
+    with file.open("rb") as opened:
+        size = int.from_bytes(opened.read(8), "little")
+        if size > 1 << 26:
+            return set()
+        try:
+            return set(msgspec.json.decode(opened.read(size)))
+        except (msgspec.DecodeError, TypeError):
+            return set()
 
 
 def runnable(folder: Path) -> bool:
