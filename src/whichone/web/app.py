@@ -16,7 +16,8 @@ from whichone.errors import WhichoneError
 from whichone.versions import versions
 from whichone.web.house import LOOPBACK, House, Settings, asset, open_house, show
 from whichone.web.limits import Guard, TooLarge
-from whichone.web.rooms import access, campaign, explorer, study
+from whichone.web.rooms import access, board, campaign, explorer, study
+from whichone.web.submissions import Scorer
 
 _ASSETS = {"web.css": "text/css; charset=utf-8", "web.js": "text/javascript; charset=utf-8"}
 
@@ -24,10 +25,13 @@ _ASSETS = {"web.css": "text/css; charset=utf-8", "web.js": "text/javascript; cha
 def make_app(settings: Settings) -> FastAPI:
     """The application over one folder; opens its database and starts the scorer."""
     house = open_house(settings)
+    scorer = Scorer(house)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
+        scorer.start()
         yield
+        scorer.stop()
         house.database.close()
 
     app = FastAPI(
@@ -38,8 +42,8 @@ def make_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=life,
     )
-    app.state.house = house
-    for room in (explorer, study, campaign, access):
+    app.state.house, app.state.scorer = house, scorer
+    for room in (explorer, study, campaign, board, access):
         app.include_router(room.router)
     app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
     app.add_exception_handler(HTTPException, _refusal)

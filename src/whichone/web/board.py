@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.measures.comparison import holm, permutation_p
+from whichone.measures.intervals import Estimate, cluster_sums
+from whichone.measures.scores import cluster
+from whichone.records import Query
+from whichone.report.table import Table
 from whichone.web.storage.database import Database, Row
+
+LEVEL = 0.05
 
 
 def hidden_benchmarks(database: Database) -> frozenset[str]:
@@ -29,3 +43,104 @@ def boards(database: Database) -> list[Row]:
 def one_board(database: Database, board: str) -> Row | None:
     found = database.read("select * from boards where board = ?", (board,))
     return found[0] if found else None
+
+
+def rows_of(database: Database, board: str) -> list[dict[str, Any]]:
+    """The scored systems of a board with their estimates; never a value of a single query."""
+    rows = database.read(
+        "select submission, name, format, result, made from submissions "
+        "where board = ? and state = 'done' order by made, submission",
+        (board,),
+    )
+    found = []
+    for row in rows:
+        result = msgspec.json.decode(row["result"])
+        estimates = {name: Estimate(**e) for name, e in result["measures"].items()}
+        found.append(
+            {
+                "submission": row["submission"],
+                "name": row["name"],
+                "format": row["format"].partition("+")[0],
+                "kind": result["kind"],
+                "estimates": estimates,
+                "counts": result["counts"],
+            }
+        )
+    return found
+
+
+def refresh_marks(database: Database, board: str, queries: Sequence[Query]) -> None:
+    """Tests every system against the best of its kind, paired, by cluster, Holm-corrected together."""
+    rows = database.read(
+        "select submission, result from submissions where board = ? and state = 'done'", (board,)
+    )
+    clusters = np.array([":".join(cluster(q)) for q in queries])
+    tests: list[tuple[str, float]] = []
+    for kind in ("rankings", "answers"):
+        values = {
+            row["submission"]: np.frombuffer(base64.b64decode(result["values"]), np.float32)
+            for row in rows
+            if (result := msgspec.json.decode(row["result"]))["kind"] == kind
+        }
+        if len(values) > 1:
+            tests += list(_against_best(values, clusters))
+    corrected = holm([p for _, p in tests])
+    marks = {name: p for (name, _), p in zip(tests, corrected, strict=True)}
+    content = msgspec.json.encode(marks).decode()
+    database.write(
+        lambda t: t.execute(
+            "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
+            (f"marks {board}", content),
+        )
+    )
+
+
+def _against_best(
+    values: Mapping[str, npt.NDArray[np.float32]], clusters: npt.NDArray[Any]
+) -> Iterator[tuple[str, float]]:
+    best = max(sorted(values), key=lambda name: float(np.nanmean(values[name])))
+    for name in sorted(values):
+        if name == best:
+            continue
+        differences = values[best].astype(np.float64) - values[name]
+        keep = ~np.isnan(differences)
+        sums, _ = cluster_sums(differences[keep], clusters[keep])
+        yield name, permutation_p(sums)
+
+
+def marks_of(database: Database, board: str) -> dict[str, float]:
+    """The corrected p of each system against the best of its kind."""
+    found = database.read("select value from settings where name = ?", (f"marks {board}",))
+    return msgspec.json.decode(found[0]["value"], type=dict[str, float]) if found else {}
+
+
+def board_tables(database: Database, board: Row) -> list[Table]:
+    """A table for rankings and one for answers, best first, with marks of significance."""
+    rows = rows_of(database, board["board"])
+    marks = marks_of(database, board["board"])
+    tables = []
+    for kind in ("rankings", "answers"):
+        own = [row for row in rows if row["kind"] == kind]
+        if not own:
+            continue
+        names = list(own[0]["estimates"])
+        own.sort(key=lambda r: (-(r["estimates"][names[0]].value or 0), r["name"]))
+        signs = {
+            (place, 1): "†"
+            for place, row in enumerate(own)
+            if marks.get(row["submission"], 1.0) < LEVEL
+        }
+        tables.append(
+            Table(
+                key=f"board-{kind}",
+                title=f"{board['title']}: {kind}",
+                columns=["system", *names],
+                rows=[[r["name"], *(r["estimates"].get(n) for n in names)] for r in own],
+                note=(
+                    f"Percent with 95 % intervals, resampled by name set. † significantly below the best "
+                    f"in {names[0]} (paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
+                ),
+                marks=signs,
+            )
+        )
+    return tables

@@ -1,0 +1,191 @@
+"""Leaderboards: every format in, messages with their line, rows with tests, hidden gold."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.retrieval.export_run import export_amber_run, export_dpr_run, export_kilt_run
+from whichone.retrieval.run import Run
+
+
+def form_token(page: str) -> str:
+    found = re.search(r'name="form_token" value="(\w+)"', page)
+    assert found
+    return found.group(1)
+
+
+def made(client: Any, key: str, *, hidden: bool = False) -> str:
+    token = form_token(client.get("/boards").text)
+    fields = {
+        "form_token": token,
+        "benchmark": key,
+        "title": "Board",
+        "hidden": "yes" if hidden else "",
+    }
+    assert client.post("/boards", data=fields).status_code == 200
+    return str(client.get("/api/boards").json()[-1]["board"])
+
+
+def submitted(
+    client: Any, board: str, content: bytes, form: str, name: str = "mine", **fields: Any
+) -> Any:
+    """The submission once it has been scored or refused."""
+    who = {"authorization": f"Bearer {client.app.state.house.gate.link('annotator', 'ann')}"}
+    answer = client.post(
+        f"/api/boards/{board}/submissions", headers=who, files={"file": ("../../etc/x.txt", content)},
+        data={"name": name, "format": form, **fields},
+    )  # fmt: skip
+    assert answer.status_code == 202, answer.text
+    place = f"/api/boards/{board}/submissions/{answer.json()['submission']}"
+    for _ in range(600):
+        row = client.get(place).json()
+        if row["state"] in ("done", "refused"):
+            return row
+        time.sleep(0.05)
+    raise AssertionError("it was never scored")
+
+
+def trec(benchmark: Benchmark, right: bool = True) -> bytes:
+    lines = []
+    for query in benchmark.queries:
+        page = next(iter(query.gold_pages() if right else benchmark.other_pages(query)))
+        lines.append(f"{query.id} Q0 {page} 1 1.0 tag")
+    return "\n".join(lines).encode()
+
+
+def whole_board(client: Any, board: str, systems: int) -> dict[str, Any]:
+    for _ in range(600):
+        client.get(f"/boards/{board}")
+        document = client.get(f"/api/boards/{board}").json()
+        if len(document["systems"]) == systems:
+            return dict(document)
+        time.sleep(0.05)
+    raise AssertionError("not all were scored")
+
+
+def test_runs_and_submissions_stand_side_by_side(client: Any, key: str, settings: Any) -> None:
+    benchmark = Benchmark.open(settings.folder / "small")
+    board = made(client, key)
+    assert submitted(client, board, trec(benchmark), "trec")["state"] == "done"
+    assert (
+        submitted(client, board, gzip.compress(trec(benchmark, False)), "trec", "wrong")["state"]
+        == "done"
+    )
+    systems = {s["system"]: s for s in whole_board(client, board, 4)["systems"]}
+    assert systems["mine"]["measures"]["acc@1"]["value"] == 1.0
+    assert systems["perfect"]["measures"]["acc@1"]["value"] == 1.0
+    assert systems["wrong"]["measures"]["confused@20"]["value"] == 1.0
+    assert systems["second"]["measures"]["acc@5"]["value"] == 1.0
+    for _ in range(100):  # the tests follow the last row
+        second = whole_board(client, board, 4)["systems"]
+        if all(
+            s["p_against_best"] is not None for s in second if s["system"] in ("wrong", "second")
+        ):
+            break
+        time.sleep(0.05)
+    # Four names all worse: 2 of 16 sign patterns are as extreme, and three tests were made.
+    assert {s["system"]: s["p_against_best"] for s in second}["wrong"] == pytest.approx(3 * 2 / 16)
+    page = client.get(f"/boards/{board}").text
+    assert "100.0" in page
+    assert client.get(f"/boards/{board}/export/csv").text.startswith("system,acc@1,acc@1 low")
+    assert r"\begin{tabular}" in client.get(f"/boards/{board}/export/tex").text
+    assert client.get(f"/boards/{board}/export/json").json()["benchmark"] == benchmark.id
+
+
+def test_every_format_gives_the_same_row(
+    client: Any, key: str, settings: Any, tmp_path: Path
+) -> None:
+    benchmark = Benchmark.open(settings.folder / "small")
+    run = Run.open(settings.folder / "runs" / "second")
+    board = made(client, key)
+    own = [
+        {"question": q.id, "passages": [f"{p}#0" for p in run.ranked_pages()[q.id]]}
+        for q in benchmark.queries
+    ]
+    files = {"whichone": "\n".join(map(json.dumps, own)).encode()}
+    for form, export in (
+        ("amber", export_amber_run),
+        ("kilt", export_kilt_run),
+        ("dpr", export_dpr_run),
+    ):
+        export(run, tmp_path / form, str(settings.folder / "small"))
+        files[form] = next(p for p in (tmp_path / form).rglob("*") if p.is_file()).read_bytes()
+    for form, content in files.items():
+        row = submitted(client, board, content, form, form)
+        assert row["state"] == "done", (form, row["message"])
+    systems = {s["system"]: s["measures"] for s in whole_board(client, board, 6)["systems"]}
+    for form in files:
+        assert systems[form]["rprec"] == systems["second"]["rprec"]
+        assert systems[form]["confused@20"] == systems["second"]["confused@20"]
+
+
+def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> None:
+    benchmark = Benchmark.open(settings.folder / "small")
+    board = made(client, key)
+    kilt = [{"id": q.id, "output": [{"answer": q.answers()[0]}]} for q in benchmark.queries]
+    own = [{"question": q.id, "text": "nowhere"} for q in benchmark.queries]
+    for name, form, lines in (("kilt", "kilt", kilt), ("own", "whichone", own)):
+        content = "\n".join(map(json.dumps, lines)).encode()
+        assert submitted(client, board, content, form, name)["state"] == "done"
+    systems = {s["system"]: s for s in whole_board(client, board, 4)["systems"]}
+    assert systems["kilt"]["measures"]["em"]["value"] == 1.0
+    assert systems["own"]["measures"]["em"]["value"] == 0.0
+    assert systems["own"]["kind"] == "answers"
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "message"),
+    [
+        (b"q00 Q0 wiki:00 1 1.0 t\nq00 Q0 nothing", "trec", "line 2: six columns"),
+        (
+            b"q00 Q0 wiki:00 1 1.0 t\nqXX Q0 wiki:00 1 1.0 t",
+            "trec",
+            "line 2: the benchmark has no such",
+        ),
+        (b"q00 Q0 wiki:00 1 1.0 t", "trec", "11 of 12 queries have no ranking"),
+        (b'{"id": "q00"}', "kilt", "line 1: not a prediction"),
+        (b'{"question": "q00", "passages": ["wiki:00#0"]}\n{"question"', "whichone", "line 2"),
+        (b'{"question": "q00", "passages": ["x"]}', "whichone", "line 1: the corpus has no such"),
+        (b'{"qid": "q00"}', "ambigdocs", "line 1: not a prediction"),
+        (b"\x1f\x8b broken", "trec", "unpack"),
+    ],
+)
+def test_messages_name_the_line_and_no_path(
+    client: Any, key: str, content: bytes, form: str, message: str
+) -> None:
+    row = submitted(client, made(client, key), content, form)
+    assert row["state"] == "refused"
+    assert message in row["message"]
+    assert "/tmp" not in row["message"]
+    assert "Traceback" not in row["message"]
+
+
+def test_hidden_gold_never_leaves_the_server(client: Any, key: str, settings: Any) -> None:
+    benchmark = Benchmark.open(settings.folder / "small")
+    board = made(client, key, hidden=True)
+    submitted(client, board, trec(benchmark), "trec")
+    for role in ("reader", "annotator"):
+        who = {"authorization": f"Bearer {client.app.state.house.gate.link(role)}"}
+        assert client.get("/api/benchmarks", headers=who).json() == []
+        for place in (f"/b/{key}", f"/b/{key}/set/1", f"/b/{key}/query/1", f"/b/{key}/compare",
+                      f"/api/benchmarks/{key}/sets", f"/api/benchmarks/{key}/sets/1"):  # fmt: skip
+            assert client.get(place, headers=who).status_code == 404
+        for place in (
+            f"/boards/{board}",
+            f"/boards/{board}/export/json",
+            f"/api/boards/{board}",
+            "/",
+        ):
+            page = client.get(place, headers=who)
+            assert page.status_code == 200
+            assert "Place00" not in page.text
+            assert "values" not in page.text
+    assert client.get(f"/b/{key}").status_code == 200  # the admin's own
