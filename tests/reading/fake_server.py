@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -59,13 +60,11 @@ class FakeServer:
                     server.headers.append(dict(self.headers))
                     server.now += 1
                     server.most_at_once = max(server.most_at_once, server.now)
-                try:
-                    self._send(script(body, number))
-                except (BrokenPipeError, ConnectionResetError):
-                    pass
-                finally:
-                    with lock:
-                        server.now -= 1
+                reply = script(body, number)
+                with lock:  # before it is sent: the client may be back at once
+                    server.now -= 1
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    self._send(reply)
 
             def _send(self, reply: Reply) -> None:
                 self.send_response(reply.status)

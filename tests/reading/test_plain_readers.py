@@ -46,6 +46,7 @@ def test_exact_title():
         ("Brightwater", ()),
         (None, ()),
     ]
+    assert next(ExactTitle({}).read(tasks[2:3])).text == "Brightwater"  # no corpus
 
 
 def test_kb_lookup_is_a_ceiling_on_gold_and_marked(toy, tmp_path):
@@ -70,7 +71,14 @@ def test_kb_lookup_on_several_bearers(toy_ambigdocs, tmp_path):
     made = read(toy_ambigdocs.folder.root, tmp_path / "a", reader="kb-lookup")
     assert mean(made, "complete") == 1.0
     closed = read(toy_ambigdocs.folder.root, tmp_path / "b", reader="kb-lookup", passages="none")
-    assert closed.answers["Orla Vennick"].text == "Orla Vennick: Tarnholm. Orla Vennick: Eskby."
+    assert closed.answers["Orla Vennick"].text == (
+        "Orla Vennick (botanist): Tarnholm. Orla Vennick (rower): Eskby."
+    )
+
+
+def test_a_setting_that_fits_no_question(toy_ambigdocs, tmp_path):
+    with pytest.raises(BadInput, match="fits no question"):
+        read(toy_ambigdocs.folder.root, tmp_path / "a", reader="kb-lookup", passages="other-bearer")
 
 
 def last_words(text: str, passages: list[Passage]):

@@ -26,9 +26,11 @@ class KbLookup:
     def __init__(self, queries: Sequence[Query]) -> None:
         self._queries = {q.id: q for q in queries}
         self._facts: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._bearers: dict[tuple[str, str], str] = {}
         for query in queries:
-            for page, answers in _stated(query).items():
+            for page, (answers, bearer) in _stated(query).items():
                 self._facts.setdefault((page, _relation(query)), answers)
+                self._bearers.setdefault((page, _relation(query)), bearer)
 
     @classmethod
     def for_benchmark(cls, benchmark: Benchmark) -> Self:
@@ -49,20 +51,17 @@ class KbLookup:
                 if (answers := self._facts.get((page, _relation(query))))
             }
             ordered = sorted(facts, key=shown.index)
-            yield self._answer(query, [(key, facts[key]) for key in ordered], task)
+            yield self._answer(query, [(key, facts[key]) for key in ordered])
 
     def _answer(
-        self,
-        query: Query,
-        found: Sequence[tuple[tuple[str, str], tuple[str, ...]]],
-        task: ReadingTask,
+        self, query: Query, found: Sequence[tuple[tuple[str, str], tuple[str, ...]]]
     ) -> Answer:
         if not found:
             return Answer(question=query.id)
         used = found if query.task == AMBIGDOCS else found[:1]
         if query.task == AMBIGDOCS:
-            titles = {p.page: p.title for p in task.passages}
-            text = " ".join(f"{titles.get(p, query.name)}: {a[0]}." for (p, _), a in used)
+            said = [(self._bearers[page, _relation(query)], a[0]) for (page, _), a in used]
+            text = " ".join(f"{bearer}: {answer}." for bearer, answer in said)
         elif query.task == "fc" and "claimed" in query.attributes:
             claimed = squad.normalize(str(query.attributes["claimed"]))
             true = claimed in {squad.normalize(a) for a in used[0][1]}
@@ -79,15 +78,15 @@ def _relation(query: Query) -> str:
     return f"question {query.id}" if by_itself or not query.relation else query.relation
 
 
-def _stated(query: Query) -> Mapping[str, tuple[str, ...]]:
-    """For each gold page the values of the fact; of a claim, what its entity's fact says."""
+def _stated(query: Query) -> Mapping[str, tuple[tuple[str, ...], str]]:
+    """For each gold page the values of the fact and whose they are; of a claim, what is true."""
     values = tuple(map(str, query.attributes.get("values", ())))
-    facts: dict[str, tuple[str, ...]] = {}
+    facts: dict[str, tuple[tuple[str, ...], str]] = {}
     for output in query.outputs:
         own = tuple(a for a in (output.answer, *output.aliases) if a)
         answers = values if query.task == "fc" and values else own
         for group in output.provenance:
             for source in group:
                 if answers:
-                    facts.setdefault(source.page, answers)
+                    facts.setdefault(source.page, (answers, output.entity or source.title or ""))
     return facts

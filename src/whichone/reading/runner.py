@@ -127,6 +127,11 @@ class ReadingRunner:
     ) -> dict[str, Entry]:
         """Every question's entry: from the journal where it is answered, else read now."""
         left = [q for q in self.queries if q.id not in kept and not shown[q.id].left_out]
+        if not left and not kept:
+            reason = next(s.left_out for s in shown.values() if s.left_out)
+            raise BadInput(
+                f"--passages {self.setting.passages} fits no question of {self.benchmark.id}: {reason}"
+            )
         prepare = getattr(self.reader, "prepare", None)
         if prepare and left:
             prepare(len(left), self.setting)

@@ -18,7 +18,7 @@ class ExactTitle:
     """The page whose title is the mention, among the passages shown; closed-book in the whole corpus.
 
     KILT finds that a model often links right by leaving the mention as it is; this reader does
-    nothing else. Without such a page it refuses.
+    nothing else. Without such a page it refuses; where there is no corpus, it gives the mention itself.
     """
 
     name = "title"
@@ -41,8 +41,11 @@ class ExactTitle:
             if hit is not None:
                 yield Answer(question=task.question.id, text=hit.title, passages=(hit.id,))
             else:
-                text = None if task.passages else self._titles.get(wanted)
+                text = None if task.passages else self._in_corpus(wanted)
                 yield Answer(question=task.question.id, text=text)
+
+    def _in_corpus(self, wanted: str) -> str | None:
+        return self._titles.get(wanted) if self._titles else wanted
 
 
 def mention_of(question: Question) -> str:
