@@ -71,6 +71,7 @@ def _sections(
 ) -> list[Section | None]:
     from whichone.report.corpus_tables import corpus_section
     from whichone.report.entityquestions import entityquestions_section
+    from whichone.report.kilt_namesakes import namesake_section
     from whichone.report.statistics import statistics_section
 
     telling = telling_panels(runs, systems, benchmark, panels)
@@ -79,6 +80,7 @@ def _sections(
         Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
         Section("Confused", [confusion_table(systems)]) if confusable else None,
         corpus_section(systems, benchmark),
+        namesake_section(runs, benchmark),
         entityquestions_section(runs, benchmark, redact=redact),
         Section("Between systems", [comparison_table(systems)]) if len(systems) > 1 else None,
         Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact)),

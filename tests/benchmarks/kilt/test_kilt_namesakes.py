@@ -13,6 +13,7 @@ from whichone.benchmarks.kilt.export_files import export_kilt
 from whichone.benchmarks.kilt.import_files import Plan, import_kilt, read_kilt
 from whichone.benchmarks.kilt.namesakes import popularity_bin
 from whichone.benchmarks.kilt.snapshot import Snapshot
+from whichone.report.kilt_namesakes import namesake_section
 
 
 def record(identity: str, text: str, *pages: str, **span: Any) -> dict[str, Any]:
@@ -102,6 +103,11 @@ def test_r_precision_splits_into_unique_and_shared_names(bench: Benchmark, tmp_p
     split = {w["shared_name"]: e["rprec"].value for w, e in slice_scores(scores, ["shared_name"])}
     assert split[False] == pytest.approx(2 / 3)
     assert split[True] == pytest.approx((0 + 1 + 0.5) / 3)
+    section = namesake_section([run], bench)
+    assert section is not None
+    names, views = section.tables
+    assert [(row[1], row[4]) for row in names.rows] == [("shared", 3), ("unique", 3)]
+    assert {str(row[1]) for row in views.rows} == {"10^1", "10^3", "10^5", "not known"}
 
 
 def test_names_of_mentions_and_subjects(snapshot_folder: Path, tmp_path: Path) -> None:

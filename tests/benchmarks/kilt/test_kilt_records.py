@@ -160,6 +160,8 @@ def test_a_file_without_outputs_is_a_test_file(tmp_path: Path) -> None:
     read = read_file(lines(tmp_path / "own.jsonl", '{"id": "1", "input": "q"}'))
     assert read.split == "test"
     assert read.queries[0].attributes["split"] == "test"
+    with pytest.raises(BadInput, match="gold with no outputs"):
+        read_file(lines(tmp_path / "own.jsonl", '{"id": "1", "input": "q", "output": []}'))
 
 
 def test_skipped_lines_lie_beside_the_benchmark(tmp_path: Path) -> None:

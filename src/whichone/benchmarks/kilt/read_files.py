@@ -105,9 +105,10 @@ def _query(
 
 
 def _check_gold(read: ReadFile, lines: dict[str, int], told: bool, on_error: str) -> None:
-    """Only test files may lack outputs; a file of another name in which all do is one."""
+    """Only test files may lack outputs; a file of another name that never says `output` is one."""
     without = [query for query in read.queries if not query.outputs]
-    if not told and len(without) == len(read.queries):
+    silent = [query for query in without if "output" not in query.attributes[KEPT]]
+    if not told and len(silent) == len(read.queries):
         read.split = "test"
         for n, query in enumerate(read.queries):
             attributes = {**query.attributes, "split": "test"}

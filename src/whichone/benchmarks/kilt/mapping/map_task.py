@@ -67,9 +67,7 @@ def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan)
     if kind != "el":
         records = with_texts(records, Snapshot(plan.old) if plan.old else None, task)
     aliases = known is not None and known.inputs_from_original
-    return map_records(
-        records, base, Path(out), plan, account, kind=kind, aliases=aliases, bad=bad
-    )
+    return map_records(records, base, Path(out), plan, account, kind=kind, aliases=aliases, bad=bad)
 
 
 def map_original(
