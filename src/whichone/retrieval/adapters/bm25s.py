@@ -1,0 +1,104 @@
+"""`bm25s`: the package bm25s with its own tokeniser, over a corpus or an index saved before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.retrieval.adapters.adapted import Adapted
+from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.indexes import corpus_hash, index_folder
+
+_DONE = "finished"
+
+
+class Bm25sIndex(Adapted):
+    """Ranks by the package bm25s; whichone's own `bm25` is another program with its own tokens."""
+
+    def __init__(
+        self, benchmark: Benchmark, index: Any, told: dict[str, Any], *, ids: str = "passage"
+    ) -> None:
+        super().__init__(benchmark, ids=ids)
+        self._index, self._told = index, told
+
+    @classmethod
+    def for_benchmark(
+        cls,
+        benchmark: Benchmark,
+        work: Path,
+        *,
+        index: str | None = None,
+        ids: str = "passage",
+        k1: float = 1.5,
+        b: float = 0.75,
+        method: str = "lucene",
+        stemmer: str = "english",
+        stop_words: str = "english",
+    ) -> Bm25sIndex:
+        """Open the index saved with its corpus at `index`, or make one of the benchmark's passages."""
+        read = {"stemmer": stemmer, "stop_words": stop_words}
+        if index is not None:
+            return cls(benchmark, _open(Path(index)), {"index": Path(index).name, **read}, ids=ids)
+        told = {"k1": float(k1), "b": float(b), "method": method, **read}
+        place = index_folder(work, "bm25s", {**told, "corpus": corpus_hash(benchmark)})
+        if not (place / _DONE).exists():
+            _build(benchmark, place, told)
+        return cls(benchmark, _open(place), told, ids=ids)
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "bm25s", **self._told, "ids": self.rule.told}
+
+    def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
+        tokens = _tokens(texts, self._told)
+        most = min(k, int(self._index.scores["num_docs"]))
+        found, scores = self._index.retrieve(tokens, k=most, show_progress=False, n_threads=0)
+        return [
+            [_hit(d, s) for d, s in zip(row, values, strict=True) if s > 0]
+            for row, values in zip(found, scores, strict=True)
+        ]
+
+
+def _hit(document: Any, score: float) -> Hit:
+    if not isinstance(document, dict) or "id" not in document:
+        raise BadInput(
+            "the index was saved without documents that have an id",
+            hint='save it with corpus=[{"id": ..., "text": ...}, ...]',
+        )
+    return Hit(str(document["id"]), float(score), document)
+
+
+def _build(benchmark: Benchmark, place: Path, told: dict[str, Any]) -> None:
+    import bm25s
+
+    records = list(benchmark.passage_records())
+    if told["method"] not in ("lucene", "robertson", "atire", "bm25l", "bm25+"):
+        raise UsageError(f"bm25s has no method {told['method']!r}")
+    made = bm25s.BM25(k1=told["k1"], b=told["b"], method=told["method"])
+    made.index(_tokens([f"{p.title} {p.text}" for p in records], told), show_progress=False)
+    place.mkdir(parents=True, exist_ok=True)
+    made.save(str(place), corpus=[{"id": p.id} for p in records])
+    (place / _DONE).touch()
+
+
+def _open(place: Path) -> Any:
+    import bm25s
+
+    if not place.is_dir():
+        raise Missing("there is no such index", where=str(place), hint="save one with bm25s first")
+    try:
+        return bm25s.BM25.load(str(place), load_corpus=True, mmap=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput(f"not an index of bm25s: {error}", file=place) from error
+
+
+def _tokens(texts: list[str], told: dict[str, Any]) -> Any:
+    import bm25s
+    import Stemmer
+
+    stop_words = [] if told["stop_words"] == "none" else told["stop_words"]
+    stemmer = None if told["stemmer"] == "none" else Stemmer.Stemmer(told["stemmer"])
+    return bm25s.tokenize(
+        texts, stopwords=stop_words, stemmer=stemmer, show_progress=False, return_ids=False
+    )

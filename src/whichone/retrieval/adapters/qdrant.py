@@ -1,0 +1,105 @@
+"""`qdrant`: a collection in Qdrant, on a server or in its local mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import Missing, UsageError
+from whichone.retrieval.adapters.adapted import missing
+from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.vector_store import VectorCollection
+
+
+class Qdrant(VectorCollection):
+    """Searches a Qdrant collection; one of the benchmark's passages is made when none is named.
+
+    `url` is a server, `path` a folder of the local mode, ":memory:" or nothing at all a folder
+    beside the other indexes. `vector` is the name of the vector in a collection that has several.
+    """
+
+    def __init__(
+        self, benchmark: Benchmark, client: Any, *, vector: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(benchmark, **options)
+        self.client, self._vector = client, vector
+        if self.own and not self._whole(benchmark):
+            self._make(benchmark)
+        if not self.own and not client.collection_exists(self.collection):
+            raise Missing(f"Qdrant has no collection {self.collection!r}")
+        self.check_size(self._size(), "Qdrant")
+
+    @classmethod
+    def for_benchmark(
+        cls,
+        benchmark: Benchmark,
+        work: Path,
+        *,
+        url: str | None = None,
+        path: str | None = None,
+        api_key_variable: str | None = None,
+        **options: Any,
+    ) -> Qdrant:
+        if url and path:
+            raise UsageError("url and path are two places; name one")
+        client = _client(url, path or str(work / "qdrant"), api_key_variable)
+        return cls(benchmark, client, **options)
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "qdrant", **self.details(), "ids": self.rule.told}
+
+    def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
+        from qdrant_client import models
+
+        requests = [
+            models.QueryRequest(
+                query=vector.tolist(), using=self._vector, limit=k, with_payload=True
+            )
+            for vector in self.question_vectors(texts)
+        ]
+        found = self.client.query_batch_points(self.collection, requests)
+        return [[Hit(str(p.id), p.score, p.payload or {}) for p in one.points] for one in found]
+
+    def _whole(self, benchmark: Benchmark) -> bool:
+        if not self.client.collection_exists(self.collection):
+            return False
+        count: int = self.client.count(self.collection, exact=True).count
+        return count == benchmark.passages.num_rows
+
+    def _make(self, benchmark: Benchmark) -> None:
+        """From the first passage on: a half-filled collection is filled again over itself."""
+        from qdrant_client import models
+
+        if not self.client.collection_exists(self.collection):
+            size = models.VectorParams(size=self.encoder.size, distance=models.Distance.DOT)
+            self.client.create_collection(self.collection, vectors_config=size)
+        for told, vectors in self.fill(benchmark):
+            points = [
+                models.PointStruct(id=one["number"], vector=vector.tolist(), payload=one)
+                for one, vector in zip(told, vectors, strict=True)
+            ]
+            self.client.upsert(self.collection, points, wait=True)
+
+    def _size(self) -> int | None:
+        told = self.client.get_collection(self.collection).config.params.vectors
+        one = told.get(self._vector) if isinstance(told, dict) else told
+        if one is None:
+            raise UsageError(
+                f"the collection has no vector {self._vector!r}",
+                hint=f"-o vector= one of {', '.join(told or {})}",
+            )
+        return int(one.size)
+
+
+def _client(url: str | None, path: str, api_key_variable: str | None) -> Any:
+    import os
+
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError as error:
+        raise missing("qdrant-client", error) from error
+    if url:
+        key = os.environ.get(api_key_variable) if api_key_variable else None
+        return QdrantClient(url=url, api_key=key)
+    return QdrantClient(location=path) if path == ":memory:" else QdrantClient(path=path)

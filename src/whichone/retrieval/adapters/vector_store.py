@@ -1,0 +1,82 @@
+"""What stores of vectors share: an encoder, a collection of a corpus, a check that it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, UsageError
+from whichone.progress import progress
+from whichone.retrieval.adapters.adapted import Adapted
+from whichone.retrieval.dense.encoder import Encoder, Vectors, need_encoder
+from whichone.retrieval.indexes import corpus_hash
+
+BATCH = 512
+
+
+class VectorCollection(Adapted):
+    """A collection of passage vectors in a store, made of the benchmark or there already.
+
+    Collections that are made here keep `passage` and `page` of each vector, whatever ids the store
+    wants. A collection that is named is taken as it is, and never written to.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        *,
+        encoder: Encoder | str = "auto",
+        collection: str | None = None,
+        ids: str | None = None,
+    ) -> None:
+        if collection is not None and ids is None:
+            raise UsageError(
+                "what are the ids in your collection?",
+                hint="-o ids=passage|page|source|title|metadata:FIELD",
+            )
+        super().__init__(benchmark, ids=ids or "metadata:passage")
+        self.encoder = need_encoder(encoder) if isinstance(encoder, str) else encoder
+        self.own = collection is None
+        self.collection = collection or collection_name(benchmark, self.encoder)
+
+    def details(self) -> dict[str, Any]:
+        named = {} if self.own else {"collection": self.collection}
+        return {**self.encoder.describe(), **named}
+
+    def question_vectors(self, texts: list[str]) -> Vectors:
+        return self.encoder.questions(texts)
+
+    def fill(self, benchmark: Benchmark) -> Iterator[tuple[list[dict[str, Any]], Vectors]]:
+        """All passages in batches, with `number`, `passage` and `page`, and their vectors."""
+        table = benchmark.passages.select(["id", "page", "title", "text"])
+        with progress("filling", table.num_rows, "passages") as advance:
+            for start in range(0, table.num_rows, BATCH):
+                part = table.slice(start, BATCH).to_pylist()
+                vectors = self.encoder.passages(
+                    [p["title"] for p in part], [p["text"] for p in part]
+                )
+                told = [
+                    {"number": start + n, "passage": p["id"], "page": p["page"]}
+                    for n, p in enumerate(part)
+                ]
+                yield told, vectors
+                advance(len(part))
+
+    def check_size(self, size: int | None, where: str) -> None:
+        if size is not None and size != self.encoder.size:
+            raise BadInput(
+                f"its vectors have {size} numbers, the encoder's {self.encoder.size}",
+                where=f"{where}, collection {self.collection}",
+                hint="name the encoder that filled it with -o encoder=PATH|NAME",
+            )
+
+
+def collection_name(benchmark: Benchmark, encoder: Encoder) -> str:
+    """One for each corpus and encoder."""
+    import hashlib
+
+    import msgspec
+
+    told = msgspec.json.encode([corpus_hash(benchmark), encoder.describe()])
+    return f"whichone_{hashlib.sha256(told).hexdigest()[:16]}"
