@@ -48,4 +48,6 @@ def test_labels(text, label):
 
 def test_a_refusal_is_the_whole_answer():
     assert is_refusal("I don't know.") and is_refusal("N/A")
-    assert not is_refusal("The Unknown Soldier") and not is_refusal("Sorrento")
+    assert is_refusal("I cannot answer: no passage says so.")
+    for title in ("The Unknown Soldier", "Sorrento", "Sorry", "I Can't Get Next to You"):
+        assert not is_refusal(title)

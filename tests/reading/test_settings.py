@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.reading.settings import Setting, Shows, setting_for
-from whichone.records import Ranking
+from whichone.records import Output, Passage, Provenance, Query, Ranking
 from whichone.retrieval.runner import run_retriever
 
 
@@ -45,6 +46,27 @@ def test_gold_that_does_not_fit_keeps_what_states_the_answer(toy):
     assert found["qa:vennick-rower:team"].cut == 1
     claims = shown(toy, "gold", depth=1, task="fc")
     assert claims["fc:vennick-rower:team:REFUTES"].passages == ("p:vennick-rower#1",)
+
+
+def test_what_is_kept_of_a_long_page_stays_in_its_order(tmp_path):
+    texts = ["Opening words.", "Something else.", "Born in Eskby.", "The end."]
+    benchmark = save_benchmark(
+        tmp_path / "long",
+        name="long",
+        queries=[
+            Query(
+                id="q",
+                task="qa",
+                input="Where?",
+                outputs=(Output(answer="Eskby", provenance=((Provenance(page="p:1"),),)),),
+            )
+        ],
+        passages=[
+            Passage(id=f"p:1#{n}", page="p:1", title="One", text=text)
+            for n, text in enumerate(texts)
+        ],
+    )
+    assert shown(benchmark, "gold", depth=2)["q"].passages == ("p:1#0", "p:1#2")
 
 
 def test_other_bearer_is_never_gold(toy):

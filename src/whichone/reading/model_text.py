@@ -34,6 +34,7 @@ _REFUSALS = frozenset(
 _REFUSING = re.compile(
     r"(i'?m |i am )?sorry\b|i (cannot|can't|can’t|am unable to|do not know)\b", re.I
 )
+_ABOUT_THE_TASK = re.compile(r"\b(passages?|information|question|context|text|help|assist)\b", re.I)
 _FENCED = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
 _HALF = re.compile(r'"answer"\s*:\s*(null|"(?:[^"\\]|\\.)*)', re.DOTALL)
 _MARK = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
@@ -83,8 +84,13 @@ def parse_model_text(text: str, task: str) -> ModelAnswer:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text says nothing but that it has no answer."""
-    return squad.normalize(text) in _REFUSALS or _REFUSING.match(text.strip()) is not None
+    """Whether a text says nothing but that it has no answer.
+
+    A sentence of refusal speaks of what it was given or asked; "I Can't Get Next to You" is a song.
+    """
+    if squad.normalize(text) in _REFUSALS:
+        return True
+    return bool(_REFUSING.match(text.strip()) and _ABOUT_THE_TASK.search(text))
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -148,7 +148,8 @@ class Shows:
             return found, 0
         if not paged:
             return self._random(query, "gold").sample(found, depth), len(found) - depth
-        return self._stating_first(query, found)[:depth], len(found) - depth
+        kept = set(self._stating_first(query, found)[:depth])
+        return [p for p in found if p in kept], len(found) - depth
 
     def _stating_first(self, query: Query, found: Sequence[str]) -> list[str]:
         answers = query.attributes.get("values") or query.answers()
