@@ -46,6 +46,14 @@ _FILE = click.Path(dir_okay=False)
     help="Processes. [default: all cores]",
 )
 @click.option(
+    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True,
+    help="Read on this machine, or on a Spark cluster that sees the same files.",
+)  # fmt: skip
+@click.option(
+    "--master", default="local[*]", show_default=True, envvar="WHICHONE_MASTER",
+    help="Spark's master, such as spark://host:7077.",
+)  # fmt: skip
+@click.option(
     "--memory", default="4GB", show_default=True, envvar="WHICHONE_MEMORY",
     help="Bound on the memory of sorting and joining; beyond it they go to disk.",
 )  # fmt: skip
@@ -73,6 +81,8 @@ def command(
     without_page: bool,
     views_rules: str,
     workers: int | None,
+    engine: str,
+    master: str,
     memory: str,
     on_error: str,
     bad_share: float,
@@ -90,6 +100,8 @@ def command(
         --views pagecounts-totals.bz2 --properties amber KB
     whichone ingest --catalogue places.toml KB
     """
+    from typing import Literal, cast
+
     from whichone.cli.output import emit_json, emit_table
     from whichone.knowledge.ingest import Options, available_cores, ingest
     from whichone.knowledge.sources.choose import chosen_sources
@@ -112,6 +124,8 @@ def command(
         bad_share=bad_share,
         repack=repack is not None,
         restart=restart,
+        engine=cast("Literal['duckdb', 'spark']", engine),
+        master=master,
     )
     manifest = ingest(kb, sources, options)
     if as_json:

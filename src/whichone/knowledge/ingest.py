@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -43,6 +43,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     bad_share: float = BAD_SHARE
     repack: bool = False
     restart: bool = False
+    engine: Literal["duckdb", "spark"] = "duckdb"  # who reads the parts; DuckDB merges them
+    master: str = "local[*]"  # of Spark
 
 
 def ingest(path: str | Path, sources: Sequence[Source], options: Options | None = None) -> Manifest:
@@ -128,8 +130,7 @@ def _read_parts(folder: Folder, work: Sequence[Work], options: Options) -> None:
         talk(f"going on: {sum(len(w.finished) for w in work)} parts are finished already")
     with progress("reading", total, "bytes") as advance:
         shown = 0
-        jobs = _open_jobs(work, listed=options.workers > 1)
-        for job, finished in run_jobs(task, jobs, options.workers, task.describe):
+        for job, finished in _results(task, work, options):
             owner = work[job.source]
             owner.finished.append(finished)
             entry = {"key": owner.key, "file": owner.source.path.name, "finished": finished}
@@ -139,6 +140,22 @@ def _read_parts(folder: Folder, work: Sequence[Work], options: Options) -> None:
             shown = behind
     for owner in work:
         owner.finished.sort(key=lambda f: f.range.number)
+
+
+def _results(
+    task: PartWork, work: Sequence[Work], options: Options
+) -> Iterator[tuple[Job, Finished]]:
+    if options.engine == "duckdb":
+        jobs = _open_jobs(work, listed=options.workers > 1)
+        yield from run_jobs(task, jobs, options.workers, task.describe)
+        return
+    from whichone.knowledge.engine.spark import run_on_spark, start_spark
+
+    session = start_spark(options.master, options.memory)
+    try:
+        yield from run_on_spark(session, task, _open_jobs(work, listed=False))
+    finally:
+        session.stop()
 
 
 def _open_jobs(work: Sequence[Work], *, listed: bool) -> Iterator[Job]:

@@ -36,7 +36,7 @@ class Work:
     def __init__(self, source: Source, key: str, partial: Path, parameters: dict[str, Any]) -> None:
         self.source = source
         self.key = key
-        self.folder = partial / f"{source.kind}-{key}"
+        self.folder = partial.resolve() / f"{source.kind}-{key}"
         self.parameters = parameters
         self.finished: list[Finished] = []
         self.notes: dict[str, int] = {}

@@ -1,0 +1,1 @@
+"""Where the work of a knowledge base is done besides this process."""
