@@ -152,6 +152,18 @@ def test_killed_it_goes_on_per_question(toy, tmp_path, serve, monkeypatch):
     assert done.status == "done" and len(slow_reader.asked) == 13
 
 
+def test_seeds_are_cells_of_their_own(toy_ambigdocs, tmp_path):
+    file = tmp_path / "orders.toml"
+    file.write_text(
+        f'benchmarks = ["{toy_ambigdocs.folder.root}"]\n[[reader]]\nreader = "kb-lookup"\n'
+        '[[setting]]\npassages = "gold"\nseeds = [0, 1, 2, 3, 4, 5]\n'
+    )
+    results = run_experiment(file)
+    assert [r.name for r in results][:2] == ["kb-lookup (gold) seed 0", "kb-lookup (gold) seed 1"]
+    orders = {Answers.open(r.path).shown["Orla Vennick"] for r in results}
+    assert len(orders) == 2  # two passages, both orders
+
+
 def test_one_failing_cell_does_not_stop_the_others(toy, tmp_path, serve):
     server = serve(lambda body, n: error(401, "no"))
     file = write(tmp_path, toy, server.url)

@@ -13,7 +13,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError, WhichoneError, did_you_mean
-from whichone.experiment.plan import Plan, ReaderPlan, RetrieverPlan, SettingPlan
+from whichone.experiment.plan import Plan, ReaderPlan, RetrieverPlan
 from whichone.files.folder import MANIFEST, Folder, file_hash
 from whichone.reading.prompt import DEFAULT, find_prompt
 from whichone.reading.read import joined_name
@@ -52,21 +52,26 @@ def cells(plan: Plan, out: Path) -> Iterator[Cell]:
         runs = [_run_cell(place, benchmark, r, out) for r in plan.retriever]
         yield from runs
         for reader in plan.reader:
-            for setting in plan.setting:
-                chosen = _setting(benchmark, setting, plan.seed)
+            for chosen, label in _settings(benchmark, plan):
                 for run in runs if chosen.needs_run else [None]:
-                    yield _answers_cell(place, benchmark, reader, chosen, run, plan.limit, out)
+                    yield _answers_cell(
+                        place, benchmark, reader, chosen, label, run, plan.limit, out
+                    )
 
 
-def _setting(benchmark: Benchmark, plan: SettingPlan, seed: int) -> Setting:
-    return setting_for(
-        benchmark,
-        plan.passages,
-        depth=plan.depth,
-        shuffled=plan.shuffled,
-        page_passages=plan.page_passages,
-        seed=seed,
-    )
+def _settings(benchmark: Benchmark, plan: Plan) -> Iterator[tuple[Setting, str]]:
+    """Every setting with what its cells' names say beyond the passages shown."""
+    for listed in plan.setting:
+        for seed in listed.seeds or [plan.seed]:
+            chosen = setting_for(
+                benchmark,
+                listed.passages,
+                depth=listed.depth,
+                shuffled=listed.shuffled,
+                page_passages=listed.page_passages,
+                seed=seed,
+            )
+            yield chosen, f" seed {seed}" if len(listed.seeds) > 1 else ""
 
 
 def _run_cell(place: str, benchmark: Benchmark, plan: RetrieverPlan, out: Path) -> Cell:
@@ -94,6 +99,7 @@ def _answers_cell(
     benchmark: Benchmark,
     plan: ReaderPlan,
     setting: Setting,
+    label: str,
     run: Cell | None,
     limit: int | None,
     out: Path,
@@ -110,7 +116,7 @@ def _answers_cell(
     if plan.reader == "llm":
         told["prompt"] = find_prompt(str(plan.options.get("prompt", DEFAULT))).hash
     key = _hash(told)
-    name = joined_name(plan.label, setting.passages, run.name if run else None)
+    name = joined_name(plan.label, setting.passages, run.name if run else None) + label
     return Cell(
         kind="answers",
         benchmark=place,

@@ -38,12 +38,16 @@ class ReaderPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class SettingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What readers are shown; what is not said is the benchmark's own default."""
+    """What readers are shown; what is not said is the benchmark's own default.
+
+    Several `seeds` give a cell each: what the order of the passages does, if they are shuffled.
+    """
 
     passages: str
     depth: int | None = None
     shuffled: bool | None = None
     page_passages: int = 1
+    seeds: list[int] = []
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
