@@ -54,7 +54,8 @@ class DuckdbEngine:
         yield from self.backend.con.sql(query).to_arrow_reader(BATCH)
 
     def value(self, expression: Any) -> Any:
-        return expression.to_pyarrow().as_py()
+        row = self.backend.con.execute(self.backend.compile(expression)).fetchone()
+        return row[0] if row else None
 
     def close(self) -> None:
         self.backend.disconnect()

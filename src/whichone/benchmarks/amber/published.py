@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Sequence
 
+_twister = random.Random()  # always seeded before it is asked
 _DIGITS = re.compile(r"[A-Za-z]+(\d+)")
 
 
@@ -26,8 +27,8 @@ def choose_template(entity: str, prop: str, templates: Sequence[str]) -> str:
     Ids of other shapes, such as a catalogue's, seed it with their text.
     """
     one, two = _DIGITS.fullmatch(entity), _DIGITS.fullmatch(prop)
-    seed: int | str = int(one[1] + two[1]) if one and two else f"{entity} {prop}"
-    return random.Random(seed).choice(templates)
+    _twister.seed(int(one[1] + two[1]) if one and two else f"{entity} {prop}")
+    return _twister.choice(templates)
 
 
 def amount_name(amount: str) -> str:
