@@ -57,6 +57,12 @@ def test_questions_about_two_keep_both(benchmark: Benchmark, tmp_path: Path) -> 
     assert set(found) == {"Daryl Hall", "Gerry Marsden"}
 
 
+def test_a_claim_is_about_what_has_the_relation(benchmark: Benchmark, tmp_path: Path) -> None:
+    text = "Daryl Hall is the director of Dark River."
+    assert titles(make(benchmark, tmp_path), text)[0] == "Dark River (1990 film)"
+    assert titles(make(benchmark, tmp_path, subject=0), text)[0] == "Daryl Hall"
+
+
 def test_it_says_why(benchmark: Benchmark, tmp_path: Path) -> None:
     retriever = make(benchmark, tmp_path)
     (ranking,) = retriever.search([Question(id="q", text="Who performed Dark River?")], 5)

@@ -24,9 +24,10 @@ class Pages:
         self.ids: list[str] = encoded.dictionary.to_pylist()
         self.of_passage: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         self.numbers = {page: n for n, page in enumerate(self.ids)}
-        order = np.argsort(self.of_passage, kind="stable")
-        bounds = np.searchsorted(self.of_passage[order], np.arange(len(self.ids) + 1))
-        self._rows = [order[bounds[n] : bounds[n + 1]] for n in range(len(self.ids))]
+        self._order = np.argsort(self.of_passage, kind="stable")
+        self._bounds = np.searchsorted(
+            self.of_passage[self._order], np.arange(len(self.ids) + 1)
+        ).tolist()
         self._titles = table["title"]
         self._texts = table["text"]
         self.passage_ids: list[str] = table["id"].to_pylist()
@@ -37,22 +38,22 @@ class Pages:
         return len(self.ids)
 
     def passages(self, page: int) -> Ints:
-        return self._rows[page]
+        return self._order[self._bounds[page] : self._bounds[page + 1]]
 
     def rows(self, pages: Sequence[int]) -> Ints:
         """The passages of several pages, in order of the corpus."""
         if not pages:
             return np.zeros(0, np.int64)
-        return np.sort(np.concatenate([self._rows[page] for page in pages]))
+        return np.sort(np.concatenate([self.passages(page) for page in pages]))
 
     def title(self, page: int) -> str:
-        return str(self._titles[int(self._rows[page][0])].as_py())
+        return str(self._titles[int(self.passages(page)[0])].as_py())
 
     def texts(self, page: int) -> list[str]:
-        return [str(self._texts[int(row)].as_py()) for row in self._rows[page]]
+        return [str(self._texts[int(row)].as_py()) for row in self.passages(page)]
 
     def _kinds(self, page: int) -> frozenset[str]:
-        first = str(self._texts[int(self._rows[page][0])].as_py())
+        first = str(self._texts[int(self.passages(page)[0])].as_py())
         return RelationTable.load().kinds_of(self.title(page), first)
 
     def _stems(self, page: int) -> Stems:

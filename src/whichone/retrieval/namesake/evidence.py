@@ -103,22 +103,27 @@ class Weigher:
             evidence.parts["popularity"] = self._weights.popularity * math.log10(1 + known)
         return evidence
 
-    def _add_kind(self, evidence: Evidence, relations: Sequence[Relation]) -> None:
-        kinds = self._pages.kinds(evidence.page)
-        if not kinds:
-            return
+    def kind(self, page: int, relations: Sequence[Relation]) -> float:
+        """What the kind of a page adds or takes off; nothing where its kind is not known."""
+        kinds = self._pages.kinds(page)
+        if not kinds or not relations:
+            return 0.0
         wanted: dict[str, float] = {}
         for relation in relations:
             for place, kind in enumerate(relation.kinds):
                 wanted[kind] = max(wanted.get(kind, 0), 1 / (1 + place / 2))
-        fit = max((wanted.get(kind, 0.0) for kind in kinds), default=0.0)
-        told = " or ".join(sorted(kinds))
+        fit = max(wanted.get(kind, 0.0) for kind in kinds)
+        return self._weights.kind * fit if fit else -self._weights.other_kind
+
+    def _add_kind(self, evidence: Evidence, relations: Sequence[Relation]) -> None:
+        part = self.kind(evidence.page, relations)
+        told = " or ".join(sorted(self._pages.kinds(evidence.page)))
         asks = " or ".join(r.name.replace("_", " ") for r in relations)
-        if fit:
-            evidence.parts["kind"] = self._weights.kind * fit
+        if part:
+            evidence.parts["kind"] = part
+        if part > 0:
             evidence.speaks_for.append(f"is a {told}; the question asks for {asks}")
-        else:
-            evidence.parts["kind"] = -self._weights.other_kind
+        elif part < 0:
             evidence.speaks_against.append(f"is a {told}, not what one asks for {asks}")
 
     def _add_says(self, evidence: Evidence, relations: Sequence[Relation]) -> None:

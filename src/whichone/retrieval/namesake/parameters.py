@@ -34,6 +34,9 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     dense: Weight = 4.0
     """Closeness of question and passage, with encode=all."""
 
+    subject: Weight = 2.0
+    """In a claim with several names: the kind of evidence below, for which of them it is about."""
+
     # among the bearers of one name: which one is meant?
     remainder: Weight = 0.1
     """BM25 of the question without the name."""

@@ -17,7 +17,7 @@ from whichone.retrieval.dense.retriever import Dense
 from whichone.retrieval.namesake.corpus import Pages
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge import Knowledge
-from whichone.retrieval.namesake.names import Mention, NameIndex, remainder, title_names
+from whichone.retrieval.namesake.names import Mention, NameIndex, remainder, subject, title_names
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.pool import Pool, Pooler
 from whichone.retrieval.namesake.relations import RelationTable, stems
@@ -46,6 +46,7 @@ class Namesake:
         self._weigher = weigher
         self._encoder = encoder
         self._relations = RelationTable.load()
+        self._subject = parameters.subject
         self._told = {**msgspec.to_builtins(parameters), **(told or {})}
 
     @classmethod
@@ -121,12 +122,30 @@ class Namesake:
             for group in pool.groups
             if len(group.lexical) > 1
         }
+        if is_claim(question.text):
+            pool = self._subject_first(pool, asked)
         order = reordered(pool.pages, list(weighed.values()))
         return Ranking(
             question=question.id,
             **self._passages(question, order, pool, k),
             notes=self._notes(pool, weighed, asked),
         )
+
+    def _subject_first(self, pool: Pool, asked: Asked) -> Pool:
+        """In a claim the names of its object stand too; the kind tells which is the subject.
+
+        "Boris Karloff appeared in Kansas": what has a cast is a film, so it is not about Karloff.
+        """
+        bearers = {page for group in pool.groups for page in group.lexical}
+        if not asked.relations or len(pool.groups) < 2:
+            return pool
+        scores = {
+            page: score
+            + (self._subject * self._weigher.kind(page, asked.relations) if page in bearers else 0)
+            for page, score in zip(pool.pages, pool.scores, strict=True)
+        }
+        order = sorted(scores, key=lambda page: (-scores[page], page))
+        return dataclasses.replace(pool, pages=order, scores=[scores[page] for page in order])
 
     def mentions(self, question: Question) -> list[Mention]:
         """The names that are written as names; all that were found where none is."""
@@ -175,6 +194,11 @@ class Namesake:
         if not names:
             return {"names": [], "how": "no name of the corpus is in the question"}
         return {"names": names, "asks": [relation.name for relation in asked.relations]}
+
+
+def is_claim(text: str) -> bool:
+    """Whether a text states something: neither a question nor a slot to fill."""
+    return "?" not in text and subject(text) == text
 
 
 def reordered(pages: Sequence[int], groups: Iterable[Sequence[Evidence]]) -> list[int]:
