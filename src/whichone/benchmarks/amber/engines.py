@@ -54,8 +54,8 @@ class DuckdbEngine:
         yield from self.backend.con.sql(query).to_arrow_reader(BATCH)
 
     def value(self, expression: Any) -> Any:
-        row = self.backend.con.execute(self.backend.compile(expression)).fetchone()
-        return row[0] if row else None
+        rows = self.backend.con.execute(self.backend.compile(expression)).fetchall()
+        return rows[0][0]
 
     def close(self) -> None:
         self.backend.disconnect()
