@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,13 +73,10 @@ def build_options(**values: Any) -> BuildOptions:
 @contextmanager
 def open_tables(kb: Folder, memory: str = DEFAULT_MEMORY) -> Iterator[Tables]:
     """The tables of a knowledge base on DuckDB, with bounded memory."""
-    from whichone.benchmarks.amber.relations import duckdb_tables
+    from whichone.benchmarks.amber.engines import knowledge_tables, opened_engine
 
-    with (
-        tempfile.TemporaryDirectory(prefix="whichone-") as spill,
-        duckdb_tables(kb, memory, Path(spill)) as (_, tables),
-    ):
-        yield tables
+    with opened_engine("duckdb", kb, memory=memory) as engine:
+        yield knowledge_tables(engine, kb)
 
 
 def build_ambigdocs(
