@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from whichone.files.folder import Folder
 from whichone.files.tables import connect
@@ -81,18 +82,20 @@ class Namesakes:
 
     def _read(self, gold: list[str]) -> None:
         with connect() as connection:
-            connection.execute("create temp table gold (page text)")
-            connection.executemany("insert into gold values (?)", [(p,) for p in gold] or [("",)])
+            connection.register("gold", pa.table({"page": pa.array(gold, pa.string())}))
             self._read_gold(connection)
             self._read_bearers(connection)
 
     def _read_gold(self, connection: Any) -> None:
         pages, names = self._table("pages"), self._table("names")
         rows = connection.sql(f"""
-            select p.page, p.title, coalesce(p.entity, p.page) as entity,
-                   (select list(distinct key) from {names} n
-                    where n.entity = coalesce(p.entity, p.page) and kind in {self._kinds})
-            from {pages} p join gold using (page)
+            with about as (
+                select p.page, p.title, coalesce(p.entity, p.page) as entity
+                from {pages} p join gold using (page)
+            )
+            select a.page, a.title, a.entity, list(distinct n.key) filter (n.key is not null)
+            from about a left join {names} n on n.entity = a.entity and n.kind in {self._kinds}
+            group by all order by a.page
         """).fetchall()
         for page, title, entity, keys in rows:
             names_of = frozenset({*(keys or ()), title_key(title)}) - {""}
@@ -100,8 +103,7 @@ class Namesakes:
 
     def _read_bearers(self, connection: Any) -> None:
         keys = sorted({key for page in self.gold.values() for key in page.names})
-        connection.execute("create temp table keys (key text)")
-        connection.executemany("insert into keys values (?)", [(k,) for k in keys] or [("",)])
+        connection.register("keys", pa.table({"key": pa.array(keys, pa.string())}))
         pages, names, views = (self._table(t) for t in ("pages", "names", "views"))
         rows = connection.sql(f"""
             with bearers as (

@@ -63,7 +63,8 @@ def query_of(
         name=_name(asked, task),
         relation=asked.partition(SEPARATOR)[2].strip() or None if task == "sf" else None,
     )
-    kept = _remainder(record, _plain_record(plain))
+    said: dict[str, Any] = {"id": plain.id, "input": asked}
+    kept = _remainder(record, {**said, "output": outputs} if outputs else said)
     return msgspec.structs.replace(plain, attributes={**(attributes or {}), KEPT: kept})
 
 
@@ -108,12 +109,13 @@ def _output(entry: Any, source: str) -> Output:
     answer, given = entry.get("answer"), entry.get("provenance")
     if given is not None and not isinstance(given, list):
         raise NotKilt("provenance is no list")
-    plain = Output(
-        answer=answer if isinstance(answer, str) else None,
+    text = answer if isinstance(answer, str) else None
+    said = {} if text is None else {"answer": text}
+    return Output(
+        answer=text,
         provenance=() if given is None else (tuple(_evidence(e, source) for e in given),),
+        attributes=_remainder(entry, said if given is None else {**said, "provenance": given}),
     )
-    kept = _remainder(entry, _plain_output(plain))
-    return msgspec.structs.replace(plain, attributes=kept)
 
 
 def _evidence(entry: Any, source: str) -> Provenance:
@@ -122,12 +124,17 @@ def _evidence(entry: Any, source: str) -> Provenance:
     title = entry.get("title")
     number = entry.get("wikipedia_id")
     key = str(number).strip() if number is not None else f"{UNKNOWN_PAGE}{title or ''}"
-    spans: dict[str, Any] = {ours: _number(entry.get(theirs)) for ours, theirs in _SPAN.items()}
-    plain = Provenance(
-        page=page_id(source, key), title=title if isinstance(title, str) else None, **spans
-    )
-    kept = _remainder(entry, _plain_evidence(plain))
-    return msgspec.structs.replace(plain, attributes=kept)
+    start, first, end, last = (_number(entry.get(theirs)) for theirs in _SPAN.values())
+    named: dict[str, Any] = {
+        "page": page_id(source, key),
+        "title": title if isinstance(title, str) else None,
+        "start_paragraph": start,
+        "start_character": first,
+        "end_paragraph": end,
+        "end_character": last,
+    }
+    said = _entry(key, named["title"], (start, first, end, last))
+    return Provenance(**named, attributes=_remainder(entry, said))
 
 
 def _number(value: Any) -> int | None:
@@ -166,32 +173,38 @@ def _plain_output(output: Output) -> dict[str, Any]:
 
 
 def _plain_evidence(entry: Provenance) -> dict[str, Any]:
-    key = entry.page.partition(":")[2]
+    span = (entry.start_paragraph, entry.start_character, entry.end_paragraph, entry.end_character)
+    return _entry(entry.page.partition(":")[2], entry.title, span)
+
+
+def _entry(key: str, title: str | None, span: tuple[int | None, ...]) -> dict[str, Any]:
+    """What our fields say of an entry of provenance."""
     record: dict[str, Any] = {} if key.startswith(UNKNOWN_PAGE) else {"wikipedia_id": key}
-    if entry.title is not None:
-        record["title"] = entry.title
-    for ours, theirs in _SPAN.items():
-        if (value := getattr(entry, ours)) is not None:
-            record[theirs] = value
-    return record
+    if title is not None:
+        record["title"] = title
+    named = zip(_SPAN.values(), span, strict=True)
+    return record | {theirs: value for theirs, value in named if value is not None}
 
 
 def _remainder(record: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
-    """What `plain` lacks of a record or says otherwise, and which of its fields the record lacks."""
+    """What `plain` lacks of a record or says otherwise, and which of its fields the record lacks.
+
+    Lists of `plain` stand for lists whose entries keep their own remainders.
+    """
     kept = {
         key: value
         for key, value in record.items()
-        if key not in plain or (plain[key] != value or not _same(plain[key], value))
+        if key not in plain or not _same(plain[key], value)
     }
-    absent = [key for key in plain if key not in record]
-    if ABSENT in record:
+    if ABSENT in kept:
         raise NotKilt(f"a field is called {ABSENT!r}, which is whichone's own word")
+    absent = [key for key in plain if key not in record]
     return {**kept, ABSENT: absent} if absent else kept
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON too, where 1, 1.0 and true differ."""
-    return msgspec.json.encode(one) == msgspec.json.encode(other) or isinstance(one, list | dict)
+def _same(ours: Any, theirs: Any) -> bool:
+    """Equal as JSON, where 1, 1.0 and true differ."""
+    return type(ours) is type(theirs) and (ours == theirs or isinstance(ours, list))
 
 
 def _overlaid(plain: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
