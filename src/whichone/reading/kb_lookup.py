@@ -88,5 +88,5 @@ def _stated(query: Query) -> Mapping[str, tuple[tuple[str, ...], str]]:
         for group in output.provenance:
             for source in group:
                 if answers:
-                    facts.setdefault(source.page, (answers, output.entity or source.title or ""))
+                    facts.setdefault(source.page, (answers, source.title or output.entity or ""))
     return facts
