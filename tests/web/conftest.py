@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from web_server import postgres_server
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
@@ -97,3 +99,20 @@ def client(settings: Settings) -> Iterator[Any]:
 @pytest.fixture
 def key(shelf_folder: Path) -> str:
     return Benchmark.open(shelf_folder / "small").folder.content_hash[:12]
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Each database in its turn, empty."""
+    if request.param == "sqlite":
+        return str(tmp_path / "answers.sqlite")
+    url = str(request.getfixturevalue("postgres_url"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("drop schema public cascade; create schema public")
+    return url

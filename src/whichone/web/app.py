@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -49,6 +50,7 @@ def make_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(HTTPException, _refusal)
     app.add_exception_handler(WhichoneError, _own_error)
     app.add_exception_handler(TooLarge, _too_large)
+    app.add_exception_handler(RequestValidationError, _malformed)
     app.add_middleware(
         Guard,
         hosts=_hosts(house),
@@ -90,6 +92,15 @@ async def _own_error(request: Request, error: Exception) -> Response:
     """What whichone itself refuses, without the path it was refused at."""
     assert isinstance(error, WhichoneError)
     return _answer(request, 422, error.message + (f" ({error.hint})" if error.hint else ""))
+
+
+async def _malformed(request: Request, error: Exception) -> Response:
+    """A page with an address that cannot be is not there; the API says what is wrong with it."""
+    assert isinstance(error, RequestValidationError)
+    if request.url.path.startswith("/api/"):
+        first = error.errors()[0]
+        return _answer(request, 422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    return _answer(request, 404, "there is no such page")
 
 
 async def _too_large(request: Request, error: Exception) -> Response:

@@ -111,30 +111,46 @@ def _given(row: Row) -> Given:
 
 
 def _take(t: Transaction, campaign: str, person: str) -> Row | None:
-    """Tasks that others have begun first, so that tasks are finished one after the other."""
+    """A task of the first queue, else of the second, else one that was left lying."""
     for attempt in range(2):
         for queue, people in ((FIRST, PEOPLE), (SECOND, 1)):
-            rows = t.read(
-                "select task, queue, content from tasks where campaign = ? and queue = ? and claimed < ? "
-                "and not exists (select 1 from annotations where annotations.campaign = tasks.campaign "
-                "and annotations.task = tasks.task and annotations.person = ?) "
-                "order by claimed desc, task limit 4",
-                (campaign, queue, people, person),
-            )
-            for row in rows:
-                if t.execute(
-                    "update tasks set claimed = claimed + 1 "
-                    "where campaign = ? and task = ? and queue = ? and claimed < ?",
-                    (campaign, row["task"], queue, people),
-                ):
-                    t.execute(
-                        "insert into annotations values (?, ?, ?, ?, null, null, null, ?)",
-                        (campaign, row["task"], person, time.time(), queue),
-                    )
-                    return row
+            row = _claim(t, campaign, person, queue, people)
+            if row is not None:
+                return row
         if attempt or not _release_stale(t, campaign):
             return None
     return None
+
+
+def _claim(t: Transaction, campaign: str, person: str, queue: int, people: int) -> Row | None:
+    """Tasks that others have begun first, so that tasks are finished one after the other.
+
+    Tasks that someone is just claiming are passed over at first, and waited for when there are no
+    others; one that filled up meanwhile is not among the candidates of the next round.
+    """
+    lock = t.skip_locked
+    while True:
+        rows = t.read(
+            "select task, queue, content from tasks where campaign = ? and queue = ? and claimed < ? "
+            "and not exists (select 1 from annotations where annotations.campaign = tasks.campaign "
+            "and annotations.task = tasks.task and annotations.person = ?) "
+            f"order by claimed desc, task limit 1 {lock}",
+            (campaign, queue, people, person),
+        )
+        if not rows and not lock:
+            return None
+        lock = ""
+        for row in rows:
+            if t.execute(
+                "update tasks set claimed = claimed + 1 "
+                "where campaign = ? and task = ? and queue = ? and claimed < ?",
+                (campaign, row["task"], queue, people),
+            ):
+                t.execute(
+                    "insert into annotations values (?, ?, ?, ?, null, null, null, ?)",
+                    (campaign, row["task"], person, time.time(), queue),
+                )
+                return row
 
 
 def _release_stale(t: Transaction, campaign: str) -> int:

@@ -205,15 +205,7 @@ def get_board(request: Request, key: Key) -> dict[str, Any]:
     return _document(house, _board(house, key))
 
 
-@router.post(
-    "/api/boards/{key}/submissions",
-    responses={
-        **REFUSALS,
-        413: {"description": "too large"},
-        429: {"description": "too often"},
-    },
-    status_code=202,
-)
+@router.post("/api/boards/{key}/submissions", responses=REFUSALS, status_code=202)
 def submit_file(
     request: Request,
     key: Key,

@@ -254,10 +254,7 @@ def task_in_hand(request: Request, key: Key) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@router.post(
-    "/api/campaigns/{key}/tasks/{number}/annotation",
-    responses={**REFUSALS, 409: {"description": "not in hand"}, 429: {"description": "too often"}},
-)
+@router.post("/api/campaigns/{key}/tasks/{number}/annotation", responses=REFUSALS)
 def annotate(request: Request, key: Key, number: Number, given: GivenAnnotation) -> dict[str, Any]:
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
     person = may_call(request, "annotator", bearer=True)

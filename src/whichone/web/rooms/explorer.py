@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,10 +24,26 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 Offset = Annotated[int, Query(ge=0, le=2**40)]
 Text = Annotated[str, Query(max_length=200)]
 Runs = Annotated[tuple[str, ...], Query(max_length=views.MOST_SYSTEMS, description="Keys of runs.")]
+
+
+class Refusal(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+
+
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"description": "no link"},
-    403: {"description": "not with this role"},
-    404: {"description": "not here"},
+    status: {"model": Refusal, "description": text}
+    for status, text in {
+        400: "not a request",
+        401: "no link",
+        403: "not with this role",
+        404: "not here",
+        409: "not now",
+        413: "too large",
+        422: "not as it should be",
+        429: "too often",
+    }.items()
 }
 
 

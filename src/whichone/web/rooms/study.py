@@ -194,10 +194,7 @@ def get_results(request: Request, key: Key) -> dict[str, Any]:
     return _results(house, key, row, plan)
 
 
-@router.post(
-    "/api/studies/{key}/answers",
-    responses={**REFUSALS, 409: {"description": "not this item now"}, 429: {"description": "too often"}},
-)  # fmt: skip
+@router.post("/api/studies/{key}/answers", responses=REFUSALS)
 def answer(request: Request, key: Key, given: GivenAnswer) -> dict[str, Any]:
     """Keeps the answer to the item that is next for this person; it is on disk when this returns."""
     person = may_call(request, "annotator", bearer=True)

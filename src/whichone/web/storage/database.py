@@ -15,6 +15,9 @@ Row = dict[str, Any]
 class Transaction(Protocol):
     """SQL with `?` for values, in the dialect that both databases share."""
 
+    skip_locked: str
+    """What to put behind a select to pass over rows that another transaction is changing."""
+
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:

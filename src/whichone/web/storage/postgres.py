@@ -17,6 +17,8 @@ _TRIES = 5
 
 
 class _Connected:
+    skip_locked = "for update skip locked"
+
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 

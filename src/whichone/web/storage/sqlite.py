@@ -20,6 +20,8 @@ _MOST_TOGETHER = 256
 
 
 class _Connected:
+    skip_locked = ""  # there is one writer
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

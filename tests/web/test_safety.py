@@ -1,0 +1,269 @@
+"""The safety rules, one test each."""
+
+from __future__ import annotations
+
+import bz2
+import dataclasses
+import gzip
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from whichone.errors import BadInput
+from whichone.web.app import make_app
+from whichone.web.gate import Gate
+from whichone.web.house import Settings, clean
+from whichone.web.limits import POLICY, Buckets
+from whichone.web.upload_formats import unpack
+
+WRITES = (
+    "/study", "/study/0123456789abcdef/pick", "/annotate", "/annotate/0123456789abcdef/task/0",
+    "/annotate/0123456789abcdef/version", "/boards", "/boards/0123456789abcdef/submissions",
+    "/access", "/leave",
+)  # fmt: skip
+
+
+def opened(settings: Settings, **changes: Any) -> TestClient:
+    return TestClient(make_app(dataclasses.replace(settings, **changes)))
+
+
+@pytest.fixture
+def away(settings: Settings) -> Iterator[TestClient]:
+    """A server that is bound to more than loopback."""
+    with opened(settings, host="0.0.0.0") as client:
+        yield client
+
+
+def bearer(client: Any, role: str, **rest: Any) -> dict[str, str]:
+    return {"authorization": f"Bearer {client.app.state.house.gate.link(role, **rest)}"}
+
+
+@pytest.mark.parametrize("place", WRITES)
+def test_nothing_is_writable_without_a_link_off_loopback(away: Any, place: str) -> None:
+    assert away.post(place, data={"x": "y"}).status_code == 401
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_reading_needs_a_link_unless_the_server_is_public(settings: Settings, public: bool) -> None:
+    with opened(settings, host="0.0.0.0", public=public) as client:
+        assert client.get("/").status_code == (200 if public else 401)
+        assert client.get("/api/benchmarks").status_code == (200 if public else 401)
+        assert client.get("/access").status_code == 401
+        assert client.post("/access", data={}).status_code == 401
+
+
+def test_each_role_may_do_what_it_may(away: Any, key: str) -> None:
+    form = {"benchmark": key}
+    for role, reads, makes in (("reader", 200, 403), ("annotator", 200, 403), ("admin", 200, 200)):
+        who = bearer(away, role)
+        assert away.get(f"/b/{key}", headers=who).status_code == reads
+        assert away.post("/boards", data=form, headers=who).status_code == makes
+        assert away.get("/access", headers=who).status_code == makes
+    study = "/api/studies/0123456789abcdef/answers"
+    body = {"item": 0, "page": "", "span": ""}
+    assert away.post(study, json=body, headers=bearer(away, "reader")).status_code == 403
+    assert away.post(study, json=body, headers=bearer(away, "annotator")).status_code == 404
+
+
+def test_links_expire_and_cannot_be_forged(away: Any) -> None:
+    gate: Gate = away.app.state.house.gate
+    good = gate.link("admin", "someone")
+    assert gate.person(good).role == "admin"  # type: ignore[union-attr]
+    assert gate.person(gate.link("admin", seconds=-1)) is None
+    assert gate.person(good[:-2]) is None
+    assert Gate("another secret").person(good) is None
+    assert away.get("/enter", params={"token": gate.link("admin", seconds=-1)}).status_code == 401
+    assert away.get("/access", headers={"authorization": "Bearer nonsense"}).status_code == 401
+
+
+def test_a_link_leaves_a_safe_cookie_and_stays_on_this_server(away: Any) -> None:
+    token = away.app.state.house.gate.link("reader")
+    for to, place in (
+        ("/study", "/study"),
+        ("//evil.example", "/"),
+        ("https://evil.example", "/"),
+        ("/\\evil", "/"),
+    ):
+        answer = away.get("/enter", params={"token": token, "to": to}, follow_redirects=False)
+        assert answer.status_code == 303
+        assert answer.headers["location"] == place
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=lax" in cookie
+    assert away.get("/").status_code == 200  # by the cookie
+
+
+def test_forms_of_other_sites_are_refused(client: Any, key: str) -> None:
+    page = client.get("/boards").text
+    own = re.search(r'name="form_token" value="(\w+)"', page)
+    assert own
+    for sent in ({}, {"form_token": "0" * 64}, {"form_token": "ü"}):
+        assert client.post("/boards", data={"benchmark": key, **sent}).status_code == 403
+    assert client.get("/api/boards").json() == []
+    body = {"passages": {}}
+    place = "/api/campaigns/0123456789abcdef/tasks/0/annotation"
+    assert client.post(place, json=body).status_code == 403  # a cookie alone is not enough
+    client.post("/boards", data={"benchmark": key, "form_token": own.group(1)})
+    assert len(client.get("/api/boards").json()) == 1
+
+
+def test_another_persons_form_token_is_no_use(away: Any, key: str) -> None:
+    gate: Gate = away.app.state.house.gate
+    mine, theirs = gate.person(gate.link("admin", "a")), gate.person(gate.link("admin", "b"))
+    assert mine and theirs
+    away.cookies.set("whichone", mine.token)
+    form = {"benchmark": key, "form_token": gate.form_token(theirs)}
+    assert away.post("/boards", data=form).status_code == 403
+
+
+def test_writes_are_limited(settings: Settings) -> None:
+    with opened(settings, write_burst=3, writes_a_second=0.001) as client:
+        answers = [client.post("/boards", data={"x": "y"}).status_code for _ in range(5)]
+    assert answers == [403, 403, 403, 429, 429]
+
+
+def test_buckets_fill_again_and_forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("whichone.web.limits.time.monotonic", lambda: now[0])
+    bucket = Buckets(rate=2.0, burst=2)
+    assert [bucket.take("a") for _ in range(3)] == [True, True, False]
+    assert bucket.take("b")
+    now[0] = 0.5
+    assert [bucket.take("a"), bucket.take("a")] == [True, False]
+    for n in range(30_000):
+        bucket.take(str(n))
+    assert len(bucket._held) == 20_000
+
+
+def test_tries_at_the_door_are_limited(away: Any) -> None:
+    answers = [away.get("/enter", params={"token": f"x{n}"}).status_code for n in range(25)]
+    assert answers[0] == 401
+    assert answers[-1] == 429
+
+
+def test_bodies_are_limited_in_size(settings: Settings) -> None:
+    with opened(settings, upload_bytes=400_000) as client:
+        assert client.post("/boards", content=b"x" * 300_000).status_code == 413
+        board = "/boards/0123456789abcdef/submissions"
+        assert client.post(board, content=b"x" * 300_000).status_code != 413
+        assert client.post(board, content=b"x" * 400_001).status_code == 413
+
+        def endless() -> Iterator[bytes]:  # a body that does not say how long it is
+            for _ in range(500):
+                yield b"x" * 1000
+
+        headers = {"content-type": "application/x-www-form-urlencoded"}
+        assert client.post("/boards", content=endless(), headers=headers).status_code == 413
+
+
+def test_uploads_are_limited_in_number(settings: Settings, key: str) -> None:
+    with opened(settings, submissions_a_day=2) as client:
+        admin, who = bearer(client, "admin"), bearer(client, "annotator", person="ann")
+        client.post("/boards", data={"benchmark": key}, headers=admin)
+        board = client.get("/api/boards").json()[0]["board"]
+        answers = [
+            client.post(f"/api/boards/{board}/submissions", headers=who, files={"file": b"q Q0 x 1 1 t"},
+                        data={"name": "n", "format": "trec"}).status_code
+            for _ in range(3)
+        ]  # fmt: skip
+    assert answers == [202, 202, 429]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_uploads_are_limited_in_unpacked_size(tmp_path: Path, pack: Any) -> None:
+    (tmp_path / "bomb").write_bytes(pack(b"0" * 5_000_000))
+    assert (tmp_path / "bomb").stat().st_size < 10_000
+    with pytest.raises(BadInput, match="more than the 1,000,000 bytes"):
+        unpack(tmp_path / "bomb", tmp_path / "out", 1_000_000)
+    assert (tmp_path / "out").stat().st_size <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/assets/..%2f..%2fhouse.py", "/assets/%2e%2e/app.py", "/b/..%2f..%2fetc", "/b/small",
+        "/b/small/set/1", "/api/benchmarks/..%2fsmall/sets", "/boards/..%2f..%2fx/export/json",
+        "/study/..%2fx", "/annotate/small",
+    ],
+)  # fmt: skip
+def test_no_path_of_a_request_reaches_the_file_system(client: Any, place: str) -> None:
+    answer = client.get(place)
+    assert answer.status_code in (404, 405, 422)
+    assert "import " not in answer.text
+
+
+def test_every_answer_carries_the_policy(client: Any, key: str) -> None:
+    for place in (
+        "/",
+        f"/b/{key}",
+        "/study",
+        "/nowhere",
+        "/assets/web.css",
+        "/api/benchmarks",
+        "/openapi.json",
+    ):
+        headers = client.get(place).headers
+        assert headers["content-security-policy"] == POLICY
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+    assert "unsafe" not in POLICY
+
+
+def test_pages_have_nothing_inline(client: Any, key: str) -> None:
+    """What the policy would block anyway: style attributes, handlers, scripts in the page."""
+    for place in (
+        "/",
+        f"/b/{key}",
+        f"/b/{key}/set/1",
+        f"/b/{key}/query/1",
+        "/study",
+        "/annotate",
+        "/boards",
+        "/access",
+    ):
+        page = client.get(place).text
+        assert not re.search(r"<[^>]+\s(style|on\w+)=", page)
+        assert not re.search(r"<script(?![^>]*src=)", page)
+
+
+def test_a_server_on_loopback_answers_to_its_own_names_only(client: Any) -> None:
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 421
+    assert client.get("/", headers={"host": "localhost:8000"}).status_code == 200
+    assert client.get("/", headers={"host": "[::1]:8000"}).status_code == 200
+
+
+def test_what_people_write_is_escaped(client: Any, key: str) -> None:
+    page = client.get("/boards").text
+    token = re.search(r'name="form_token" value="(\w+)"', page)
+    assert token
+    bad = "<img src=x onerror=alert(1)>"
+    for place in ("/boards", "/study", "/annotate"):
+        fields = {"benchmark": key, "title": bad, "form_token": token.group(1), "consent": bad}
+        assert client.post(place, data=fields).status_code == 200
+        assert bad not in client.get(place).text
+        assert "&lt;img" in client.get(place).text
+    name = "=cmd|calc"
+    board = client.get("/api/boards").json()[0]["board"]
+    answer = client.post(f"/api/boards/{board}/submissions", headers=bearer(client, "annotator"),
+                         files={"file": b"x"}, data={"name": name, "format": "trec"})  # fmt: skip
+    assert answer.status_code == 422
+
+
+def test_text_is_kept_as_every_database_can() -> None:
+    assert clean("a\0b\ud800c") == "ab?c"
+    assert clean("x" * 10, 4) == "xxxx"
+
+
+def test_errors_tell_no_paths(client: Any, key: str, settings: Any) -> None:
+    for file in (settings.folder / "runs").rglob("rankings.parquet"):
+        file.write_bytes(b"")
+    time.sleep(0.01)
+    client.app.state.house.library.look_again()
+    page = client.get("/")
+    assert str(settings.folder) not in page.text
+    assert "2 folders are not shown" in page.text

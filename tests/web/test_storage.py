@@ -1,0 +1,155 @@
+"""Both databases for real: committed when it says so, undone alone, nothing lost by a kill."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+from web_server import served
+
+from whichone.errors import BadInput, UsageError
+from whichone.web import campaign
+from whichone.web.app import make_app
+from whichone.web.campaign_tasks import AskedPassage, Task
+from whichone.web.gate import Gate, secret_of
+from whichone.web.library import Library
+from whichone.web.storage.database import Transaction, open_database
+
+
+def test_work_is_committed_or_undone_alone(database_url: str) -> None:
+    database = open_database(database_url)
+
+    def put(name: str, fail: bool) -> str:
+        def work(t: Transaction) -> str:
+            t.execute("insert into settings values (?, ?)", (name, "x"))
+            if fail:
+                raise ValueError(name)
+            return name
+
+        return database.write(work)
+
+    with ThreadPoolExecutor(16) as pool:
+        futures = [pool.submit(put, f"n{n:03}", n % 5 == 0) for n in range(100)]
+    failed = [f for f in futures if f.exception()]
+    assert len(failed) == 20
+    kept = [r["name"] for r in database.read("select name from settings order by name")]
+    assert kept == [f"n{n:03}" for n in range(100) if n % 5]
+    database.close()
+    again = open_database(database_url)
+    assert len(again.read("select name from settings")) == 80
+    assert secret_of(again) == secret_of(again)
+    again.close()
+
+
+def test_tasks_go_to_three_people_each_however_many_ask_at_once(database_url: str) -> None:
+    database = open_database(database_url)
+    tasks = [Task(f"q{n}", "?", ("a",), (AskedPassage("p#0", control=True),)) for n in range(10)]
+    campaign.make_campaign(
+        database, "c", "b", "t", campaign.Plan(seed=0, runs=(), low_overlap=0), tasks
+    )
+    said = campaign.Annotation({"p#0": campaign.Judged(True, "x")})
+
+    def person(name: str) -> int:
+        done = 0
+        while (given := campaign.next_task(database, "c", name)) is not None:
+            assert campaign.keep(database, "c", given.number, name, said)
+            assert not campaign.keep(database, "c", given.number, name, said)
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(12) as pool:
+        done = list(pool.map(person, [f"p{n}" for n in range(12)]))
+    assert sum(done) == 30
+    rows = database.read("select task, count(*) as n from annotations group by task")
+    assert [row["n"] for row in rows] == [3] * 10
+    database.close()
+
+
+def test_a_kill_loses_nothing_that_was_confirmed(
+    database_url: str, shelf_folder: Path, tmp_path: Path
+) -> None:
+    """Twelve people annotate; the server is killed in the middle; all it confirmed is there."""
+    shelf = next(s for s in Library(shelf_folder, cache=tmp_path).shelves().values())
+    database = open_database(database_url)
+    passage = AskedPassage("wiki:00#0", control=True)
+    tasks = [Task(f"q{n}", "?", ("a",), (passage,)) for n in range(2000)]
+    plan = campaign.Plan(seed=0, runs=(), low_overlap=0)
+    campaign.make_campaign(database, "0123456789abcdef", shelf.id, "t", plan, tasks)
+    gate = Gate(secret_of(database))
+    confirmed: list[tuple[str, int]] = []
+    enough = threading.Event()
+
+    def person(name: str, place: str) -> None:
+        headers = {"authorization": f"Bearer {gate.link('annotator', name)}"}
+        with httpx.Client(base_url=place, headers=headers, trust_env=False) as client:
+            while True:
+                try:
+                    task = client.get("/api/campaigns/0123456789abcdef/task").json()["task"]
+                    answer = client.post(
+                        f"/api/campaigns/0123456789abcdef/tasks/{task}/annotation",
+                        json={"passages": {"wiki:00#0": {"enough": True, "span": "Lincoln"}}},
+                    )
+                except httpx.TransportError:
+                    return
+                if answer.status_code == 429:
+                    continue
+                assert answer.json() == {"kept": True, "task": task}
+                confirmed.append((name, task))
+                if len(confirmed) >= 60:
+                    enough.set()
+
+    with served(shelf_folder, database_url, tmp_path / "cache") as (process, place):
+        people = [threading.Thread(target=person, args=(f"p{n}", place)) for n in range(12)]
+        for one in people:
+            one.start()
+        assert enough.wait(60)
+        process.kill()
+        for one in people:
+            one.join(30)
+    database.close()
+    again = open_database(database_url)
+    rows = again.read("select person, task from annotations where answered is not null")
+    kept = {(row["person"], row["task"]) for row in rows}
+    assert len(confirmed) >= 60
+    assert set(confirmed) <= kept
+    again.close()
+
+
+def test_other_databases_and_broken_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such kind of database: mysql"):
+        open_database("mysql://x/y")
+    (tmp_path / "x.sqlite").write_bytes(b"this is not a database" * 100)
+    with pytest.raises(BadInput, match="cannot be used as a database"):
+        open_database(str(tmp_path / "x.sqlite"))
+
+
+def test_all_rooms_work_on_both(settings: Any, key: str, database_url: str) -> None:
+    """The walk of the other tests in short, on either database."""
+    with TestClient(make_app(dataclasses.replace(settings, database=database_url))) as client:
+        gate = client.app.state.house.gate  # type: ignore[attr-defined]
+        admin = {"authorization": f"Bearer {gate.link('admin')}"}
+        for room in ("/boards", "/annotate", "/study"):
+            form = {"benchmark": key, "items": "4", "pilot": "0", "questions": "2"}
+            assert client.post(room, data=form, headers=admin).status_code == 200
+        board = client.get("/api/boards").json()[0]["board"]
+        for _ in range(100):
+            client.get(f"/boards/{board}")
+            if len(client.get(f"/api/boards/{board}").json()["systems"]) == 2:
+                break
+            threading.Event().wait(0.1)
+        assert "perfect" in client.get(f"/boards/{board}").text
+        which = client.get("/api/campaigns").json()[0]["campaign"]
+        who = {"authorization": f"Bearer {gate.link('annotator', 'ann')}"}
+        task = client.get(f"/api/campaigns/{which}/task", headers=who).json()
+        judged = {p["id"]: {"enough": True, "span": "was a"} for p in task["passages"]}
+        place = f"/api/campaigns/{which}/tasks/{task['task']}/annotation"
+        assert client.post(place, json={"passages": judged}, headers=who).status_code == 200
+        assert client.get(f"/api/campaigns/{which}/results").json()["annotations"] == 1
+        study = client.get("/api/studies").json()[0]["study"]
+        assert client.get(f"/api/studies/{study}/results").json()["items"] == 4
