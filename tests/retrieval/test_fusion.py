@@ -51,7 +51,7 @@ def test_runs_are_fused_and_named(small: Benchmark, tmp_path: Path) -> None:
     (ranking,) = retriever.search([Question(id="q3", text="?")], 2)
     assert ranking.passages == ("w:2#0", "w:1#0")
     told = retriever.describe()  # type: ignore[attr-defined]
-    assert [r["run"] for r in told["runs"]] == ["a", "b"]
+    assert [r["run"] for r in told["fused"]] == ["a", "b"]
     assert told["constant"] == 60
 
 

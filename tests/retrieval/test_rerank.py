@@ -81,8 +81,8 @@ def test_what_lies_deeper_stays_below(small: Benchmark, first: Run) -> None:
     (ranking,) = retriever.search([Question(id="q1", text="?")], 3)
     assert ranking.passages == ("w:2#0", "w:1#0", "w:3#0")
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
-    assert retriever.describe()["by"] == "backwards"
-    assert retriever.describe()["run"] == "first"
+    assert retriever.describe()["order"] == {"by": "backwards"}
+    assert retriever.describe()["from"]["run"] == "first"
 
 
 def test_mistakes(small: Benchmark, first: Run, tmp_path: Path) -> None:
@@ -114,4 +114,4 @@ def test_a_real_cross_encoder(small: Benchmark, first: Run, tmp_path: Path) -> N
     (ranking,) = retriever.search([Question(id="q1", text="where word1")], 3)
     assert sorted(ranking.passages) == ["w:1#0", "w:2#0", "w:3#0"]
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
-    assert retriever.describe()["model"] == "model"
+    assert retriever.describe()["order"]["model"] == "model"

@@ -27,4 +27,4 @@ def test_other_questions_get_nothing() -> None:
 
 
 def test_it_is_marked_as_a_shortcut(small: Benchmark, tmp_path: Path) -> None:
-    assert TitleLookup.for_benchmark(small, tmp_path).describe()["shortcut"] is True
+    assert TitleLookup.for_benchmark(small, tmp_path).describe()["shortcut"]

@@ -64,10 +64,8 @@ class Fusion:
         return cls(runs, parameters, _weights(parameters, len(runs)))
 
     def describe(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"retriever": "fusion", "method": self._parameters.method}
-        if self._parameters.method == "rrf":
-            told["constant"] = self._parameters.constant
-        return {**told, "runs": self._told}
+        told = msgspec.to_builtins(self._parameters)
+        return {"retriever": "fusion", **told, "fused": self._told}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:

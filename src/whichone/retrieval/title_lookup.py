@@ -33,7 +33,7 @@ class TitleLookup:
         return cls(benchmark.page_titles)
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "title-lookup", "shortcut": True}
+        return {"retriever": "title-lookup", "shortcut": ["looks up the title before [SEP]"]}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:

@@ -98,7 +98,7 @@ def test_approximate_search_says_its_recall(corpus: Benchmark, tmp_path: Path, i
     pytest.importorskip(index.partition("-")[0])
     encoder = Random()
     retriever = Dense.for_benchmark(corpus, tmp_path / "work", encoder=encoder, index=index)
-    told = retriever.describe()["recall@10_against_exact"]
+    told = retriever.describe()["approximate"]["recall@10_against_exact"]
     wanted = exact(corpus, encoder, 10)
     found = [list(r.passages) for r in retriever.search(corpus.questions(), 10)]
     recall = np.mean([len(set(w) & set(f)) / 10 for w, f in zip(wanted, found, strict=True)])

@@ -136,7 +136,7 @@ def test_the_closest_sentence_decides(
     )
     retriever = Namesake.for_benchmark(benchmark, tmp_path / "work", encode=encode)
     assert titles(retriever, text)[0] == "John Bell (bishop)"
-    assert retriever.describe()["encoder"]["encoder"] == "letters"
+    assert retriever.describe()["model"]["encoder"] == "letters"
     (ranking,) = retriever.search([Question(id="q", text=text)], 5)
     assert any("Henry VIII" in why for why in ranking.notes["names"][0]["candidates"][0]["for"])
 

@@ -19,6 +19,9 @@ from whichone.retrieval.bm25.index import Postings
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 Backend = Literal["auto", "numba", "numpy"]
 
+_SAFE = 0.999
+"""Sums of single precision in another order may differ a little; a bound must not be that tight."""
+
 
 class Scorer:
     """Scores queries one after the other over the same postings."""
@@ -28,6 +31,7 @@ class Scorer:
             raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
         self._scores = np.zeros(len(postings), np.float32)
+        self._peaks: dict[int, float] = {}
         self._kernel = None if backend == "numpy" else _numba_kernel()
         if backend == "numba" and self._kernel is None:
             raise missing_extra("numba", "fast")
@@ -53,16 +57,19 @@ class Scorer:
                 numbers, repeats, p.starts, p.documents, p.weights, self._scores, k
             )
             return in_order(*found)
-        touched = self._add(counted)
-        best = top(touched, self._scores[touched], k)
-        self._scores[touched] = 0
-        return best
+        near = self._candidates(counted, k)
+        return top(near, self._of(counted, near), k)
 
     def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The scores of some passages only, by looking each up among a term's postings."""
+        return self._of(sorted(Counter(terms).items()), passages)
+
+    def _of(
+        self, counted: Sequence[tuple[int, float]], passages: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float32]:
         scores = np.zeros(len(passages), np.float32)
         p = self.postings
-        for term, repeat in sorted(Counter(terms).items()):
+        for term, repeat in counted:
             place = slice(p.starts[term], p.starts[term + 1])
             documents = p.documents[place]
             at = np.searchsorted(documents, passages)
@@ -71,12 +78,42 @@ class Scorer:
             scores[here] += np.float32(repeat) * p.weights[place][at[here]]
         return scores
 
-    def _add(self, counted: list[tuple[int, float]]) -> npt.NDArray[np.int64]:
+    def _candidates(self, counted: Sequence[tuple[int, float]], k: int) -> npt.NDArray[np.int64]:
+        """Passages among which the k best are, by adding up rare terms first.
+
+        Once what the terms that are left could add is less than the k-th best score so far, passages
+        that hold only those cannot be among the best, and their long lists are never read.
+        """
         p = self.postings
-        for term, repeat in counted:
+        order = sorted(counted, key=lambda c: int(p.starts[c[0] + 1] - p.starts[c[0]]))
+        left = sum(repeat * self._peak(term) for term, repeat in order)
+        seen = np.zeros(0, np.int64)
+        least = -np.inf
+        for term, repeat in order:
             place = slice(p.starts[term], p.starts[term + 1])
-            self._scores[p.documents[place]] += np.float32(repeat) * p.weights[place]
-        return np.flatnonzero(self._scores)
+            documents = p.documents[place]
+            if len(seen) >= k and len(documents) > len(seen):
+                least = np.partition(self._scores[seen], len(seen) - k)[len(seen) - k] * _SAFE
+                if left < least:
+                    break
+            fresh = documents[self._scores[documents] == 0]
+            self._scores[documents] += np.float32(repeat) * p.weights[place]
+            seen = np.concatenate([seen, fresh])
+            left -= repeat * self._peak(term)
+        else:
+            left, least = 0.0, -np.inf
+        near = seen[self._scores[seen] + left >= least] if left else seen
+        self._scores[seen] = 0
+        return np.sort(near)
+
+    def _peak(self, term: int) -> float:
+        """The most that one occurrence of a term in a query adds to any passage."""
+        found = self._peaks.get(term)
+        if found is None:
+            p = self.postings
+            weights = p.weights[p.starts[term] : p.starts[term + 1]]
+            found = self._peaks[term] = float(weights.max()) if len(weights) else 0.0
+        return found
 
 
 def top(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Best:

@@ -72,6 +72,13 @@ def need_encoder(told: str = "auto", *, device: str | None = None) -> Encoder:
     return encoder
 
 
+def encoder_name(told: str, encoder: Encoder | None) -> str:
+    """What to call an encoder so that it is found again: as it was told, or what "auto" found."""
+    if encoder is None:
+        return "none"
+    return str(encoder.describe()["encoder"]) if told in ("auto", "given") else told
+
+
 def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encoder:
     """An encoder of the kind that a folder's files say it is."""
     kind = folder_kind(folder)

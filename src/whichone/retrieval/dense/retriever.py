@@ -13,7 +13,7 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.records import Question, Ranking
-from whichone.retrieval.dense.encoder import Encoder, Vectors, need_encoder
+from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, need_encoder
 from whichone.retrieval.dense.search import Found, NumpySearch, TorchSearch
 from whichone.retrieval.dense.vectors import (
     Precision,
@@ -83,7 +83,8 @@ class Dense:
         exact = (
             NumpySearch(stored) if wanted.search == "numpy" else TorchSearch(stored, wanted.search)
         )
-        told = {**model.describe(), "precision": wanted.precision, "index": wanted.index}
+        given = {k: v for k, v in msgspec.to_builtins(wanted).items() if v is not None}
+        told = {**given, "encoder": encoder_name(named, model), "model": model.describe()}
         searcher: Searcher = exact
         if wanted.index != "exact":
             from whichone.retrieval.dense.approximate import open_approximate
@@ -93,7 +94,7 @@ class Dense:
             searcher, details = open_approximate(
                 wanted.index, stored, work, lambda: (model.questions(asked), exact)
             )
-            told.update(details)
+            told["approximate"] = details
         return cls(model, stored, benchmark.passages["id"].to_pylist(), searcher, told)
 
     def describe(self) -> dict[str, Any]:

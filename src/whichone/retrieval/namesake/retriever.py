@@ -12,7 +12,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import Bm25
-from whichone.retrieval.dense.encoder import Encoder, Vectors, find_encoder
+from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, find_encoder
 from whichone.retrieval.dense.retriever import Dense
 from whichone.retrieval.namesake.corpus import Pages
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
@@ -69,8 +69,9 @@ class Namesake:
             popularity=_popularity(benchmark, pages, knowledge),
         )
         told = {
-            "encoder": encoder.describe() if encoder is not None else "none",
-            "knowledge": knowledge.id if knowledge is not None else None,
+            "encoder": encoder_name(parameters.encoder, encoder),
+            "model": encoder.describe() if encoder is not None else None,
+            "knowledge_base": {"id": knowledge.id} if knowledge is not None else None,
             "bm25": bm25.describe(),
         }
         return cls(

@@ -43,17 +43,24 @@ class Rerank:
     """Re-orders what a run found; what lies deeper keeps its order below."""
 
     def __init__(
-        self, run: Run, order: Order, passages: dict[str, Passage], *, depth: int = 100
+        self,
+        run: Run,
+        order: Order,
+        passages: dict[str, Passage],
+        *,
+        depth: int = 100,
+        told: dict[str, Any] | None = None,
     ) -> None:
         self._ranked: dict[str, Scored] = ranked(run)
         self._order = order
         self._passages = passages
         self._depth = depth
-        self._told = {
+        self._told: dict[str, Any] = {
             "retriever": "rerank",
-            "run": run.name,
-            "run_hash": run.folder.content_hash[:12],
+            "run": str(run.path),
             "depth": depth,
+            **(told or {}),
+            "from": {"run": run.name, "hash": run.folder.content_hash[:12]},
         }
 
     @classmethod
@@ -64,10 +71,11 @@ class Rerank:
             raise BadInput(
                 f"the run is over {run.benchmark_id}, not over {benchmark.id}", file=run.path
             )
-        return cls(run, _order(parameters), _passages(benchmark), depth=parameters.depth)
+        told = {k: v for k, v in msgspec.to_builtins(parameters).items() if v is not None}
+        return cls(run, _order(parameters), _passages(benchmark), depth=parameters.depth, told=told)
 
     def describe(self) -> dict[str, Any]:
-        return {**self._told, **self._order.describe()}
+        return {**self._told, "order": self._order.describe()}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:
