@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models on few cores: threads would only wait
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

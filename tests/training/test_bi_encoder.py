@@ -27,8 +27,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("model")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "bert")
+    numbers = {word: n for n, word in enumerate(vocabulary)}
+    BertTokenizerFast(vocab=numbers).save_pretrained(folder / "bert")
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=len(vocabulary),

@@ -1,0 +1,219 @@
+"""Real small trainings of all three kinds of readers, and the readers on what they learned."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from whichone.errors import BadInput, Missing
+from whichone.records import Passage, Question, ReadingTask
+from whichone.training.reading_examples import ReadingExample
+from whichone.training.settings import Settings
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+WORDS = [f"w{n}" for n in range(40)]
+SETTINGS = Settings(epochs=15, batch=8, learning_rate=1e-3, longest=48, every=1000)
+
+
+def save(folder: Path, model) -> Path:
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "none", "|", "?", *WORDS]
+    folder.mkdir(parents=True)
+    numbers = {word: n for n, word in enumerate(vocabulary)}
+    transformers.BertTokenizerFast(vocab=numbers).save_pretrained(folder)
+    model.save_pretrained(folder)
+    return folder
+
+
+def bert(kind: str):
+    config = transformers.BertConfig(
+        vocab_size=48,
+        hidden_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=96,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        num_labels=2,
+    )
+    torch.manual_seed(1)
+    return getattr(transformers, kind)(config)
+
+
+def examples(kind: str) -> list[ReadingExample]:
+    """The answer is the word after the asked one; a passage with w31 holds none; w35 denies a claim."""
+    made = []
+    for n in range(32):
+        asked, said, other = WORDS[n % 8], WORDS[8 + n % 8], WORDS[(n + 3) % 8]
+        text = f"{WORDS[30]} {asked} {said}"
+        if kind == "claims":
+            made.append(ReadingExample(f"s{n}", f"{asked} {said}", asked, text, "SUPPORTS"))
+            made.append(ReadingExample(f"r{n}", f"{asked} {WORDS[35]}", asked, text, "REFUTES"))
+            made.append(
+                ReadingExample(f"n{n}", f"{asked} {said}", other, f"{other} {WORDS[31]}", "NEUTRAL")
+            )
+            continue
+        none = "none" if kind == "seq2seq" else ""
+        made.append(ReadingExample(f"p{n}", f"{asked} ?", asked, text, said, text.index(said)))
+        made.append(
+            ReadingExample(f"n{n}", f"{asked} ?", other, f"{WORDS[30]} {other} {WORDS[31]}", none)
+        )
+    return made
+
+
+def task(text: str, *passages: tuple[str, str], kind: str = "qa") -> ReadingTask:
+    shown = tuple(
+        Passage(id=f"w:{i}#0", page=f"w:{i}", title=t, text=x) for i, (t, x) in enumerate(passages)
+    )
+    return ReadingTask(question=Question(id="q", text=text, task=kind), passages=shown)
+
+
+def train(kind: str, folder: Path, model, settings: Settings = SETTINGS) -> Path:
+    from whichone.training.reader import ReaderTraining
+
+    checkpoint = save(folder / "checkpoint", model)
+    at = ReaderTraining(
+        kind, checkpoint, examples(kind), folder / "out", settings, device="cpu"
+    ).run()
+    assert at.losses[-1] < 0.5 * at.losses[0]
+    return folder / "out" / "model"
+
+
+@pytest.mark.slow
+def test_extractive(tmp_path: Path) -> None:
+    from whichone.reading.extractive import Extractive
+
+    reader = Extractive(
+        train("extractive", tmp_path, bert("BertForQuestionAnswering")), device="cpu"
+    )
+    right, wrong = ("w2", "w30 w2 w10"), ("w5", "w30 w5 w31")
+    (answer,) = reader.read([task("w2 ?", wrong, right)])
+    assert (answer.text, answer.passages) == ("w10", ("w:1#0",))
+    (refusal,) = reader.read([task("w2 ?", wrong)])
+    assert refusal.text is None
+    long = ("w2", " ".join(["w30 w31"] * 60 + ["w30 w2 w10"]))
+    assert len(reader.spans("w2 ?", task("w2 ?", long).passages)) > 1
+
+
+@pytest.mark.slow
+def test_seq2seq(tmp_path: Path) -> None:
+    from whichone.reading.sequence import SequenceToSequence
+
+    config = transformers.BartConfig(
+        vocab_size=48,
+        d_model=48,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=96,
+        decoder_ffn_dim=96,
+        max_position_embeddings=96,
+        dropout=0.0,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        decoder_start_token_id=2,
+        forced_eos_token_id=3,
+    )
+    torch.manual_seed(1)
+    settings = Settings(epochs=40, batch=8, learning_rate=3e-3, longest=48, every=1000)
+    place = train("seq2seq", tmp_path, transformers.BartForConditionalGeneration(config), settings)
+    reader = SequenceToSequence(place, device="cpu", longest=8)
+    (answer,) = reader.read([task("w2 ?", ("w5", "w30 w5 w31"), ("w2", "w30 w2 w10"))])
+    assert (answer.text, answer.passages) == ("w10", ("w:1#0",))
+    (refusal,) = reader.read([task("w2 ?", ("w5", "w30 w5 w31"))])
+    assert refusal.text is None
+    closed = next(iter(reader.read([task("w2 ?")])))
+    assert closed.passages == ()
+
+
+@pytest.mark.slow
+def test_claims_by_both_rules(tmp_path: Path) -> None:
+    from whichone.reading.claims import ClaimChecker
+
+    place = train("claims", tmp_path, bert("BertForSequenceClassification"))
+    neutral, about = ("w5", "w5 w31"), ("w2", "w30 w2 w10")
+    amber = ClaimChecker(place, device="cpu")
+    (said,) = amber.read([task("w2 w10", neutral, about, kind="fc")])
+    assert (said.text, said.passages) == ("SUPPORTS", ("w:1#0",))
+    (denied,) = amber.read([task("w2 w35", about, kind="fc")])
+    assert denied.text == "REFUTES"
+    kilt = ClaimChecker(place, device="cpu", rule="kilt")
+    (voted,) = kilt.read([task("w2 w10", neutral, about, kind="fc")])
+    assert voted.question == "q"
+    assert set(voted.passages) <= {"w:0#0", "w:1#0"}
+
+
+@pytest.mark.slow
+def test_stopped_and_resumed_gives_the_same_weights(tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    from whichone.training.reader import ReaderTraining
+
+    checkpoint = save(tmp_path / "checkpoint", bert("BertForQuestionAnswering"))
+    settings = Settings(epochs=2, batch=8, longest=48, every=3)
+
+    def training(folder: str) -> ReaderTraining:
+        return ReaderTraining(
+            "extractive",
+            checkpoint,
+            examples("extractive"),
+            tmp_path / folder,
+            settings,
+            device="cpu",
+        )
+
+    training("whole").run()
+    stopped, steps = training("parts"), 0
+    real = stopped._step
+
+    def dies(batch, at):
+        nonlocal steps
+        steps += 1
+        if steps == 8:
+            raise KeyboardInterrupt
+        return real(batch, at)
+
+    stopped._step = dies
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    training("parts").run()
+    whole, parts = (
+        load_file(tmp_path / f / "model" / "model.safetensors") for f in ("whole", "parts")
+    )
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+def test_wrong_checkpoints(tmp_path: Path) -> None:
+    from whichone.reading.claims import ClaimChecker
+    from whichone.reading.extractive import Extractive
+
+    place = save(tmp_path / "qa", bert("BertForQuestionAnswering"))
+    with pytest.raises(BadInput, match="a checkpoint of the wrong kind"):
+        ClaimChecker(place, device="cpu")
+    with pytest.raises(Missing, match="cannot load the checkpoint"):
+        Extractive(tmp_path / "nothing", device="cpu")
+    two = save(tmp_path / "two", bert("BertForSequenceClassification"))
+    with pytest.raises(BadInput, match="SUPPORTS, REFUTES and NEUTRAL are needed"):
+        ClaimChecker(two, device="cpu")
+    shutil.rmtree(two)
+
+
+def test_batches_are_halved_when_memory_runs_out() -> None:
+    from whichone.reading.checkpoint import in_batches
+
+    sizes = []
+
+    def work(items):
+        sizes.append(len(items))
+        if len(items) > 2:
+            raise torch.OutOfMemoryError
+        return [i * 10 for i in items]
+
+    assert list(in_batches(work, [1, 2, 3, 4, 5], 4)) == [10, 20, 30, 40, 50]
+    assert sizes == [4, 2, 2, 1]
