@@ -15,19 +15,35 @@ from whichone.cli.options import json_option, on_error_option
     "--format",
     "form",
     required=True,
-    type=click.Choice(["trec", "kilt", "dpr", "amber"]),
-    help="A TREC run, KILT or AmbER predictions, DPR results.",
+    type=click.Choice(
+        ["trec", "kilt", "dpr", "amber", "bootleg", "blink", "elq", "genre", "realm", "rag"]
+    ),
+    help="A TREC run, KILT or AmbER predictions, DPR results, or what a linker or RAG wrote.",
+)
+@click.option(
+    "--knowledge",
+    type=click.Path(exists=True, file_okay=False),
+    default=None,
+    help="A knowledge base for titles and Wikidata ids that the benchmark does not know.",
 )
 @click.option("--name", default=None, help="What to call the system.")
 @on_error_option
 @json_option
 def command(
-    file: str, run: str, benchmark: str, form: str, name: str | None, on_error: str, as_json: bool
+    file: str,
+    run: str,
+    benchmark: str,
+    form: str,
+    knowledge: str | None,
+    name: str | None,
+    on_error: str,
+    as_json: bool,
 ) -> None:
     """Bring the rankings of FILE in as RUN, checked against its benchmark.
 
     \b
     whichone import run run.txt RUN --benchmark BENCH --format trec
+    whichone import run bootleg_labels.jsonl RUN --benchmark BENCH --format bootleg
     """
     from pathlib import Path
 
@@ -37,7 +53,16 @@ def command(
 
     opened = Benchmark.open(benchmark)
     place = benchmark if benchmark.startswith("builtin/") else str(Path(benchmark).resolve())
-    made = import_run(file, run, opened, place=place, format=form, name=name, on_error=on_error)
+    made = import_run(
+        file,
+        run,
+        opened,
+        place=place,
+        format=form,
+        name=name,
+        on_error=on_error,
+        knowledge=knowledge,
+    )
     counts = {"run": made.name, **made.folder.manifest.counts}
     if as_json:
         emit_json(counts)

@@ -1,4 +1,4 @@
-"""Anybody's rankings as a run: TREC runs, KILT and AmbER predictions, DPR results."""
+"""Anybody's rankings as a run: TREC runs, KILT and AmbER predictions, DPR results, linkers' files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from whichone.files.lines import read_json_lines, read_lines
 from whichone.progress import talk
 from whichone.records import page_of
 from whichone.retrieval.dpr_results import read_dpr_results, score_of
+from whichone.retrieval.linkers.predictions import FORMATS as LINKERS
+from whichone.retrieval.linkers.predictions import read_predictions
 from whichone.retrieval.run import FAILURES, KIND, RANKINGS, TIMING, Run
 
 FORMATS = ("trec", "kilt", "amber", "dpr")
+"""Those that runs are written in as well; linkers' files are only read."""
 
 
 class Found(msgspec.Struct):
@@ -39,14 +42,19 @@ def import_run(
     format: str,
     name: str | None = None,
     on_error: str = "fail",
+    knowledge: str | Path | None = None,
 ) -> Run:
-    """Check the rankings against the benchmark and write them as a run."""
-    if format not in FORMATS:
-        raise UsageError(f"no such format: {format!r}", hint=did_you_mean(format, FORMATS))
+    """Check the rankings against the benchmark and write them as a run.
+
+    `knowledge` is a knowledge base for titles and Wikidata ids that the benchmark does not know.
+    """
+    known = (*FORMATS, *LINKERS)
+    if format not in known:
+        raise UsageError(f"no such format: {format!r}", hint=did_you_mean(format, known))
     ids = _Ids(benchmark, file)
     rankings: dict[str, list[tuple[str, float]]] = {}
     skipped: list[str] = []
-    for result in _results(Path(file), format, benchmark):
+    for result in _results(Path(file), format, benchmark, knowledge):
         try:
             question, identity = ids.question(result), ids.result(result)
         except BadInput as error:
@@ -158,11 +166,16 @@ def _rows(rankings: dict[str, list[tuple[str, float]]]) -> tuple[list[dict[str, 
     return rows, repeated
 
 
-def _results(file: Path, format: str, benchmark: Benchmark) -> Iterator[Found]:
+def _results(
+    file: Path, format: str, benchmark: Benchmark, knowledge: str | Path | None
+) -> Iterator[Found]:
     if format == "trec":
         yield from _trec(file)
     elif format == "dpr":
         yield from _dpr(file, benchmark)
+    elif format in LINKERS:
+        for told in read_predictions(file, format, benchmark, knowledge=knowledge):
+            yield Found(told.question, told.page, told.score, told.line)
     else:
         yield from _predictions(file)
 

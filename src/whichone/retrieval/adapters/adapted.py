@@ -92,11 +92,12 @@ def user_object(make: Any, benchmark: Benchmark, what: str) -> Any:
     found = load_function(make) if isinstance(make, str) else make
     if not (inspect.isfunction(found) or inspect.isclass(found)):
         return found
+    build: Any = found
     try:
-        inspect.signature(found).bind(benchmark)
+        inspect.signature(build).bind(benchmark)
     except TypeError:
-        return found()
-    return found(benchmark)
+        return build()
+    return build(benchmark)
 
 
 def missing(package: str, error: ImportError) -> Missing:

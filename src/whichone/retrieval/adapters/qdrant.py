@@ -65,7 +65,7 @@ class Qdrant(VectorCollection):
         if not self.client.collection_exists(self.collection):
             return False
         count: int = self.client.count(self.collection, exact=True).count
-        return count == benchmark.passages.num_rows
+        return count == int(benchmark.passages.num_rows)
 
     def _make(self, benchmark: Benchmark) -> None:
         """From the first passage on: a half-filled collection is filled again over itself."""

@@ -1,0 +1,1 @@
+"""Entity linkers as retrievers: from mentions in a question to pages, without searching text."""

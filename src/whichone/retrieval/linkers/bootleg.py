@@ -1,0 +1,130 @@
+"""`bootleg-style`: candidates by their types and facts, as Bootleg reasons, but without training.
+
+Bootleg (Orr et al., CIDR 2021) resolves the tail by patterns over types and relations. Here the same
+evidence is counted: does the candidate have the property that the question's words name, is one of its
+values named too, or of the kind that is asked for, and is it itself of a kind that the question names?
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
+from whichone.records import Question
+from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
+from whichone.retrieval.linkers.candidates import (
+    Candidate,
+    Names,
+    Span,
+    around,
+    knowledge_beside,
+    open_names,
+)
+from whichone.retrieval.linkers.facts import EntityFacts, StemmedFact
+from whichone.retrieval.linkers.linker import Linker
+from whichone.retrieval.linkers.mentions import Finder, make_finder
+from whichone.retrieval.namesake.relations import RelationTable, Stems, contains, stems
+
+Weight = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class BootlegWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What each piece of evidence adds to a candidate's logit."""
+
+    prior: Weight = 0.1
+    """The logarithm of the prior."""
+    relation: Weight = 3.0
+    """The share of a property's label that stands in the question."""
+    value: Weight = 3.0
+    """A value of that property stands in the question."""
+    value_type: Weight = 1.0
+    """A value of that property is of a kind that stands in the question: "which battle"."""
+    type: Weight = 1.0
+    """The candidate is of a kind that stands in the question: "the film"."""
+
+
+class BootlegStyle(Linker):
+    """Scores the candidates of each mention over their types and facts in a knowledge base.
+
+    Needs `knowledge`, which the built-in benchmarks have beside them. The options of `linker` hold here too; the weights are options as well.
+    """
+
+    kind = "bootleg-style"
+
+    def __init__(
+        self,
+        names: Names,
+        finder: Finder,
+        told: dict[str, Any],
+        facts: EntityFacts,
+        weights: BootlegWeights,
+    ) -> None:
+        super().__init__(names, finder, {**told, **msgspec.to_builtins(weights)})
+        self._facts, self._weights = facts, weights
+
+    @classmethod
+    def for_benchmark(
+        cls,
+        benchmark: Benchmark,
+        work: Path,
+        *,
+        knowledge: str | None = None,
+        mentions: str = "auto",
+        model: str | None = None,
+        **weights: Any,
+    ) -> BootlegStyle:
+        knowledge = knowledge or knowledge_beside(benchmark)
+        if knowledge is None:
+            raise UsageError(
+                "bootleg-style reads types and facts, so it needs a knowledge base",
+                hint="-o knowledge=KB names the one that the benchmark was made from",
+            )
+        wanted = msgspec.convert(weights, BootlegWeights, strict=False)
+        names = open_names(benchmark, knowledge)
+        finder, told = make_finder(mentions, names, model=model)
+        facts = EntityFacts(knowledge, benchmark.pages)
+        return cls(names, finder, {**names.describe(), **told}, facts, wanted)
+
+    def score(
+        self, question: Question, span: Span, spans: Sequence[Span], candidates: Sequence[Candidate]
+    ) -> list[float]:
+        """The softmax over the candidates of one mention, raised by what a candidate's facts say.
+
+        So, of several mentions, the one that the question asks about comes before its values.
+        """
+        if not candidates:
+            return []
+        pieces = around(question.text, [span])
+        words = stems(" ".join(pieces))
+        asked = [cue for r in RelationTable.load().asked(pieces) for cue in r.asks]
+        cues = frozenset(w for w in (*words, *(w for cue in asked for w in cue)) if w not in _STOP)
+        facts = [self._best_fact(c, words, cues) for c in candidates]
+        logits = [f + self._kind(c, words) for c, f in zip(candidates, facts, strict=True)]
+        powers = [math.exp(logit - max(logits)) for logit in logits]
+        return [(1 + f) * p / sum(powers) for f, p in zip(facts, powers, strict=True)]
+
+    def _kind(self, candidate: Candidate, words: Stems) -> float:
+        kinds = self._facts.types(candidate.entity)
+        named = any(kind and contains(words, kind) for kind in kinds)
+        return self._weights.prior * math.log(candidate.prior) + self._weights.type * named
+
+    def _best_fact(self, candidate: Candidate, words: Stems, cues: frozenset[str]) -> float:
+        facts = self._facts.facts(candidate.entity)
+        return max((self._fact(fact, words, cues) for fact in facts), default=0.0)
+
+    def _fact(self, fact: StemmedFact, words: Stems, cues: frozenset[str]) -> float:
+        weights = self._weights
+        label = [w for w in fact.property if w not in _STOP]
+        relation = sum(w in cues for w in label) / len(label) if label else 0.0
+        value = bool(fact.value) and contains(words, fact.value)
+        kind = any(kind and contains(words, kind) for kind in fact.value_types)
+        return weights.relation * relation + weights.value * value + weights.value_type * kind
+
+
+_STOP = frozenset(w for word in LUCENE_STOP_WORDS for w in stems(word))
