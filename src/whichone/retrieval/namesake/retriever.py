@@ -17,7 +17,14 @@ from whichone.retrieval.dense.retriever import Dense
 from whichone.retrieval.namesake.corpus import Pages
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge import Knowledge
-from whichone.retrieval.namesake.names import Mention, NameIndex, remainder, subject, title_names
+from whichone.retrieval.namesake.names import (
+    SEPARATOR,
+    Mention,
+    NameIndex,
+    remainder,
+    subject,
+    title_names,
+)
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.pool import Pool, Pooler
 from whichone.retrieval.namesake.relations import RelationTable, stems
@@ -101,7 +108,8 @@ class Namesake:
     def _vectors(self, questions: Sequence[Question]) -> Vectors | None:
         if self._encoder is None or not questions:
             return None
-        return self._encoder.questions([question.text for question in questions])
+        texts = [question.text.replace(SEPARATOR, " ") for question in questions]
+        return self._encoder.questions(texts)
 
     def _rank(
         self,
