@@ -9,6 +9,7 @@ import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -47,8 +48,11 @@ def write_invented(invention: Invention, out: Path, *, workers: int = 1) -> dict
     (out / SUMMARY).unlink(missing_ok=True)
     counts = {"pages": 0, "items": 0, "shared_names": 0}
     try:
-        files = [(out / f".{name}").open("wb") for name in FILES]
-        with progress("inventing", invention.entities, "entities") as advance:
+        with (
+            ExitStack() as opened,
+            progress("inventing", invention.entities, "entities") as advance,
+        ):
+            files = [opened.enter_context((out / f".{name}").open("wb")) for name in FILES]
             for part in _parts(invention, workers):
                 contents = (part.wikidata, part.wikipedia, part.kilt, part.views)
                 for file, content in zip(files, contents, strict=True):
@@ -56,8 +60,7 @@ def write_invented(invention: Invention, out: Path, *, workers: int = 1) -> dict
                 for key in counts:
                     counts[key] += getattr(part, key)
                 advance(part.entities)
-        for file, name in zip(files, FILES, strict=True):
-            file.close()
+        for name in FILES:
             (out / f".{name}").replace(out / name)
     except OSError as error:
         raise BadInput(f"cannot be written: {error.strerror}", file=out) from error

@@ -19,8 +19,14 @@ def write_kb(
     entities: Iterable[Mapping[str, Any]],
     pages: Iterable[Mapping[str, Any]],
     views: Mapping[str, int],
+    *,
+    links: Iterable[tuple[str, str]] = (),
+    languages: Mapping[str, str] | None = None,
 ) -> Path:
-    """Wikidata records, KILT records and views by title as a knowledge base."""
+    """Wikidata records, KILT records and views by title as a knowledge base.
+
+    `links` are pairs of page ids; `languages` those of entities whose names are not in English.
+    """
     rows: dict[str, list[dict[str, Any]]] = {schema.name: [] for schema in tables.ALL}
     for position, entity in enumerate(entities):
         _add_entity(rows, entity, position)
@@ -40,6 +46,20 @@ def write_kb(
         {"title": title.replace("_", " "), "views": count, "source": "test"}
         for title, count in views.items()
     ]
+    rows["links"] = [
+        {
+            "page": page,
+            "paragraph": n,
+            "start": 0,
+            "end": 1,
+            "text": "",
+            "target": "",
+            "target_page": t,
+        }
+        for n, (page, t) in enumerate(links)
+    ]
+    for row in rows["names"]:
+        row["language"] = (languages or {}).get(row["entity"], "en")
     with Folder.create(path, tables.KIND) as folder:
         for schema in tables.ALL:
             folder.write(schema, schema.from_rows(rows[schema.name]))

@@ -300,3 +300,43 @@ def test_a_figure_says_why_each_fact_was_dropped(tmp_path: Path) -> None:
     assert figure.verdict.startswith("no set: 1 bearer")
     with pytest.raises(BadInput, match="no two entities"):
         explain_name(kb, "Nobody", load_collection("human"))
+
+
+def test_names_of_language_variants_count(tmp_path: Path) -> None:
+    entities = [*pair(), *VALUES, *PROPERTIES]
+    kb = write_kb(tmp_path / "kb", entities, PAGES, VIEWS, languages={"Q2": "en-gb"})
+    sets = {}
+    for rules in (PAPER, PUBLISHED):
+        with opened_pipeline(Folder.open(kb, KIND), load_collection("human"), rules) as pipeline:
+            sets[rules.name] = build(pipeline, str(kb)).sets
+    assert [s.name for s in sets["paper"]] == ["Abe Roe"]
+    assert sets["published"] == []
+
+
+@pytest.mark.parametrize(
+    ("popularity", "head"), [("views", "Q1"), ("sitelinks", "Q2"), ("links", "Q2")]
+)
+def test_popularity_can_be_counted_in_three_ways(
+    tmp_path: Path, popularity: Any, head: str
+) -> None:
+    entities = pair()
+    entities[1]["sitelinks"] |= {f"{n}wiki": {"title": "x"} for n in range(9)}
+    kb = write_kb(
+        tmp_path / "kb",
+        [*entities, *VALUES, *PROPERTIES],
+        PAGES,
+        VIEWS,
+        links=[("enwiki:1", "enwiki:2"), ("enwiki:2", "enwiki:2"), ("enwiki:2", "enwiki:1")],
+    )
+    with opened_pipeline(
+        Folder.open(kb, KIND), load_collection("human"), PAPER, popularity=popularity
+    ) as pipeline:
+        (amber_set,) = build(pipeline, str(kb)).sets
+    assert [b.entity for b in amber_set.bearers if b.is_head] == [head]
+
+
+def test_no_views_at_all_make_no_lead(tmp_path: Path) -> None:
+    for first in (0, 1):
+        views = {**VIEWS, "Abe_Roe": first, "Abe_Roe_(b)": 0}
+        built = made(tmp_path / str(first), pair(), views=views, rules=PUBLISHED)
+        assert built.sets == []  # the released program divides by zero, or has no logarithm
