@@ -20,7 +20,11 @@ from whichone.web.limits import Guard, TooLarge
 from whichone.web.rooms import access, board, campaign, explorer, study
 from whichone.web.submissions import Scorer
 
-_ASSETS = {"web.css": "text/css; charset=utf-8", "web.js": "text/javascript; charset=utf-8"}
+_ASSETS = {
+    "web.css": "text/css; charset=utf-8",
+    "web.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
 
 
 def make_app(settings: Settings) -> FastAPI:

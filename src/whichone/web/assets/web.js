@@ -27,8 +27,9 @@ for (const form of document.querySelectorAll("form[data-live]")) {
 document.addEventListener("selectionchange", () => {
   const selection = document.getSelection();
   if (!selection || selection.isCollapsed || !selection.anchorNode) return;
-  const start = selection.anchorNode.parentElement && selection.anchorNode.parentElement.closest("[data-marks]");
-  const end = selection.focusNode.parentElement && selection.focusNode.parentElement.closest("[data-marks]");
+  const around = (node) => (node.nodeType === 1 ? node : node.parentElement).closest("[data-marks]");
+  const start = around(selection.anchorNode);
+  const end = around(selection.focusNode);
   const text = selection.toString().trim();
   if (!start || start !== end || !text) return;
   const field = document.getElementById(start.dataset.marks);

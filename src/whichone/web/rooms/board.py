@@ -6,13 +6,14 @@ import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, File, Form, Path, UploadFile
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile as StarletteUpload
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from whichone.report.table import Table
 from whichone.web.board import (
     board_tables,
     boards,
@@ -87,11 +88,17 @@ def board(request: Request, key: Key) -> Response:
         request,
         "board.html",
         board=row,
-        tables=[(t, Markup(t.to_html())) for t in tables],
+        tables=[(table, _html(table)) for table in tables],
         waiting=_unfinished(house, key),
         formats=FORMATS,
         most=house.settings.upload_bytes,
     )
+
+
+def _html(table: Table) -> Markup:
+    """The report's table, whose cells are escaped there, in a region that keys can scroll."""
+    scrolled = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
+    return Markup(table.to_html().replace('<div class="scroll">', scrolled, 1))
 
 
 def _unfinished(house: House, key: str) -> int:

@@ -1,0 +1,168 @@
+"""A real browser walks all rooms, by keyboard too; axe finds no fault with any page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, sync_playwright
+from web_server import served
+
+pytestmark = [pytest.mark.chromium, pytest.mark.slow]
+
+ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
+
+
+@pytest.fixture(scope="module")
+def place(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    work = tmp_path_factory.mktemp("browser")
+    folder = shutil.copytree(shelf_folder, work / "served")
+    with served(folder, str(work / "web.sqlite"), work / "cache") as (_, address):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_playwright() as play:
+        opened = play.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(params=["desk", "phone"])
+def page(browser: Any, place: str, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page that fails the test when it asks another host or when the policy blocks something."""
+    size = (
+        {"width": 1280, "height": 900} if request.param == "desk" else {"width": 390, "height": 800}
+    )
+    context = browser.new_context(viewport=size, base_url=place)
+    opened = context.new_page()
+    faults: list[str] = []
+    opened.on("console", lambda m: faults.append(m.text) if _is_fault(m) else None)
+    opened.on("request", lambda r: None if r.url.startswith(place) else faults.append(r.url))
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    yield opened
+    context.close()
+    assert faults == []
+
+
+def _is_fault(message: Any) -> bool:
+    """Errors, but not that a page itself was refused, which tests ask for."""
+    return message.type == "error" and not message.text.startswith("Failed to load resource")
+
+
+def seen(page: Page, name: str) -> None:
+    """Keeps a screenshot, and asks axe."""
+    ARTEFACTS.mkdir(exist_ok=True)
+    width = (page.viewport_size or {"width": 0})["width"]
+    page.screenshot(path=ARTEFACTS / f"{name}-{width}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), name
+    found = Axe().run(page)
+    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+
+
+def test_explorer(page: Page) -> None:
+    page.goto("/")
+    seen(page, "home")
+    page.get_by_role("link", name="small", exact=True).click()
+    seen(page, "sets")
+    page.get_by_label("Name", exact=True).fill("zoe on")
+    page.get_by_text("1 names").wait_for()
+    assert "q=zoe" in page.url  # every view has its address
+    page.reload()
+    assert page.get_by_label("Name", exact=True).input_value() == "zoe on"
+    page.get_by_role("link", name="Zoë Önö").click()
+    assert page.locator("svg.figure rect").count() == 3
+    assert page.locator("li.gold").first.is_visible()
+    assert page.locator("mark").first.is_visible()
+    seen(page, "name-set")
+    page.get_by_role("link", name="Where was Zoë Önö the trombonist from?").click()
+    seen(page, "query")
+    page.goto("/")
+    page.get_by_role("link", name="small", exact=True).click()
+    page.get_by_role("link", name="compare two systems").click()
+    page.get_by_role("button", name="Compare").click()
+    assert page.get_by_text("12 queries on which they differ").is_visible()
+    seen(page, "compare")
+
+
+def test_study_by_keyboard(page: Page) -> None:
+    page.goto("/study")
+    seen(page, "studies")
+    page.get_by_label("Items", exact=True).fill("2")
+    page.get_by_label("Practice items").fill("0")
+    page.get_by_role("button", name="Make the study").click()
+    seen(page, "study-results")
+    page.get_by_role("link", name="Which one is meant?").click()
+    seen(page, "study-consent")
+    page.get_by_role("button", name="I agree").press("Enter")
+    for number in range(2):
+        page.get_by_role("radio").first.focus()
+        page.keyboard.press("Space")
+        if not number:
+            seen(page, "study-pick")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Keep the answer").wait_for()
+        text = page.locator("[data-marks] p").first
+        text.dblclick(position={"x": 8, "y": 10})  # marks a word, which goes into the field
+        page.wait_for_function("document.getElementById('span').value")
+        if not number:
+            seen(page, "study-mark")
+        page.locator("#span").press("Enter")
+        page.wait_for_load_state()
+        page.reload()  # a closed tab goes on where it was
+    page.get_by_text("All 2 answers are kept").wait_for()
+    seen(page, "study-done")
+
+
+def test_annotation(page: Page) -> None:
+    page.goto("/annotate")
+    seen(page, "campaigns")
+    page.get_by_label("Questions").fill("2")
+    page.get_by_role("button", name="Make the campaign").click()
+    seen(page, "campaign-results")
+    page.get_by_role("link", name="Evidence").click()
+    seen(page, "annotate")
+    for box in page.get_by_label("Enough evidence", exact=True).all():
+        box.check()
+    page.get_by_role("button", name="Keep and go on").click()
+    assert page.get_by_role("alert").inner_text().startswith("mark the words")
+    for box in page.get_by_label("Not enough").all():
+        box.check()
+    page.get_by_label("or say why").fill("no town is named")
+    page.get_by_role("button", name="Keep and go on").click()
+    page.get_by_text("Kept. You have 1 so far.").wait_for()
+
+
+def test_leaderboard(page: Page) -> None:
+    page.goto("/boards")
+    seen(page, "boards")
+    page.get_by_role("button", name="Make the leaderboard").click()
+    page.get_by_label("System", exact=True).fill("broken")
+    page.get_by_label("Format").select_option("trec")
+    page.get_by_label("File, plain").set_input_files(
+        {"name": "run.txt", "mimeType": "text/plain", "buffer": b"only two"}
+    )
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_text("line 1: six columns").wait_for()
+    seen(page, "submission")
+    page.get_by_role("link", name="Which one?").click()
+    page.get_by_role("row").filter(has_text="perfect").wait_for()
+    seen(page, "leaderboard")
+
+
+def test_access(page: Page) -> None:
+    page.goto("/access")
+    page.get_by_label("How many").fill("2")
+    page.get_by_role("button", name="Make links").click()
+    assert page.locator(".links li").count() == 2
+    seen(page, "access")
+    page.goto("/nowhere")
+    assert page.get_by_role("alert").is_visible()
+    seen(page, "refusal")
