@@ -30,7 +30,8 @@ from whichone.retrieval.run import Run
 from whichone.retrieval.runner import run_retriever
 from whichone.world.compile import compile_builtin
 
-RETRIEVERS = ("bm25", "popular")
+RETRIEVERS: dict[str, dict[str, str]] = {"bm25": {}, "popular": {}, "namesake": {"encoder": "none"}}
+"""Those that need no extra, with their options."""
 DEPTH = 20
 
 
@@ -81,7 +82,7 @@ def _unless_done(path: Path, kind: str, make: Callable[[], object]) -> None:
 def _retriever(name: str, benchmark: Benchmark, work: Path) -> Retriever:
     if name == "function":
         return FunctionRetriever(word_overlap(benchmark), name="function")
-    return make_retriever(name, benchmark, work, {})
+    return make_retriever(name, benchmark, work, dict(RETRIEVERS[name]))
 
 
 def _run(retriever: Retriever, benchmark: Benchmark, path: Path, name: str) -> Run:
