@@ -53,6 +53,6 @@ def test_readers(url, tmp_path):
 def test_experiments(url, tmp_path):
     (study,) = blocks("experiments.md", "toml")
     study = study.replace("http://127.0.0.1:8000/v1", url)
-    Path("study.toml").write_text(f"limit = 30\n{study}")
+    Path("study.toml").write_text(f"limit = 10\n{study}")
     run_commands("experiments.md", url)
     assert len(list(Path("study-cells/answers").iterdir())) == 8
