@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from small_kb import dump_records, page_records, view_counts, write_kb
 
@@ -146,4 +147,31 @@ def test_world1_as_typed(shared: Path, tmp_path: Path, collection: str) -> None:
     for task in TASKS:
         assert lines(made / task / "amber_sets.jsonl") == lines(
             expected / f"{collection}.{task}.amber_sets.jsonl"
+        )
+
+
+def test_a_pipeline_case_as_typed(shared: Path, tmp_path: Path) -> None:
+    """Its pages do not all say whom they are about, and its views hold titles twice."""
+    from click.testing import CliRunner
+
+    from whichone.cli import whichone
+
+    case = shared / "golden" / "amber" / "pipeline" / "p03_human_small"
+    kb, bench, out = (str(tmp_path / name) for name in ("kb", "bench", "out"))
+    collection = tmp_path / "collection.json"
+    collection.write_bytes(msgspec.json.encode(collection_of(case)))
+    for words in (
+        ["ingest", "--wikidata", str(case / "wikidata.json.bz2"), "--pages", str(case / "kilt_ks.jsonl"),
+         "--views", str(case / "pageviews.bz2"), "--views-rules", "published", "--workers", "1", kb],
+        ["build", "amber", kb, bench, "--collection", str(collection), "--rules", "published"],
+        ["export", bench, out, "--format", "amber"],
+    ):  # fmt: skip
+        done = CliRunner().invoke(whichone, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    assert lines(Path(out) / "amber_set_tuples.jsonl") == lines(
+        case / "expected" / "4_amber_set_tuples.jsonl"
+    )
+    for task in TASKS:
+        assert lines(Path(out) / task / "amber_sets.jsonl") == lines(
+            case / "expected" / f"5_{task}_amber_sets.jsonl"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from whichone.benchmarks.amber.rules import Rules
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
+NAMES_ENTITY = '"wikidata_info":{'
+"""Stands in what is kept of a KILT record that says which entity it is about."""
 USERS = ("P3095", "P1535")
 """Practised by, used by: the released program takes their names as further answers."""
 CANDIDATE_FALSE_VALUES = 200
@@ -180,9 +183,23 @@ class Pipeline:
         return int(self.engine.value(expression) or 0)
 
     def pages(self) -> Table:
-        """The pages that may be evidence."""
+        """The pages that may be evidence.
+
+        A knowledge base also knows a page's entity by its title. The released program goes by what
+        the page's own record says, where records say anything.
+        """
         pages = self.tables.pages
-        return pages if self.rules.disambiguation_pages else pages.filter(pages.kind == "article")
+        if not self.rules.disambiguation_pages:
+            pages = pages.filter(pages.kind == "article")
+        if self.rules.name == "published" and self._records_name_entities:
+            pages = pages.filter(pages.history.contains(NAMES_ENTITY).fill_null(False))
+        return pages
+
+    @functools.cached_property
+    def _records_name_entities(self) -> bool:
+        pages = self.tables.pages
+        named = pages.filter(pages.history.contains(NAMES_ENTITY)).limit(1)
+        return self.number(named.count()) > 0
 
     def tuples(self, relation: Table) -> Iterator[tuple[Any, ...]]:
         """Rows of a relation as tuples, a batch at a time."""
