@@ -96,6 +96,31 @@ def test_a_chance_opening_inside_a_block_is_passed_over(
         assert list(read_blocks(path, start)) == [b for b in true if b.offset >= start]
 
 
+@pytest.mark.parametrize("damage", [False, True])
+def test_blocks_in_groups_are_the_same_bytes(tmp_path: Path, damage: bool) -> None:
+    pytest.importorskip("indexed_bzip2")
+    data = text(4_000_000)
+    raw = bytearray(bz2.compress(data, 1) + bz2.compress(data[:300_000], 1))
+    path = write(tmp_path / "a.bz2", bytes(raw))
+    true = list(read_blocks(path))
+    if damage:
+        raw[true[20].offset + 2_000] ^= 0x10
+        write(path, bytes(raw))
+        true = list(read_blocks(path))
+        assert [n for n, b in enumerate(true) if b.data is None] == [20]
+    for start, end in [(0, len(raw)), (0, 300_000), (true[5].offset, true[23].offset), (1, 2)]:
+        found = list(read_blocks(path, start, end))
+        expected = [b for b in true if b.offset >= start]
+        for side in (True, False):  # what opens before the end, and what comes after it
+            kept = [b.data for b in found if (b.offset < end) is side]
+            wanted = [b.data for b in expected if (b.offset < end) is side]
+            assert b"|".join(d or b"?" for d in kept).replace(b"|", b"") == b"".join(
+                d or b"?" for d in wanted
+            )
+        if end - start > 100_000 and not damage:
+            assert len(found) < len(expected)
+
+
 def test_a_damaged_block_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     data = text(900_000)
     raw = bytearray(bz2.compress(data, 1))

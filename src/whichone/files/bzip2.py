@@ -8,6 +8,7 @@ without what lies before.
 from __future__ import annotations
 
 import bz2
+import io
 import itertools
 import os
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ from pathlib import Path
 import msgspec
 
 _BLOCK, _FOOTER = 0x314159265359, 0x177245385090
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 _LONGEST_BLOCK = 2_000_000  # compressed bytes; 900,000 bytes that do not compress stay far below
+_GROUP = 12
 _TRIES = 3  # ends that are tried: the next opening may be a chance match inside the block
 
 
@@ -32,13 +34,39 @@ class Block(msgspec.Struct, frozen=True):
     cut_off: bool = False
 
 
-def read_blocks(path: Path, start: int = 0) -> Iterator[Block]:
-    """The blocks that open at or after a byte of the file, in order, to the end of the file."""
+def read_blocks(path: Path, start: int = 0, end: int = 0) -> Iterator[Block]:
+    """The blocks that open at or after a byte of the file, in order, to the end of the file.
+
+    Those that open before `end` may be given several as one, which is faster.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
+        if _fast_decompress(b"") is not None and end > start:
+            yield from _read_groups(descriptor, start, end)
+            start = end
         yield from _read_blocks(descriptor, start)
     finally:
         os.close(descriptor)
+
+
+def _read_groups(descriptor: int, start: int, end: int) -> Iterator[Block]:
+    """All blocks that open in a stretch; groups that cannot be decoded are read block by block."""
+    size = os.fstat(descriptor).st_size
+    found = block_openings(descriptor, start)
+    inside = list(itertools.takewhile(lambda bit: bit < end * 8, found))
+    bounds = [*inside, next(block_openings(descriptor, end), size * 8)]
+    for n in range(0, len(inside), _GROUP):
+        group = bounds[n : n + _GROUP + 1]
+        streams = [_as_stream(descriptor, a, b) for a, b in itertools.pairwise(group)]
+        data = _fast_decompress(b"".join(streams)) if all(streams) else None
+        if data is not None:
+            yield Block(group[0] // 8, data)
+            continue
+        limit = min(group[-1] // 8, end)
+        for block in _read_blocks(descriptor, group[0] // 8):
+            if block.offset >= limit:
+                break
+            yield block
 
 
 def _read_blocks(descriptor: int, start: int) -> Iterator[Block]:
@@ -156,4 +184,19 @@ def _decompress(stream: bytes) -> bytes | None:
     try:
         return bz2.decompress(stream) if stream else None
     except (OSError, ValueError):
+        return None
+
+
+def _fast_decompress(streams: bytes) -> bytes | None:
+    """By indexed_bzip2, which is an eighth faster; None where it is not installed or fails."""
+    try:
+        import indexed_bzip2
+    except ImportError:
+        return None
+    if not streams:
+        return b""
+    try:
+        with indexed_bzip2.open(io.BytesIO(streams), parallelization=1) as file:
+            return bytes(file.read())
+    except Exception:  # whatever C++ threw: the standard module then judges block by block
         return None

@@ -62,8 +62,8 @@ def compression_of(path: Path) -> Compression:
 def plan_parts(path: Path) -> list[ByteRange]:
     """The parts of a plain or bzip2 file."""
     size = path.stat().st_size
-    most = 32 * MEBIBYTE if compression_of(path) == "bz2" else 128 * MEBIBYTE
-    step = min(max(size // 64, MEBIBYTE), most)
+    least, most = (2, 32) if compression_of(path) == "bz2" else (1, 128)
+    step = min(max(size // 64, least * MEBIBYTE), most * MEBIBYTE)
     starts = range(0, size, step)
     return [ByteRange(n, start, min(start + step, size)) for n, start in enumerate(starts)]
 
@@ -78,7 +78,7 @@ def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator
 
 
 def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
-    for block in read_blocks(path, part.start):
+    for block in read_blocks(path, part.start, part.end):
         if block.data is None:
             what = "is cut off" if block.cut_off else "is damaged"
             yield Chunk(block.offset, problem=f"the bzip2 block that opens at this byte {what}")
