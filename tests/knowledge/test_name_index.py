@@ -12,7 +12,7 @@ from small_base import small_base
 
 from whichone.knowledge.lookup_build import NAME_HASHES
 from whichone.knowledge.name_index import NameIndex
-from whichone.knowledge.name_pieces import Pieces, folded, name_hashes
+from whichone.knowledge.name_pieces import Pieces, folded, name_hashes, name_steps
 from whichone.names import name_key
 
 
@@ -79,6 +79,7 @@ def test_a_name_has_one_hash_for_each_beginning(parts: list[str]) -> None:
     key = name_key("".join(parts))
     pieces = Pieces(key)
     hashes = name_hashes(key).tolist()
+    assert name_steps(key) == [*pieces.bare[:1].tolist(), *pieces.following[1:].tolist()]
     assert len(hashes) == len(pieces) == len(set(hashes))
     for n, (_, end) in enumerate(pieces.spans):
         assert name_hashes(key[:end]).tolist() == hashes[: n + 1]

@@ -18,7 +18,7 @@ import numpy as np
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY, connect
-from whichone.knowledge.name_pieces import Pieces, begin, extend
+from whichone.knowledge.name_pieces import begin, extend, name_steps
 from whichone.knowledge.resolve import table_sql
 from whichone.progress import progress
 
@@ -224,14 +224,14 @@ def _beginnings(
     rows: list[tuple[int, str]],
 ) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     """Hashes of the beginnings of many names at once, length by length."""
-    pieces = [(number, p) for number, key in rows if 0 < len(p := Pieces(key)) <= LONGEST_NAME]
-    hashes = begin(np.array([p.bare[0] for _, p in pieces], dtype=np.uint64))
+    named = [(number, s) for number, key in rows if 0 < len(s := name_steps(key)) <= LONGEST_NAME]
+    hashes = begin(np.array([steps[0] for _, steps in named], dtype=np.uint64))
     length = 1
-    while pieces:
-        ends = np.array([n if len(p) == length else 0 for n, p in pieces], dtype=np.int64)
+    while named:
+        ends = np.array([n if len(s) == length else 0 for n, s in named], dtype=np.int64)
         yield hashes, ends
-        longer = [i for i, (_, p) in enumerate(pieces) if len(p) > length]
-        pieces = [pieces[i] for i in longer]
-        following = np.array([p.following[length] for _, p in pieces], dtype=np.uint64)
+        longer = [i for i, (_, steps) in enumerate(named) if len(steps) > length]
+        named = [named[i] for i in longer]
+        following = np.array([steps[length] for _, steps in named], dtype=np.uint64)
         hashes = extend(hashes[longer], following)
         length += 1

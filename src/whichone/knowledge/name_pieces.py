@@ -82,6 +82,16 @@ def extend(hashes: Hashes, following: Hashes) -> Hashes:
     return _mixed(hashes ^ following)
 
 
+def name_steps(key: str) -> list[int]:
+    """The hashes of a name's pieces: the first as a beginning, the others as following."""
+    steps, last = [], -1
+    for match in _PIECE.finditer(key):
+        word = match.group()
+        steps.append(_hash(" " + word if 0 <= last < match.start() else word))
+        last = match.end()
+    return steps
+
+
 def name_hashes(key: str) -> Hashes:
     """The hashes of a name's beginnings, its own last; none for a name of no piece."""
     pieces = Pieces(key)
