@@ -144,6 +144,12 @@ async def load(tokens: list[str], port: int, clicks: int) -> list[Annotator]:
     return people
 
 
+def processor_seconds(process: int) -> float:
+    """What a process has used of the processors so far, in all its threads."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--people", type=int, default=200)
@@ -169,6 +175,7 @@ def main() -> None:
                     time.sleep(0.2)
             people = asyncio.run(load(tokens, port, given.clicks))
         finally:
+            used = processor_seconds(server.pid)
             server.kill()  # as hard as it can be
             server.wait()
         opened = open_database(database)
@@ -179,6 +186,8 @@ def main() -> None:
         print(
             f"{len(confirmed):,} answers confirmed, {len(confirmed - kept)} of them lost, server killed"
         )
+        requests = sum(len(one.clicks) + len(one.loads) for one in people)
+        print(f"the server used {1000 * used / requests:.2f} ms of processor time a request")
         print(
             f"load of the machine over the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
         )

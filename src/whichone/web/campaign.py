@@ -14,7 +14,7 @@ import msgspec
 
 from whichone.errors import BadInput, UsageError
 from whichone.web.campaign_tasks import Task
-from whichone.web.storage.database import Database, Row, Transaction
+from whichone.web.storage.database import Database, Readable, Row, Transaction
 
 PEOPLE = 3
 FIRST, SECOND, SETTLED = 1, 2, 3
@@ -86,27 +86,35 @@ def campaigns(database: Database) -> list[Row]:
     )
 
 
-def one_campaign(database: Database, campaign: str) -> tuple[Row, Plan] | None:
+def one_campaign(database: Readable, campaign: str) -> tuple[Row, Plan] | None:
     found = database.read("select * from campaigns where campaign = ?", (campaign,))
     return (found[0], msgspec.json.decode(found[0]["plan"], type=Plan)) if found else None
 
 
 def next_task(database: Database, campaign: str, person: str) -> Given | None:
     """The task this person has in hand, else a new one; None when there is nothing for them."""
-    held = database.read(
+    return database.write(lambda t: hand_out(t, campaign, person))
+
+
+def hand_out(t: Transaction, campaign: str, person: str) -> Given | None:
+    """The same inside a transaction."""
+    row = in_hand(t, campaign, person) or _take(t, campaign, person)
+    return given_task(row) if row else None
+
+
+def in_hand(t: Readable, campaign: str, person: str) -> Row | None:
+    """The task that a person took and has not answered."""
+    held = t.read(
         "select tasks.task, annotations.queue, tasks.content from annotations "
         "join tasks on tasks.campaign = annotations.campaign and tasks.task = annotations.task "
         "where annotations.campaign = ? and annotations.person = ? and annotations.answered is null "
         "limit 1",
         (campaign, person),
     )
-    if held:
-        return _given(held[0])
-    taken = database.write(lambda t: _take(t, campaign, person))
-    return _given(taken) if taken else None
+    return held[0] if held else None
 
 
-def _given(row: Row) -> Given:
+def given_task(row: Row) -> Given:
     return Given(row["task"], row["queue"], msgspec.json.decode(row["content"], type=Task))
 
 
@@ -192,23 +200,21 @@ def check_annotation(task: Task, given: Annotation, texts: Mapping[str, str]) ->
         )
 
 
-def keep(database: Database, campaign: str, number: int, person: str, given: Annotation) -> bool:
+def keep(t: Transaction, campaign: str, number: int, person: str, given: Annotation) -> bool:
     """Keeps an annotation of a task in hand; one that was kept before stays as it was."""
     content, now = msgspec.json.encode(given).decode(), time.time()
     return bool(
-        database.write(
-            lambda t: t.execute(
-                "update annotations set content = ?, seconds = ? - claimed, answered = ? "
-                "where campaign = ? and task = ? and person = ? and answered is null",
-                (content, now, now, campaign, number, person),
-            )
+        t.execute(
+            "update annotations set content = ?, seconds = ? - claimed, answered = ? "
+            "where campaign = ? and task = ? and person = ? and answered is null",
+            (content, now, now, campaign, number, person),
         )
     )
 
 
-def is_full(database: Database, campaign: str, number: int) -> bool:
+def is_full(t: Readable, campaign: str, number: int) -> bool:
     """Whether everybody asked has answered a task of the first queue."""
-    rows = database.read(
+    rows = t.read(
         "select count(*) as n from annotations where campaign = ? and task = ? and queue = ? "
         "and answered is not null",
         (campaign, number, FIRST),
@@ -216,13 +222,11 @@ def is_full(database: Database, campaign: str, number: int) -> bool:
     return bool(rows[0]["n"] >= PEOPLE)
 
 
-def move(database: Database, campaign: str, number: int, queue: int) -> None:
+def move(t: Transaction, campaign: str, number: int, queue: int) -> None:
     """On to the second queue, or settled; a task moves only onwards."""
-    database.write(
-        lambda t: t.execute(
-            "update tasks set queue = ?, claimed = 0 where campaign = ? and task = ? and queue < ?",
-            (queue, campaign, number, queue),
-        )
+    t.execute(
+        "update tasks set queue = ?, claimed = 0 where campaign = ? and task = ? and queue < ?",
+        (queue, campaign, number, queue),
     )
 
 
@@ -236,7 +240,7 @@ def progress_of(database: Database, campaign: str, person: str) -> dict[str, Any
     return {"mine": mine[0]["n"]}
 
 
-def everything(database: Database, campaign: str, task: int | None = None) -> list[Row]:
+def everything(database: Readable, campaign: str, task: int | None = None) -> list[Row]:
     """All annotations with their tasks (or those of one task), in the order of tasks."""
     one = "" if task is None else "and tasks.task = ? "
     return database.read(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData, UploadFile
@@ -19,7 +21,9 @@ from whichone.web.library import Library
 from whichone.web.limits import Buckets
 from whichone.web.passage_cache import PassageCache
 from whichone.web.rankings import Shelves
-from whichone.web.storage.database import Database, open_database
+from whichone.web.storage.database import Database, Transaction, open_database
+
+T = TypeVar("T")
 
 COOKIE = "whichone"
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -160,6 +164,11 @@ def may_call(request: Request, role: Role, *, bearer: bool = False) -> Person:
     ):
         raise HTTPException(403, "send a token as Authorization: Bearer, or the X-Form-Token")
     return person
+
+
+async def committed(house: House, work: Callable[[Transaction], T]) -> T:
+    """Work on the database, awaited until it is on disk; no thread is held meanwhile."""
+    return await asyncio.wrap_future(house.database.submit(work))
 
 
 def clean(text: str, longest: int = 20_000) -> str:

@@ -17,10 +17,11 @@ from starlette.responses import Response
 from whichone.errors import BadInput
 from whichone.web import campaign as room
 from whichone.web.campaign_merge import campaign_results, done_tasks, low_overlap, new_version
-from whichone.web.campaign_tasks import Task, make_tasks
+from whichone.web.campaign_tasks import make_tasks
 from whichone.web.house import (
     House,
     clean,
+    committed,
     go,
     house_of,
     may_call,
@@ -33,7 +34,7 @@ from whichone.web.house import (
 )  # fmt: skip
 from whichone.web.passage_cache import shelf_named
 from whichone.web.rooms.explorer import REFUSALS
-from whichone.web.storage.database import Row
+from whichone.web.storage.database import Readable, Row, Transaction
 
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's key.")]
@@ -55,8 +56,8 @@ class GivenAnnotation(BaseModel):
     reason: Annotated[str, Field(max_length=2000)] = ""
 
 
-def _campaign(house: House, key: str) -> tuple[Row, room.Plan]:
-    found = room.one_campaign(house.database, key)
+def _campaign(database: Readable, key: str) -> tuple[Row, room.Plan]:
+    found = room.one_campaign(database, key)
     if found is None:
         raise HTTPException(404, "there is no such campaign")
     return found
@@ -110,7 +111,7 @@ def _here(
     request: Request, key: str, person: str, kept: bool, error: str | None, status: int
 ) -> Response:
     house = house_of(request)
-    row, plan = _campaign(house, key)
+    row, plan = _campaign(house.database, key)
     given = room.next_task(house.database, key, person)
     passages: list[tuple[str, str, str]] = []
     if given is not None:
@@ -131,35 +132,34 @@ def _here(
     )
 
 
-def _task_in_hand(house: House, key: str, number: int, person: str) -> Task | None:
-    """The task with this number where the person holds it unanswered."""
-    given = room.next_task(house.database, key, person)
-    return given.task if given is not None and given.number == number else None
-
-
-def _keep(house: House, key: str, number: int, person: str, said: room.Annotation) -> bool:
-    """Checks and keeps; when this returns it is on disk. False when it was kept before."""
-    row, plan = _campaign(house, key)
-    task = _task_in_hand(house, key, number, person)
-    if task is None:
+def _keep(
+    t: Transaction, house: House, key: str, number: int, person: str, said: room.Annotation
+) -> bool:
+    """Checks and keeps one annotation, and moves its task on; False when it was kept before."""
+    row, plan = _campaign(t, key)
+    held = room.in_hand(t, key, person)
+    if held is None or held["task"] != number:
         return False
+    task = room.given_task(held).task
     texts = house.passages.texts(row["benchmark"], [p.id for p in task.passages])
     room.check_annotation(task, said, {i: text for i, (_, text) in texts.items()})
-    kept = room.keep(house.database, key, number, person, said)
-    if kept and room.is_full(house.database, key, number):
-        settle(house, key, row, plan, number)
+    kept = room.keep(t, key, number, person, said)
+    if kept and room.is_full(t, key, number):
+        settle(t, house, key, row, plan, number)
     return kept
 
 
-def settle(house: House, key: str, row: Row, plan: room.Plan, number: int | None = None) -> None:
+def settle(
+    t: Transaction, house: House, key: str, row: Row, plan: room.Plan, number: int | None = None
+) -> None:
     """Moves finished tasks of the first queue on: to the second where overlap is low, else away."""
-    for done in done_tasks(room.everything(house.database, key, number)):
+    for done in done_tasks(room.everything(t, key, number)):
         if done.queue != room.FIRST or len(done.first) < room.PEOPLE:
             continue
         found = house.passages.texts(row["benchmark"], [p.id for p in done.task.passages])
         texts = {i: text for i, (_, text) in found.items()}
         again = low_overlap(done, texts, plan.low_overlap)
-        room.move(house.database, key, done.number, room.SECOND if again else room.SETTLED)
+        room.move(t, key, done.number, room.SECOND if again else room.SETTLED)
 
 
 def _from_form(form: FormData) -> room.Annotation:
@@ -178,7 +178,7 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
     person, form = await may_write(request, "annotator")
     house = house_of(request)
     try:
-        await run_in_threadpool(_keep, house, key, number, person.id, _from_form(form))
+        await committed(house, lambda t: _keep(t, house, key, number, person.id, _from_form(form)))
     except BadInput as error:
         return await run_in_threadpool(_here, request, key, person.id, False, error.message, 422)
     return go(request, f"/annotate/{key}?kept=true")
@@ -188,7 +188,7 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
 def results(request: Request, key: Key) -> Response:
     may_read(request, "admin")
     house = house_of(request)
-    row, plan = _campaign(house, key)
+    row, plan = _campaign(house.database, key)
     found = _results(house, key, row, plan)
     return show(request, "campaign_results.html", campaign=row, plan=plan, results=found)
 
@@ -196,7 +196,7 @@ def results(request: Request, key: Key) -> Response:
 def _results(
     house: House, key: str, row: Row, plan: room.Plan, without_flagged: bool = False
 ) -> dict[str, Any]:
-    settle(house, key, row, plan)
+    house.database.write(lambda t: settle(t, house, key, row, plan))
     shelf = shelf_named(house.library, row["benchmark"])
     gold = {q.id: q.gold_pages() for q in shelf.benchmark().queries}
     tasks = done_tasks(room.everything(house.database, key))
@@ -217,7 +217,7 @@ async def make_version(request: Request, key: Key) -> Response:
 def _make_version(house: House, key: str, without_flagged: bool) -> None:
     if house.library.root is None:
         raise HTTPException(422, "a new version needs a folder: start the server with one")
-    row, plan = _campaign(house, key)
+    row, plan = _campaign(house.database, key)
     found = _results(house, key, row, plan, without_flagged)
     shelf = shelf_named(house.library, row["benchmark"])
     new_version(
@@ -239,15 +239,20 @@ def list_campaigns(request: Request) -> list[dict[str, Any]]:
 
 
 @router.get("/api/campaigns/{key}/task", responses=REFUSALS)
-def task_in_hand(request: Request, key: Key) -> dict[str, Any]:
+async def task_in_hand(request: Request, key: Key) -> dict[str, Any]:
     """The task this person has in hand, without which passage is the control; null when none."""
     person = may_call(request, "annotator", bearer=True)
     house = house_of(request)
-    row, _ = _campaign(house, key)
-    given = room.next_task(house.database, key, person.id)
+
+    def work(t: Transaction) -> tuple[room.Given | None, dict[str, tuple[str, str]]]:
+        row, _ = _campaign(t, key)
+        given = room.hand_out(t, key, person.id)
+        ids = [p.id for p in given.task.passages] if given else []
+        return given, house.passages.texts(row["benchmark"], ids)
+
+    given, texts = await committed(house, work)
     if given is None:
         return {"task": None}
-    texts = house.passages.texts(row["benchmark"], [p.id for p in given.task.passages])
     return {
         "task": given.number, "queue": given.queue, "question": given.task.question,
         "passages": [{"id": i, "title": t, "text": x} for i, (t, x) in sorted(texts.items())],
@@ -255,14 +260,17 @@ def task_in_hand(request: Request, key: Key) -> dict[str, Any]:
 
 
 @router.post("/api/campaigns/{key}/tasks/{number}/annotation", responses=REFUSALS)
-def annotate(request: Request, key: Key, number: Number, given: GivenAnnotation) -> dict[str, Any]:
+async def annotate(
+    request: Request, key: Key, number: Number, given: GivenAnnotation
+) -> dict[str, Any]:
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
     person = may_call(request, "annotator", bearer=True)
+    house = house_of(request)
     judged = {
         clean(i, 500): room.Judged(p.enough, clean(p.span)) for i, p in given.passages.items()
     }
     said = room.Annotation(judged, clean(given.other), clean(given.reason))
-    if not _keep(house_of(request), key, number, person.id, said):
+    if not await committed(house, lambda t: _keep(t, house, key, number, person.id, said)):
         raise HTTPException(409, "this person does not have this task in hand")
     return {"kept": True, "task": number}
 
@@ -272,5 +280,5 @@ def get_results(request: Request, key: Key) -> dict[str, Any]:
     """Counts, agreement, controls, pages per question before and after; for admins."""
     may_read(request, "admin")
     house = house_of(request)
-    row, plan = _campaign(house, key)
+    row, plan = _campaign(house.database, key)
     return {"plan": msgspec.to_builtins(plan), **_results(house, key, row, plan)}

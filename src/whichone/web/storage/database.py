@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -10,6 +11,12 @@ from whichone.errors import UsageError
 
 T = TypeVar("T")
 Row = dict[str, Any]
+
+
+class Readable(Protocol):
+    """A database, or a transaction of one."""
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
 
 
 class Transaction(Protocol):
@@ -32,6 +39,10 @@ class Database(Protocol):
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """All of the work or nothing of it; when this returns it is on disk."""
+        ...
+
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
+        """The same without waiting: on disk when the future has its result."""
         ...
 
     def close(self) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from whichone.errors import BadInput, missing_extra
@@ -42,6 +43,7 @@ class PostgresDatabase:
         except ImportError:
             raise missing_extra("psycopg", "web") from None
         self._url, self._psycopg = url, psycopg
+        self._threads = ThreadPoolExecutor(_CONNECTIONS, "postgres")
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         try:
             first = self._connect()
@@ -87,7 +89,11 @@ class PostgresDatabase:
                     raise
         raise AssertionError("unreachable")
 
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
+        return self._threads.submit(self.write, work)
+
     def close(self) -> None:
+        self._threads.shutdown()
         while not self._idle.empty():
             connection = self._idle.get_nowait()
             if connection is not None:

@@ -73,9 +73,12 @@ class SqliteDatabase:
         return reader.read(sql, values)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
+        return self.submit(work).result()
+
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
         future: Future[T] = Future()
         self._work.put((work, future))
-        return future.result()
+        return future
 
     def _write_all(self) -> None:
         while (first := self._work.get()) is not None:
@@ -101,7 +104,8 @@ class SqliteDatabase:
                     done.append((future, work(connected)))
                 except Exception as error:
                     self._writer.execute("rollback to one")
-                    future.set_exception(error)
+                    if not future.cancelled():
+                        future.set_exception(error)
                 self._writer.execute("release one")
             self._writer.execute("commit")
         except sqlite3.Error as error:
@@ -112,7 +116,8 @@ class SqliteDatabase:
                     future.set_exception(error)
             return
         for future, result in done:
-            future.set_result(result)
+            if not future.cancelled():
+                future.set_result(result)
 
     def close(self) -> None:
         self._work.put(None)
