@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from whichone.benchmarks.kilt.mapping.bleu import bleu
+from whichone.benchmarks.kilt.mapping.bleu import without_blanks
+from whichone.benchmarks.kilt.mapping.grams import EvidenceGrams, GrowingSpan
 from whichone.benchmarks.kilt.mapping.tokens import Tokenizer, normal_token, white_space
 from whichone.text.kilt import normalize_for_mapping
 
@@ -152,10 +153,14 @@ def _run(words: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _spans(number: int, words: Sequence[str], wanted: Sequence[str], best: _Best) -> None:
-    """Every span of a paragraph, until one has BLEU 1."""
+    """Every span of a paragraph in turn, until one has BLEU 1; matches are counted up."""
+    grams = EvidenceGrams(without_blanks(wanted))
     for first in range(len(words)):
+        span = GrowingSpan(grams)
         for last in range(first, len(words)):
-            found = bleu(words[first : last + 1], wanted)
+            if words[last].strip():
+                span.add(words[last])
+            found = span.score()
             tie = found == best.score and best.first != 0
             shorter = last - first < best.last - best.first - 1
             if found > best.score or best.score == 0 or (tie and shorter):

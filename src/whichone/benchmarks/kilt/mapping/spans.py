@@ -14,18 +14,12 @@ never looked at, and the result is the same:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
-from whichone.benchmarks.kilt.mapping.bleu import (
-    MAX_ORDER,
-    bleu,
-    brevity_penalty,
-    ngrams,
-    score,
-)
+from whichone.benchmarks.kilt.mapping.bleu import bleu
+from whichone.benchmarks.kilt.mapping.grams import EvidenceGrams, GrowingSpan
 from whichone.benchmarks.kilt.mapping.tokens import Token, Tokenizer, tokenize, words
 
 THRESHOLD = 0.5
@@ -46,8 +40,6 @@ Page = Sequence[Sequence[Token]]
 """The tokens of a page's paragraphs."""
 Key = tuple[float, int, int, int, int]
 """Score (negative), length, paragraph, first and last token: the least is the best."""
-Counts = tuple[int, ...]
-"""Matches by order."""
 
 
 def page_tokens(paragraphs: Sequence[str], tokenizer: Tokenizer = words) -> Page:
@@ -109,7 +101,7 @@ def search(original: Sequence[str], page: Page) -> Span | None:
     """The same span as `exhaustive`, without looking at most of them."""
     if not original:
         return None
-    wanted = _Original(original)
+    wanted = EvidenceGrams(original)
     bounds = sorted(
         (-bound, number)
         for number, tokens in enumerate(page)
@@ -119,7 +111,7 @@ def search(original: Sequence[str], page: Page) -> Span | None:
     for bound, number in bounds:
         if best is not None and bound > best[0]:
             break
-        best = wanted.search(page[number], number, best)
+        best = _search_paragraph(wanted, page[number], number, best)
     return _span(best, page) if best else None
 
 
@@ -129,104 +121,39 @@ def _span(best: Key, page: Page) -> Span:
     return Span(number, tokens[first].start, tokens[last].end, -negative, size)
 
 
-class _Original:
-    """The evidence's n-grams, numbered, and scores of match counts, each computed once."""
+def _search_paragraph(
+    wanted: EvidenceGrams, tokens: Sequence[Token], number: int, best: Key | None
+) -> Key | None:
+    """The best span of one paragraph, if it is better than what is known."""
+    words = [token.text for token in tokens]
+    ends = [n for n, word in enumerate(words) if (word,) in wanted.grams[0]]
+    suffixes = wanted.suffixes(words)
+    for place, first in enumerate(ends):
+        ceiling = wanted.value(suffixes[first])
+        if best is not None and -ceiling > best[0]:
+            break
+        best = _search_from(wanted, words, ends[place:], number, ceiling, best)
+    return best
 
-    def __init__(self, tokens: Sequence[str]) -> None:
-        self.size = len(tokens)
-        self.orders = min(MAX_ORDER, self.size)
-        self.grams = [ngrams(tokens, order + 1) for order in range(self.orders)]
-        self._values: dict[Counts, float] = {}
 
-    def bound(self, words: Sequence[str]) -> float:
-        """No span of these words scores higher."""
-        if not any((word,) in self.grams[0] for word in words):
-            return 0.0
-        return self.value(
-            tuple(
-                (self.grams[order] & ngrams(words, order + 1)).total()
-                for order in range(self.orders)
-            )
-        )
-
-    def value(self, matches: Counts) -> float:
-        """The score of match counts before the brevity penalty."""
-        found = self._values.get(matches)
-        if found is None:
-            found = self._values[matches] = score(matches, 0, self.size)
-        return found
-
-    def search(self, tokens: Sequence[Token], number: int, best: Key | None) -> Key | None:
-        """The best span of one paragraph, if it is better than what is known."""
-        words = [token.text for token in tokens]
-        ends = [n for n, word in enumerate(words) if (word,) in self.grams[0]]
-        suffixes = self._suffixes(words)
-        for place, first in enumerate(ends):
-            ceiling = self.value(suffixes[first])
-            if best is not None and -ceiling > best[0]:
-                break
-            best = self._from(words, ends[place:], number, ceiling, best)
-        return best
-
-    def _from(
-        self,
-        words: Sequence[str],
-        ends: Sequence[int],
-        number: int,
-        ceiling: float,
-        best: Key | None,
-    ) -> Key | None:
-        """Spans that begin at the first of `ends` and end at any of them."""
-        first, position = ends[0], ends[0]
-        left = [Counter(grams) for grams in self.grams]
-        matches = [0] * self.orders
-        for last in ends:
-            while position <= last:
-                self._grow(words, first, position, left, matches)
-                position += 1
-            size = last - first + 1
-            penalty = brevity_penalty(size, self.size)
-            if best is not None and size > self.size and -(penalty * ceiling) > best[0]:
-                break
-            found = penalty * self.value(tuple(matches))
-            key = (-found, size, number, first, last)
-            if best is None or key < best:
-                best = key
-        return best
-
-    def _grow(
-        self,
-        words: Sequence[str],
-        first: int,
-        position: int,
-        left: Sequence[Counter[tuple[str, ...]]],
-        matches: list[int],
-    ) -> None:
-        """Count the n-grams that end at a word just taken into the span."""
-        for order in range(self.orders):
-            start = position - order
-            if start < first:
-                break
-            gram = tuple(words[start : position + 1])
-            remaining = left[order].get(gram)
-            if remaining is None:
-                if order == 0:
-                    break
-                continue
-            if remaining:
-                left[order][gram] = remaining - 1
-                matches[order] += 1
-
-    def _suffixes(self, words: Sequence[str]) -> list[Counts]:
-        """For each place the matches that the rest of the paragraph holds."""
-        left = [Counter(grams) for grams in self.grams]
-        matches = [0] * self.orders
-        found: list[Counts] = [()] * len(words)
-        for first in range(len(words) - 1, -1, -1):
-            for order in range(min(self.orders, len(words) - first)):
-                gram = tuple(words[first : first + order + 1])
-                if left[order].get(gram):
-                    left[order][gram] -= 1
-                    matches[order] += 1
-            found[first] = tuple(matches)
-        return found
+def _search_from(
+    wanted: EvidenceGrams,
+    words: Sequence[str],
+    ends: Sequence[int],
+    number: int,
+    ceiling: float,
+    best: Key | None,
+) -> Key | None:
+    """Spans that begin at the first of `ends` and end at any of them."""
+    span = GrowingSpan(wanted)
+    first = ends[0]
+    for last in ends:
+        for position in range(first + span.size, last + 1):
+            span.add(words[position])
+        longer = span.size > wanted.size
+        if best is not None and longer and -(span.penalty() * ceiling) > best[0]:
+            break
+        key = (-span.score(), span.size, number, first, last)
+        if best is None or key < best:
+            best = key
+    return best
