@@ -62,6 +62,16 @@ def test_a_trec_run(bench: Benchmark, tmp_path: Path) -> None:
     assert run.benchmark().id == bench.id
 
 
+def test_pyserinis_msmarco_layout(bench: Benchmark, tmp_path: Path) -> None:
+    run = bring(bench, tmp_path, "q 1\t2\t2\nq 1\tenwiki:1#0\t1\nq2\t3\t1\n", "msmarco")
+    assert ranked(run) == {
+        "q 1": [(1, "enwiki:1#0", "enwiki:1", -1.0), (2, "enwiki:2", "enwiki:2", -2.0)],
+        "q2": [(1, "enwiki:3", "enwiki:3", -1.0)],
+    }
+    with pytest.raises(BadInput, match="theirs:1: three columns"):
+        bring(bench, tmp_path, "q2 3 1\n", "msmarco")
+
+
 def test_scores_count_where_ranks_contradict_them(
     bench: Benchmark, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,7 +48,7 @@ def import_run(
 
     `knowledge` is a knowledge base for titles and Wikidata ids that the benchmark does not know.
     """
-    known = (*FORMATS, *LINKERS)
+    known = (*FORMATS, "msmarco", *LINKERS)
     if format not in known:
         raise UsageError(f"no such format: {format!r}", hint=did_you_mean(format, known))
     ids = _Ids(benchmark, file)
@@ -171,6 +171,8 @@ def _results(
 ) -> Iterator[Found]:
     if format == "trec":
         yield from _trec(file)
+    elif format == "msmarco":
+        yield from _msmarco(file)
     elif format == "dpr":
         yield from _dpr(file, benchmark)
     elif format in LINKERS:
@@ -202,6 +204,21 @@ def _trec(file: Path) -> Iterator[Found]:
         yield from (result for _, _, result in ordered)
     if told:
         talk(f"{file.name}: {told} queries have ranks that contradict their scores; scores count")
+
+
+def _msmarco(file: Path) -> Iterator[Found]:
+    """Query, id and rank between tabs, as Pyserini writes with --output-format msmarco."""
+    found: dict[str, list[Found]] = {}
+    for line, text in read_lines(file):
+        try:
+            question, identity, rank = text.decode("utf-8", "replace").split("\t")
+            found.setdefault(question, []).append(Found(question, identity, -float(rank), line))
+        except ValueError:
+            raise BadInput(
+                "three columns between tabs are expected: query id rank", file=file, line=line
+            ) from None
+    for listed in found.values():
+        yield from sorted(listed, key=lambda result: -result.score)
 
 
 def _predictions(file: Path) -> Iterator[Found]:

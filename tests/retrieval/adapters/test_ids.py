@@ -11,6 +11,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.retrieval.adapters.adapted import Adapted, best_first
 from whichone.retrieval.adapters.ids import Hit, IdRule, parse_rule
+from whichone.retrieval.retrieve import make_retriever
 from whichone.retrieval.runner import run_retriever
 
 
@@ -97,3 +98,14 @@ def test_the_rest_is_asked_together(small: Benchmark) -> None:
     assert len(list(system.search(small.questions(), 5))) == 10
     assert len(list(system.search(small.questions(), 5))) == 10
     assert system.asked == [1, 9, 10]
+
+
+STORES = ["http", "qdrant", "milvus", "postgres", "opensearch", "bm25s", "mteb", "haystack"]
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_an_unknown_option_is_the_users_mistake(
+    small: Benchmark, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{name} does not take these options.*nonsense"):
+        make_retriever(name, small, tmp_path, {"nonsense": "1"})

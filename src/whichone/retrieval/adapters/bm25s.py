@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def _build(benchmark: Benchmark, place: Path, told: dict[str, Any]) -> None:
     made = bm25s.BM25(k1=told["k1"], b=told["b"], method=told["method"])
     made.index(_tokens([f"{p.title} {p.text}" for p in records], told), show_progress=False)
     place.mkdir(parents=True, exist_ok=True)
-    made.save(str(place), corpus=[{"id": p.id} for p in records])
+    made.save(str(place), corpus=[{"id": p.id} for p in records], **_quiet(made.save))
     (place / _DONE).touch()
 
 
@@ -88,9 +89,16 @@ def _open(place: Path) -> Any:
     if not place.is_dir():
         raise Missing("there is no such index", where=str(place), hint="save one with bm25s first")
     try:
-        return bm25s.BM25.load(str(place), load_corpus=True, mmap=True)
+        load = bm25s.BM25.load
+        return load(str(place), load_corpus=True, mmap=True, **_quiet(load))
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"not an index of bm25s: {error}", file=place) from error
+
+
+def _quiet(function: Any) -> dict[str, bool]:
+    """Without a bar of its own, where the installed version can leave it out."""
+    known = inspect.signature(function).parameters
+    return {"show_progress": False} if "show_progress" in known else {}
 
 
 def _tokens(texts: list[str], told: dict[str, Any]) -> Any:

@@ -63,10 +63,22 @@ class Http(Adapted):
         self._token = os.environ[token_variable] if token_variable else None
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Http:
-        if "url" not in options:
+    def for_benchmark(
+        cls,
+        benchmark: Benchmark,
+        work: Path,
+        *,
+        url: str | None = None,
+        ids: str = "passage",
+        batch: int = 32,
+        timeout: float = 60.0,
+        tries: int = 3,
+        token_variable: str | None = None,
+    ) -> Http:
+        if url is None:
             raise UsageError("http needs an address", hint="-o url=http://HOST:PORT/search")
-        return cls(benchmark, **options)
+        told = {"batch": batch, "timeout": timeout, "tries": tries}
+        return cls(benchmark, url, ids=ids, token_variable=token_variable, **told)  # type: ignore[arg-type]
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "http", "url": self.url.partition("?")[0], "ids": self.rule.told}

@@ -11,6 +11,7 @@ from whichone.errors import Missing
 from whichone.retrieval.adapters.adapted import missing
 from whichone.retrieval.adapters.ids import Hit
 from whichone.retrieval.adapters.vector_store import VectorCollection
+from whichone.retrieval.dense.encoder import Encoder
 
 
 class Milvus(VectorCollection):
@@ -40,7 +41,10 @@ class Milvus(VectorCollection):
         *,
         uri: str | None = None,
         token_variable: str | None = None,
-        **options: Any,
+        encoder: Encoder | str = "auto",
+        collection: str | None = None,
+        vector: str = "vector",
+        ids: str | None = None,
     ) -> Milvus:
         try:
             from pymilvus import MilvusClient
@@ -49,7 +53,9 @@ class Milvus(VectorCollection):
         work.mkdir(parents=True, exist_ok=True)
         token = os.environ.get(token_variable, "") if token_variable else ""
         client = MilvusClient(uri or str(work / "milvus.db"), token=token)
-        return cls(benchmark, client, **options)
+        return cls(
+            benchmark, client, encoder=encoder, collection=collection, vector=vector, ids=ids
+        )
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "milvus", **self.details(), "ids": self.rule.told}

@@ -64,7 +64,9 @@ class OpenSearch(Adapted):
         user_variable: str | None = None,
         password_variable: str | None = None,
         timeout: float = 60.0,
-        **options: Any,
+        index: str | None = None,
+        fields: str = "title,text",
+        ids: str | None = None,
     ) -> OpenSearch:
         try:
             from opensearchpy import OpenSearch as Client
@@ -78,7 +80,7 @@ class OpenSearch(Adapted):
             retry_on_timeout=True,
             max_retries=3,
         )
-        return cls(benchmark, client, **options)
+        return cls(benchmark, client, index=index, fields=fields, ids=ids)
 
     def describe(self) -> dict[str, Any]:
         named = {} if self._own else {"index": self.index}

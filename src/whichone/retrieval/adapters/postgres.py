@@ -54,7 +54,17 @@ class Postgres(Adapted):
 
     @classmethod
     def for_benchmark(
-        cls, benchmark: Benchmark, work: Path, *, dsn: str = "", **options: Any
+        cls,
+        benchmark: Benchmark,
+        work: Path,
+        *,
+        dsn: str = "",
+        table: str | None = None,
+        text_column: str = "text",
+        language: str = "english",
+        rank: str = "ts_rank_cd",
+        normalisation: int = 1,
+        ids: str | None = None,
     ) -> Postgres:
         try:
             import psycopg
@@ -67,7 +77,16 @@ class Postgres(Adapted):
                 f"PostgreSQL does not answer: {error}".strip(),
                 hint="-o dsn='host=... dbname=... user=...', the password in PGPASSWORD",
             ) from error
-        return cls(benchmark, connection, **options)
+        return cls(
+            benchmark,
+            connection,
+            table=table,
+            text_column=text_column,
+            language=language,
+            rank=rank,
+            normalisation=normalisation,
+            ids=ids,
+        )
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -10,6 +10,7 @@ from whichone.errors import Missing, UsageError
 from whichone.retrieval.adapters.adapted import missing
 from whichone.retrieval.adapters.ids import Hit
 from whichone.retrieval.adapters.vector_store import VectorCollection
+from whichone.retrieval.dense.encoder import Encoder
 
 
 class Qdrant(VectorCollection):
@@ -39,12 +40,17 @@ class Qdrant(VectorCollection):
         url: str | None = None,
         path: str | None = None,
         api_key_variable: str | None = None,
-        **options: Any,
+        encoder: Encoder | str = "auto",
+        collection: str | None = None,
+        vector: str | None = None,
+        ids: str | None = None,
     ) -> Qdrant:
         if url and path:
             raise UsageError("url and path are two places; name one")
         client = _client(url, path or str(work / "qdrant"), api_key_variable)
-        return cls(benchmark, client, **options)
+        return cls(
+            benchmark, client, encoder=encoder, collection=collection, vector=vector, ids=ids
+        )
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "qdrant", **self.details(), "ids": self.rule.told}
