@@ -340,3 +340,12 @@ def test_no_views_at_all_make_no_lead(tmp_path: Path) -> None:
         views = {**VIEWS, "Abe_Roe": first, "Abe_Roe_(b)": 0}
         built = made(tmp_path / str(first), pair(), views=views, rules=PUBLISHED)
         assert built.sets == []  # the released program divides by zero, or has no logarithm
+
+
+def test_a_figure_greys_bearers_of_other_types(tmp_path: Path) -> None:
+    film = item("Q9", "Abe Roe", types=["Q11424"], title="Abe Roe (film)")
+    entities = [*pair(), film, *VALUES, *PROPERTIES]
+    kb = write_kb(tmp_path / "kb", entities, PAGES, {**VIEWS, "Abe_Roe_(film)": 5})
+    figure = explain_name(kb, "Abe Roe", load_collection("human"))
+    assert [b.dropped is None for b in figure.bearers] == [True, True, False]
+    assert figure.verdict == "a set of 2 bearers, 2 with queries about 2 facts"

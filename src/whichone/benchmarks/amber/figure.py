@@ -147,4 +147,5 @@ def _verdict(bearers: list[DrawnBearer], pipeline: Pipeline) -> str:
     if pipeline.popularity != "none" and not any(b.role == "head" for b in queried):
         return "no set: the head keeps no fact"
     count = sum(bool(f.queries) for b in queried for f in b.facts)
-    return f"a set of {len(bearers)} bearers, {len(queried)} with queries about {count} facts"
+    typed = sum(b.dropped is None for b in bearers)
+    return f"a set of {typed} bearers, {len(queried)} with queries about {count} facts"
