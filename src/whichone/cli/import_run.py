@@ -15,7 +15,21 @@ from whichone.cli.options import json_option, on_error_option
     "--format",
     "form",
     required=True,
-    type=click.Choice("trec msmarco kilt dpr amber bootleg blink elq genre realm rag".split()),
+    type=click.Choice(
+        [
+            "trec",
+            "msmarco",
+            "kilt",
+            "dpr",
+            "amber",
+            "bootleg",
+            "blink",
+            "elq",
+            "genre",
+            "realm",
+            "rag",
+        ]
+    ),
     help="A TREC run, Pyserini's MS MARCO layout, KILT or AmbER predictions, DPR results, or what"
     " a linker or RAG wrote.",
 )
