@@ -165,6 +165,7 @@ def main() -> None:
             port = found.getsockname()[1]
         command = [sys.executable, "-m", "whichone", "serve", str(folder), "--port", str(port)]
         environment = {**os.environ, "WHICHONE_CACHE": temporary}
+        begun = 0.0
         server = subprocess.Popen([*command, "--database", database], env=environment)
         try:
             for _ in range(300):
@@ -173,9 +174,10 @@ def main() -> None:
                     break
                 except OSError:
                     time.sleep(0.2)
+            begun = processor_seconds(server.pid)
             people = asyncio.run(load(tokens, port, given.clicks))
         finally:
-            used = processor_seconds(server.pid)
+            used = processor_seconds(server.pid) - begun
             server.kill()  # as hard as it can be
             server.wait()
         opened = open_database(database)
