@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.retrieval.namesake.relations import RelationTable, Stems, stems
+from whichone.retrieval.namesake.relations import RelationTable, Stems, lists_bearers, stems
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,6 +55,10 @@ class Pages:
     def _kinds(self, page: int) -> frozenset[str]:
         first = str(self._texts[int(self.passages(page)[0])].as_py())
         return RelationTable.load().kinds_of(self.title(page), first)
+
+    def lists_bearers(self, page: int) -> bool:
+        texts = self.texts(page)
+        return all(lists_bearers(self.title(page), text) for text in texts)
 
     def _stems(self, page: int) -> Stems:
         return stems(" ".join([self.title(page), *self.texts(page)]))

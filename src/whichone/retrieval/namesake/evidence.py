@@ -93,6 +93,9 @@ class Weigher:
         evidence = Evidence(page, {"remainder": self._weights.remainder * lexical})
         if lexical > 0:
             evidence.speaks_for.append(f"shares words with the question (BM25 {lexical:.2f})")
+        if self._pages.lists_bearers(page):
+            evidence.parts["disambiguation"] = -self._weights.disambiguation
+            evidence.speaks_against.append("only lists who bears the name")
         if asked.relations:
             self._add_kind(evidence, asked.relations)
             self._add_says(evidence, asked.relations)

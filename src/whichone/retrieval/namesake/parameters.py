@@ -46,6 +46,8 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """The page is about a kind of thing that can be asked so."""
     other_kind: Weight = 1.0
     """Taken off when the page is about another kind of thing."""
+    disambiguation: Weight = 3.0
+    """Taken off a page that only lists who bears the name."""
     says: Weight = 2.0
     """The page uses words that state what is asked."""
     fact: Weight = 1.0

@@ -48,6 +48,7 @@ _HEAD_ENDS = frozenset(
         "at",
     ]
 )
+_LISTS = re.compile(r"\b(?:may|might|can|could) (?:also )?refer to\b")
 _OPENING = 300
 _HEAD_WORDS = 14
 
@@ -120,6 +121,11 @@ class RelationTable:
             for size in (2, 1):
                 found.update(self.kinds.get(words[at : at + size], ()))
         return frozenset(found)
+
+
+def lists_bearers(title: str, text: str) -> bool:
+    """Whether a page is a disambiguation page: it lists who bears the name, and is none of them."""
+    return title.endswith("(disambiguation)") or bool(_LISTS.search(text[:150]))
 
 
 def opening_head(text: str) -> Stems:
