@@ -160,7 +160,15 @@ def test_empty_corpus(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"k1": -1}, {"b": 1.5}, {"kk1": 1}, {"k1": "high"}, {"title_weight": -1}],
+    [
+        {"k1": -1},
+        {"k1": "inf"},
+        {"k1": "nan"},
+        {"b": 1.5},
+        {"kk1": 1},
+        {"k1": "high"},
+        {"title_weight": -1},
+    ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):

@@ -26,7 +26,7 @@ class Bm25Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     `title_weight` is how often the title is read before the text; 0 leaves it out.
     """
 
-    k1: Annotated[float, msgspec.Meta(ge=0)] = 0.9
+    k1: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.9
     b: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
     stemmer: str = "porter"
     stop_words: str = "lucene"
