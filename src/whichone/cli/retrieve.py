@@ -25,6 +25,12 @@ from whichone.errors import UsageError
     metavar="KEY=VALUE",
     help="A parameter of the retriever, such as k1=1.2.",
 )
+@click.option(
+    "--encoder",
+    default=None,
+    metavar="PATH|NAME|PACKAGE",
+    help="The encoder of dense and namesake; the same as -o encoder=. `none` uses words only.",
+)
 @click.option("-k", default=100, show_default=True, help="How many passages a question.")
 @click.option(
     "--returns",
@@ -57,6 +63,7 @@ def command(
     run: str,
     retriever: str,
     options: tuple[str, ...],
+    encoder: str | None,
     k: int,
     returns: str | None,
     index: str | None,
@@ -72,6 +79,7 @@ def command(
 
     \b
     whichone retrieve BENCH RUN --retriever bm25 -o k1=1.2 -o b=0.75
+    whichone retrieve BENCH RUN --retriever namesake --encoder none
     whichone retrieve BENCH RUN --retriever my_package.search:search
     """
     from whichone.cli.output import emit_json
@@ -83,7 +91,7 @@ def command(
         benchmark,
         run,
         retriever=retriever,
-        options=parse_options(options),
+        options=parse_options((*options, f"encoder={encoder}") if encoder else options),
         k=k,
         returns=returns,
         index=index,
