@@ -27,7 +27,7 @@ from whichone.records import Record, page_id
 _FEW = 2000  # so many names of a prefix are compared before the most popular are looked for
 _TIERS = (100_000, 300_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000, 32_000_000)
 _PATIENCE = 0.004  # seconds that a search may be expected to take
-_GLOB = re.compile(r"[*?[]")
+_RAREST = 3
 _HOST = re.compile(r"([a-z-]+)(?:\.m)?\.wikipedia\.org$")
 
 
@@ -219,19 +219,37 @@ class Lookup:
         key = name_key(text)
         if len(key) < 3:
             return self.search_prefix(text, limit)
-        pattern = "*" + _GLOB.sub(r"[\g<0>]", key) + "*"
+        rare = self._rarest_trigrams(key)
+        if rare is None:
+            return Suggestions()
+        query = """select t.rowid from names_trigrams t join names n on n.id = t.rowid
+            where names_trigrams match ? and t.rowid > ? and t.rowid <= ? and instr(n.key, ?)
+            order by t.rowid limit ?"""
         found: list[int] = []
         began, low = time.perf_counter(), 0
         for high in (*_TIERS, 1 << 62):
-            query = """select rowid from names_trigrams
-                where key glob ? and rowid > ? and rowid <= ? order by rowid limit ?"""
-            found += [n for (n,) in self.rows(query, pattern, low, high, limit - len(found))]
+            found += [n for (n,) in self.rows(query, rare, low, high, key, limit - len(found))]
             if len(found) >= limit or self._last(high):
                 break
             took, low = time.perf_counter() - began, high
             if took * 3 > _PATIENCE:  # the next tier is about twice as large as all before it
                 return self._suggestions(found, complete=False)
         return self._suggestions(found)
+
+    def _rarest_trigrams(self, key: str) -> str | None:
+        """A query for the rarest trigrams of a text; None when no name holds one of them.
+
+        The common ones would cost more to go through than they rule out.
+        """
+        trigrams = {key[n : n + 3] for n in range(len(key) - 2)}
+        marks = ", ".join("?" * len(trigrams))
+        known = self.rows(
+            f"select names, trigram from trigrams where trigram in ({marks})", *trigrams
+        )
+        if len(known) < len(trigrams):
+            return None
+        chosen = sorted(known)[:_RAREST]
+        return " AND ".join('"' + trigram.replace('"', '""') + '"' for _, trigram in chosen)
 
     def _last(self, number: int) -> bool:
         return not self.rows("select 1 from names where id > ? limit 1", number)

@@ -25,7 +25,7 @@ from whichone.progress import progress
 LOOKUP, NAME_HASHES, NAME_NUMBERS = "lookup.sqlite", "lookup.hashes.npy", "lookup.numbers.npy"
 LONGEST_NAME = 16  # pieces; longer names are looked up, but not found in texts
 _BATCH = 65_536
-_FORMAT = "2"
+_FORMAT = "3"
 NAME_KINDS = ("label", "alias", "title", "redirect", "anchor")  # a bit each in `bearers.kinds`
 
 _SCHEMA = """
@@ -39,6 +39,7 @@ create table names (id integer primary key, key text, name text, bearers integer
 create table bearers (
     name integer, entity text, kinds integer, count integer, primary key (name, entity)
 ) without rowid;
+create table trigrams (trigram text primary key, names integer) without rowid;
 create virtual table names_trigrams using fts5(
     key, content='names', content_rowid='id', tokenize='trigram case_sensitive 1', detail='none'
 );
@@ -54,6 +55,9 @@ create index pages_by_entity on pages (entity);
 create index redirects_by_page on redirects (page);
 insert into names_trigrams (names_trigrams) values ('rebuild');
 insert into names_trigrams (names_trigrams) values ('optimize');
+create virtual table temp.vocabulary using fts5vocab(main, names_trigrams, row);
+insert into trigrams select term, doc from temp.vocabulary;
+drop table temp.vocabulary;
 analyze;
 """
 
