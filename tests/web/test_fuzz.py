@@ -43,6 +43,7 @@ def api(settings: Any, key: str) -> Iterator[httpx.Client]:
     thread.join()
 
 
+@pytest.mark.slow
 def test_the_api_stands_fuzzing(api: httpx.Client, key: str) -> None:
     schema = schemathesis.openapi.from_url(
         f"{api.base_url}/openapi.json".replace("//openapi", "/openapi")

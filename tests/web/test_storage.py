@@ -74,6 +74,7 @@ def test_tasks_go_to_three_people_each_however_many_ask_at_once(database_url: st
     database.close()
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_confirmed(
     database_url: str, shelf_folder: Path, tmp_path: Path
 ) -> None:
