@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -37,22 +39,39 @@ def builtin_benchmark(name: str) -> Path:
         raise UsageError(f"there is no benchmark {name!r}", hint=did_you_mean(name, builders))
     place = cache_folder() / "builtin" / _fingerprint()
     target = place / name.removeprefix("builtin/")
-    try:
-        Folder.open(target, KIND)
-    except WhichoneError:
-        builders[name](builtin_knowledge_base(place), target)
+    if not _is_there(target, KIND):
+        kb = builtin_knowledge_base(place)
+        with _one_at_a_time(place):
+            if not _is_there(target, KIND):
+                builders[name](kb, target)
     return target
 
 
 def builtin_knowledge_base(place: Path) -> Path:
     """The built-in world, through the real dump formats and readers, as a knowledge base."""
     kb = place / "kb"
-    try:
-        Folder.open(kb, KNOWLEDGE_BASE)
-    except WhichoneError:
-        with tempfile.TemporaryDirectory() as temporary:
-            ingest_dumps(compile_builtin(Path(temporary)), kb)
+    if not _is_there(kb, KNOWLEDGE_BASE):
+        with _one_at_a_time(place), tempfile.TemporaryDirectory() as temporary:
+            if not _is_there(kb, KNOWLEDGE_BASE):
+                ingest_dumps(compile_builtin(Path(temporary)), kb)
     return kb
+
+
+def _is_there(folder: Path, kind: str) -> bool:
+    try:
+        Folder.open(folder, kind)
+    except WhichoneError:
+        return False
+    return True
+
+
+@contextmanager
+def _one_at_a_time(place: Path) -> Iterator[None]:
+    """Processes that ask for the same built-in thing at once wait for the first one to make it."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "building").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
