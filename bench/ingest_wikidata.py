@@ -67,7 +67,7 @@ def run(command: Sequence[str], cores: int) -> tuple[float, float, int]:
     )
     while process.poll() is None:
         peak = max(peak, tree_memory(process.pid))
-        time.sleep(0.05)
+        time.sleep(0.4)
     after = os.times()
     if process.returncode:
         raise SystemExit(f"failed: {' '.join(command)}")

@@ -113,6 +113,14 @@ def whole_records(blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes) ->
                 return
             held, skipping = b"", True
             continue
+        first = block.data.find(delimiter) + 1 if len(delimiter) == 1 else 0
+        if first and inside_end is None and not skipping:  # the usual case, with the least copying
+            cut = block.data.rfind(delimiter) + 1
+            yield Chunk(at if held else block.offset, held + block.data[:first])
+            if cut > first:
+                yield Chunk(block.offset, block.data[first:cut])
+            held, at = block.data[cut:], block.offset
+            continue
         searched = max(0, len(held) - len(delimiter) + 1)
         at = at if held else block.offset
         held += block.data
