@@ -51,7 +51,9 @@ def test_confused_looks_no_deeper_than_k() -> None:
 def test_confused_without_namesakes() -> None:
     assert value("confused@20", ["g1"], others=()) == 0
     alone = msgspec.structs.replace(QUERY, name_set=None)
-    assert parse_measure("confused@20").value(Retrieved(alone, [], frozenset(), frozenset())) is None
+    assert (
+        parse_measure("confused@20").value(Retrieved(alone, [], frozenset(), frozenset())) is None
+    )
 
 
 @pytest.mark.parametrize(
