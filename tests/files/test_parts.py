@@ -32,7 +32,8 @@ def cut(data: bytes, delimiter: bytes, bounds: list[int], piece: int) -> list[li
     for n, (start, end) in enumerate(itertools.pairwise(edges)):
         inside = [Chunk(i, data[i : min(i + piece, end)]) for i in range(start, end, piece)]
         beyond = [Chunk(i, data[i : i + piece]) for i in range(end, len(data), piece)]
-        chunks = whole_records([*inside, *beyond], ByteRange(n, start, end), delimiter)
+        chunks = list(whole_records([*inside, *beyond], ByteRange(n, start, end), delimiter))
+        assert all(data[c.offset : c.offset + len(c.data)] == c.data for c in chunks)
         found.append([c.data for c in chunks])
     return found
 

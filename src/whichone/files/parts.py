@@ -73,8 +73,9 @@ def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator
 
     A record belongs to the part in which the delimiter before it begins, the first one to part 0.
     """
-    blocks = _bzip2_blocks if compression_of(path) == "bz2" else _plain_blocks
-    return whole_records(blocks(path, part), part, delimiter)
+    if compression_of(path) == "bz2":
+        return whole_records(_bzip2_blocks(path, part), part, delimiter, exact=False)
+    return whole_records(_plain_blocks(path, part), part, delimiter)
 
 
 def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
@@ -99,8 +100,13 @@ def _plain_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
             position += len(data)
 
 
-def whole_records(blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes) -> Iterator[Chunk]:
-    """Recut blocks at delimiters; blocks that open at or after the part's end only complete it."""
+def whole_records(
+    blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes, *, exact: bool = True
+) -> Iterator[Chunk]:
+    """Recut blocks at delimiters; blocks that open at or after the part's end only complete it.
+
+    Not `exact`: offsets are those of compressed blocks, and a chunk has that of its first one.
+    """
     held, at = b"", part.start
     skipping = part.number > 0
     inside_end: int | None = None  # where in `held` the part ends
@@ -113,13 +119,15 @@ def whole_records(blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes) ->
                 return
             held, skipping = b"", True
             continue
+        behind = block.offset + len(block.data) if exact else block.offset
         first = block.data.find(delimiter) + 1 if len(delimiter) == 1 else 0
         if first and inside_end is None and not skipping:  # the usual case, with the least copying
             cut = block.data.rfind(delimiter) + 1
             yield Chunk(at if held else block.offset, held + block.data[:first])
             if cut > first:
-                yield Chunk(block.offset, block.data[first:cut])
-            held, at = block.data[cut:], block.offset
+                yield Chunk(block.offset + first * exact, block.data[first:cut])
+            held = block.data[cut:]
+            at = behind - len(held) * exact
             continue
         searched = max(0, len(held) - len(delimiter) + 1)
         at = at if held else block.offset
@@ -132,6 +140,7 @@ def whole_records(blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes) ->
                 held = held[-(len(delimiter) - 1) :] if len(delimiter) > 1 else b""
                 continue
             held, skipping, searched = held[cut + len(delimiter) :], False, 0
+            at = behind - len(held) * exact
             inside_end = 0 if inside_end is not None else None
         if inside_end is None:
             cut = held.rfind(delimiter, searched)
@@ -142,7 +151,8 @@ def whole_records(blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes) ->
             yield Chunk(at, held[:cut])
             if inside_end is not None:
                 return
-            held, at = held[cut:], block.offset
+            held = held[cut:]
+            at = behind - len(held) * exact
         if len(held) > LONGEST_RECORD:
             yield Chunk(at, problem=f"a record here is longer than {LONGEST_RECORD:,} bytes")
             if inside_end is not None:
