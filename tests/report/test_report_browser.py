@@ -1,0 +1,76 @@
+"""The report in a real browser: no error, no request, readable on a phone and on paper."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from whichone.report.report import make_report
+from whichone.retrieval.retrieve import retrieve
+
+ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    for name in ("bm25", "popular"):
+        retrieve("builtin/amber", folder / name, retriever=name, k=20, index=folder / "index")
+    make_report([folder / "bm25", folder / "popular"], folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.mark.slow
+def test_every_table_and_figure_lies_beside_it(report: Path) -> None:
+    beside = report.with_name("report-files")
+    suffixes = {p.suffix for p in beside.iterdir()}
+    assert suffixes == {".tex", ".md", ".csv", ".svg", ".pdf", ".png"}
+    assert (beside / "popularity-gap.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+@pytest.mark.chromium
+def test_opened_in_a_browser(report: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    ARTEFACTS.mkdir(exist_ok=True)
+    flags = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--no-first-run",
+        "--disable-component-update",
+        "--disable-sync",
+    ]
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        problems: list[str] = []
+        asked: list[str] = []
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(report.as_uri())
+        assert page.locator("h1").inner_text().startswith("whichone")
+        assert page.locator("table").count() > 5
+        assert page.locator("figure svg").count() >= 2
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, "a phone has to scroll sideways"
+        page.locator("details.panel summary").first.click()
+        page.screenshot(path=str(ARTEFACTS / "report-phone.png"))
+        page.emulate_media(media="print")
+        assert not page.locator("nav").is_visible()
+        assert len(page.pdf()) > 10_000
+        browser.close()
+    assert problems == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.slow
+def test_redacted_reports_hold_no_names(report: Path) -> None:
+    folder = report.parent
+    make_report([folder / "bm25"], folder / "redacted.html", redact=True)
+    text = (folder / "redacted.html").read_text("utf-8")
+    for name in ("Napoleon", "Abe Lincoln", "Yoko Ono", "trombone"):
+        assert name not in text
