@@ -49,3 +49,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if os.environ.get("CI") == "true":
                 pytest.fail(f"needs {how}", pytrace=False)
             pytest.skip(f"needs {how}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was skipped for want of a tool, and the command that enables it."""
+    counts: dict[str, int] = {}
+    for report in terminalreporter.getreports("skipped"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        counts[reason.removeprefix("Skipped: ")] = (
+            counts.get(reason.removeprefix("Skipped: "), 0) + 1
+        )
+    if counts:
+        terminalreporter.section("skipped, and what enables it")
+        for reason, count in sorted(counts.items()):
+            terminalreporter.write_line(f"{count:5d}  {reason}")
