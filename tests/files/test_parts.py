@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from whichone.errors import BadInput, Missing
@@ -45,6 +45,8 @@ def cut(data: bytes, delimiter: bytes, bounds: list[int], piece: int) -> list[li
     st.sampled_from([b"\n", b"</p>"]),
     st.booleans(),
 )
+@example(["", "a"], [0, 1], 1, b"</p>", False)
+@example(["aaa", "b", "c"], [1, 5], 1, b"</p>", True)
 def test_every_record_once_and_whole(
     records: list[str], bounds: list[int], piece: int, delimiter: bytes, ended: bool
 ) -> None:

@@ -136,7 +136,9 @@ def whole_records(
             cut = held.find(delimiter, searched)
             if cut < 0 or (inside_end is not None and cut >= inside_end):
                 if inside_end is not None:
-                    return
+                    if cut >= 0 or len(held) >= inside_end + len(delimiter) - 1:
+                        return
+                    continue  # a delimiter that begins before the end may still become whole
                 held = held[-(len(delimiter) - 1) :] if len(delimiter) > 1 else b""
                 continue
             held, skipping, searched = held[cut + len(delimiter) :], False, 0
