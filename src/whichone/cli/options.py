@@ -10,7 +10,7 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Depths(click.ParamType[Any]):
+class Depths(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
     """`1,5,20`: whole numbers above zero."""
 
     name = "K,K,..."
@@ -29,7 +29,7 @@ class Depths(click.ParamType[Any]):
         return depths
 
 
-class Words(click.ParamType[Any]):
+class Words(click.ParamType):  # type: ignore[type-arg]
     """`role,relation`: words between commas."""
 
     name = "WORD,WORD,..."
