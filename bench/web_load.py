@@ -26,8 +26,8 @@ import numpy as np
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.web import campaign
-from whichone.web.campaign_tasks import AskedPassage, Task
+from whichone.web.campaign import queue
+from whichone.web.campaign.evidence_tasks import AskedPassage, Task
 from whichone.web.gate import Gate, secret_of
 from whichone.web.storage.database import open_database
 
@@ -51,8 +51,8 @@ def prepare(folder: Path, database_url: str, people: int, clicks: int) -> list[s
              tuple(AskedPassage(f"wiki:{(5 * n + i) % 1000}#0", control=i == 0) for i in range(5)))
         for n in range(people * (clicks + 8) // 3 + people)
     ]  # fmt: skip
-    plan = campaign.Plan(seed=0, runs=(), low_overlap=0)
-    campaign.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
+    plan = queue.Plan(seed=0)
+    queue.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
     gate = Gate(secret_of(database))
     tokens = [gate.link("annotator", f"p{n}") for n in range(people)]
     database.close()

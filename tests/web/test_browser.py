@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from campaigns import ambigdocs_benchmark, answer_all, complete
 from playwright.sync_api import Page, sync_playwright
 from web_server import served
 
@@ -21,6 +22,8 @@ ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
 def place(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     work = tmp_path_factory.mktemp("browser")
     folder = shutil.copytree(shelf_folder, work / "served")
+    benchmark = ambigdocs_benchmark(folder / "with-answers" / "ambigdocs")
+    answer_all(benchmark, folder / "with-answers" / "good", "good", complete)
     with served(folder, str(work / "web.sqlite"), work / "cache") as (_, address):
         yield address
 
@@ -39,9 +42,10 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, place: str, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page that fails the test when it asks another host or when the policy blocks something."""
     size = (
-        {"width": 1280, "height": 900} if request.param == "desk" else {"width": 390, "height": 800}
+        {"width": 1280, "height": 900} if request.param == "desk" else {"width": 360, "height": 780}
     )
     context = browser.new_context(viewport=size, base_url=place)
+    context.set_default_timeout(15_000)
     opened = context.new_page()
     faults: list[str] = []
     opened.on("console", lambda m: faults.append(m.text) if _is_fault(m) else None)
@@ -124,10 +128,12 @@ def test_study_by_keyboard(page: Page) -> None:
 def test_annotation(page: Page) -> None:
     page.goto("/annotate")
     seen(page, "campaigns")
-    page.get_by_label("Questions").fill("2")
-    page.get_by_role("button", name="Make the campaign").click()
+    page.get_by_label("Questions", exact=True).fill("2")
+    page.get_by_role("button", name="Make the campaign", exact=True).click()
     seen(page, "campaign-results")
     page.get_by_role("link", name="Evidence").click()
+    seen(page, "campaign-consent")
+    page.get_by_role("button", name="I agree").click()
     seen(page, "annotate")
     for box in page.get_by_label("Enough evidence", exact=True).all():
         box.check()
@@ -138,6 +144,26 @@ def test_annotation(page: Page) -> None:
     page.get_by_label("or say why").fill("no town is named")
     page.get_by_role("button", name="Keep and go on").click()
     page.get_by_text("Kept. You have 1 so far.").wait_for()
+
+
+def test_categories(page: Page) -> None:
+    page.goto("/annotate")
+    page.get_by_label("Questions, each with").fill("1")
+    page.get_by_role("button", name="Make the campaign for categories").click()
+    page.get_by_role("link", name="Categories").click()
+    page.get_by_role("button", name="I agree").click()
+    seen(page, "annotate-categories")
+    for _ in range(3):
+        page.get_by_role("radio", name="complete").focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("ArrowDown")  # the next category, by keyboard
+        assert page.get_by_role("radio", name="partial").is_checked()
+        page.get_by_role("button", name="Keep and go on").press("Enter")
+        page.get_by_role("status").wait_for()
+    page.goto("/annotate")
+    page.get_by_role("link", name="Results of Categories").last.click()
+    page.get_by_role("row").filter(has_text="local").wait_for()
+    seen(page, "category-results")
 
 
 def test_leaderboard(page: Page) -> None:

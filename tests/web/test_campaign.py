@@ -8,50 +8,31 @@ from typing import Any
 
 import msgspec
 import pytest
+from campaigns import annotate, as_person, form_token, make_campaign
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.web import campaign
-from whichone.web.campaign_merge import campaign_results, controls, done_tasks, low_overlap
-from whichone.web.campaign_tasks import make_tasks, overlap
+from whichone.web.campaign import queue
+from whichone.web.campaign.done import done_tasks, people_of
+from whichone.web.campaign.evidence import Annotation, Judged
+from whichone.web.campaign.evidence_merge import accepted, controls, evidence_results, low_overlap
+from whichone.web.campaign.evidence_tasks import AskedPassage, Task, make_tasks, overlap
 from whichone.web.library import Library
 from whichone.web.rankings import Shelves
 from whichone.web.storage.database import open_database
 
 
-def form_token(page: str) -> str:
-    found = re.search(r'name="form_token" value="(\w+)"', page)
-    assert found
-    return found.group(1)
-
-
-def made(client: Any, key: str, **fields: Any) -> str:
-    token = form_token(client.get("/annotate").text)
-    plan = {"form_token": token, "benchmark": key, "questions": 3, "low_overlap": "0", **fields}
-    answer = client.post("/annotate", data=plan)
-    assert answer.status_code == 200, answer.text
-    return str(client.get("/api/campaigns").json()[-1]["campaign"])
-
-
-def as_person(client: Any, name: str) -> dict[str, str]:
-    token = client.app.state.house.gate.link("annotator", name)
-    return {"authorization": f"Bearer {token}"}
-
-
-def say(client: Any, which: str, name: str, enough: Any) -> int | None:
+def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | None:
     """One task done by one person; `enough` says of a passage's page whether it has enough."""
-    who = as_person(client, name)
-    task = client.get(f"/api/campaigns/{which}/task", headers=who).json()
-    if task["task"] is None:
-        return None
-    passages = {
-        p["id"]: {"enough": enough(task, p), "span": p["text"].split()[0]} for p in task["passages"]
-    }
-    answer = client.post(
-        f"/api/campaigns/{which}/tasks/{task['task']}/annotation",
-        json={"passages": passages, "reason": "none of them"}, headers=who,
-    )  # fmt: skip
-    assert answer.status_code == 200, answer.text
-    return int(task["task"])
+
+    def said(task: dict[str, Any]) -> dict[str, Any]:
+        passages = {
+            p["id"]: {"enough": enough(task, p), "span": p["text"].split()[0]}
+            for p in task["passages"]
+        }
+        return {"passages": passages, "reason": "none of them", **rest}
+
+    task = annotate(client, which, name, said)
+    return None if task is None else int(task["task"])
 
 
 def test_passages_come_from_runs_and_share_words_with_an_answer(
@@ -70,7 +51,7 @@ def test_passages_come_from_runs_and_share_words_with_an_answer(
 def test_three_people_each_and_a_majority_of_two_merges(
     client: Any, key: str, settings: Any
 ) -> None:
-    which = made(client, key)
+    which = make_campaign(client, key)
     for name in ("a", "b", "c"):
         done = {say(client, which, name, lambda t, p, who=name: who != "c") for _ in range(3)}
         assert done == {0, 1, 2}
@@ -94,7 +75,7 @@ def test_three_people_each_and_a_majority_of_two_merges(
 
 
 def test_rejected_gold_drops_the_question(client: Any, key: str, settings: Any) -> None:
-    which = made(client, key, questions=2, seed=1)
+    which = make_campaign(client, key, questions=2, seed=1)
     for name in ("a", "b", "c"):
         for _ in range(2):
             say(client, which, name, lambda t, p: t["task"] == 0)
@@ -107,7 +88,7 @@ def test_rejected_gold_drops_the_question(client: Any, key: str, settings: Any) 
 
 
 def test_low_overlap_goes_to_a_second_queue(client: Any, key: str) -> None:
-    which = made(client, key, questions=1, low_overlap="0.9")
+    which = make_campaign(client, key, questions=1, low_overlap="0.9")
     for name in ("a", "b", "c"):
         say(client, which, name, lambda t, p: True)
     assert client.get(f"/api/campaigns/{which}/results").json()["in_second_queue"] == 1
@@ -129,7 +110,7 @@ def test_low_overlap_goes_to_a_second_queue(client: Any, key: str) -> None:
 def test_half_answers_are_refused(
     client: Any, key: str, passages: Any, rest: Any, message: str
 ) -> None:
-    which = made(client, key)
+    which = make_campaign(client, key)
     who = as_person(client, "a")
     task = client.get(f"/api/campaigns/{which}/task", headers=who).json()
     judged = {p["id"]: passages for p in task["passages"]} if passages else {}
@@ -140,7 +121,7 @@ def test_half_answers_are_refused(
 
 
 def test_a_form_keeps_an_annotation_and_says_so(client: Any, key: str) -> None:
-    which = made(client, key)
+    which = make_campaign(client, key)
     page = client.get(f"/annotate/{which}").text
     names = re.findall(r'name="(enough:[^"]+)" value="yes"', page)
     number = re.search(r"/task/(\d+)", page)
@@ -157,23 +138,19 @@ def test_a_form_keeps_an_annotation_and_says_so(client: Any, key: str) -> None:
 def test_work_left_lying_is_given_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from whichone.web.campaign_tasks import AskedPassage, Task
-
     database = open_database(str(tmp_path / "a.sqlite"))
     task = Task("q", "?", ("a",), (AskedPassage("p#0", control=True),))
-    plan = campaign.Plan(seed=0, runs=(), low_overlap=0)
-    campaign.make_campaign(database, "c", "b", "t", plan, [task])
+    plan = queue.Plan(seed=0)
+    queue.make_campaign(database, "c", "b", "t", plan, [task])
     for name in ("a", "b", "c"):
-        assert campaign.next_task(database, "c", name) is not None
-    assert campaign.next_task(database, "c", "d") is None
-    monkeypatch.setattr(campaign, "_STALE", -1.0)
-    assert campaign.next_task(database, "c", "d") is not None
+        assert queue.next_task(database, "c", name) is not None
+    assert queue.next_task(database, "c", "d") is None
+    monkeypatch.setattr(queue, "_STALE", -1.0)
+    assert queue.next_task(database, "c", "d") is not None
     database.close()
 
 
 def test_merging_by_hand() -> None:
-    from whichone.web.campaign_tasks import AskedPassage, Task
-
     task = Task(
         "q", "?", ("Rome",), (AskedPassage("g#0", control=True), AskedPassage("n#0", system="x"))
     )
@@ -181,18 +158,72 @@ def test_merging_by_hand() -> None:
     rows = [
         {"task": 0, "query": "q", "task_content": msgspec.json.encode(task).decode(), "task_queue": 3,
          "person": person, "queue": 1, "seconds": 2.0,
-         "content": msgspec.json.encode(campaign.Annotation({
-             "g#0": campaign.Judged(gold, "x"), "n#0": campaign.Judged(new, "y")})).decode()}
+         "content": msgspec.json.encode(Annotation({
+             "g#0": Judged(gold, "x"), "n#0": Judged(new, "y")})).decode()}
         for person, (gold, new) in said.items()
     ]  # fmt: skip
-    done = done_tasks(rows)
-    assert done[0].accepted() == ["g#0", "n#0"]
-    assert done[0].accepted(frozenset({"a"})) == []
-    results = campaign_results(done, lambda q: frozenset({"g"}))
+    done = done_tasks(rows, Task, Annotation)
+    assert accepted(done[0]) == ["g#0", "n#0"]
+    assert accepted(done[0], frozenset({"a"})) == []
+    results = evidence_results(done, lambda q: frozenset({"g"}), {})
     assert (results["pages_before"], results["pages_after"]) == (1.0, 2.0)
     assert results["passages_added"] == 1
-    assert controls(done)["c"]["passed"] == 0
+    assert people_of(done, controls)["c"]["passed"] == 0
     # Two things, each (2 yes, 1 no): observed 1/3, expected 4/9 + 1/9.
     assert results["fleiss"] == pytest.approx((1 / 3 - 5 / 9) / (4 / 9))
     assert low_overlap(done[0], {"g#0": "Rome", "n#0": "elsewhere"}, 0.15) is False
     assert low_overlap(done[0], {"g#0": "nothing", "n#0": "elsewhere"}, 0.15) is True
+
+
+def test_evidence_that_two_people_paste_is_merged(client: Any, key: str, settings: Any) -> None:
+    """Gold is rejected; a and b paste the same other passage, which takes its place."""
+    which = make_campaign(client, key, questions=1)
+    other = "Later life of the TROMBONIST."
+    alone = "Abe Lincoln was a sprinter from the town of Place02"
+    for name, text in (("a", other), ("b", "later life of  the trombonist"), ("c", alone)):
+        say(client, which, name, lambda t, p: False, other=text)
+    results = client.get(f"/api/campaigns/{which}/results").json()
+    left = {p["person"]: p["problem"] for p in results["pasted_left_over"]}
+    assert left["a"] == left["b"] == "stands in 4 pages"  # every name has a trombonist
+    assert left["c"] in ("only one person", "was asked about")
+    assert (results["pasted"], results["pasted_merged"], results["dropped"]) == (3, 0, 1)
+
+
+def test_a_question_lives_on_by_pasted_evidence(client: Any, key: str, settings: Any) -> None:
+    which = make_campaign(client, key, questions=1)
+    house = client.app.state.house
+    asked = queue.everything(house.database, which)[0]["query"]
+    other = "wiki:30" if asked != "q30" else "wiki:31"
+    text = Benchmark.open(settings.folder / "small").passages.to_pylist()
+    wanted = next(p for p in text if p["id"] == f"{other}#0")["text"]
+    for name, pasted in (("a", wanted), ("b", f"It says: {wanted} And so on."), ("c", "")):
+        say(client, which, name, lambda t, p: False, other=pasted)
+    results = client.get(f"/api/campaigns/{which}/results").json()
+    assert (results["pasted_merged"], results["kept_by_pasted"], results["dropped"]) == (1, 1, 0)
+    assert results["pasted_left_over"] == []
+    page = client.get(f"/annotate/{which}/results").text
+    client.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
+    version = Benchmark.open(settings.folder / f"annotated-{which}")
+    query = next(q for q in version.queries if q.id == asked)
+    assert query.gold_pages() == {other}
+    provenance = query.outputs[0].provenance[0][0]
+    assert provenance.passage == f"{other}#0"
+    assert provenance.attributes == {"annotators": ["a", "b"], "pasted": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("too few words", "fewer than 4 words"),
+        ("words that nobody ever wrote", "not in the corpus"),
+    ],
+)
+def test_what_cannot_be_found_is_left_to_the_admin(
+    client: Any, key: str, text: str, problem: str
+) -> None:
+    which = make_campaign(client, key, questions=1)
+    for name in ("a", "b", "c"):
+        say(client, which, name, lambda t, p: False, other=text)
+    results = client.get(f"/api/campaigns/{which}/results").json()
+    assert [p["problem"] for p in results["pasted_left_over"]] == [problem] * 3
+    assert problem in client.get(f"/annotate/{which}/results").text

@@ -14,9 +14,10 @@ from starlette.testclient import TestClient
 from web_server import served
 
 from whichone.errors import BadInput, UsageError
-from whichone.web import campaign
 from whichone.web.app import make_app
-from whichone.web.campaign_tasks import AskedPassage, Task
+from whichone.web.campaign import queue
+from whichone.web.campaign.evidence import Annotation, Judged
+from whichone.web.campaign.evidence_tasks import AskedPassage, Task
 from whichone.web.gate import Gate, secret_of
 from whichone.web.library import Library
 from whichone.web.storage.database import Transaction, open_database
@@ -50,17 +51,15 @@ def test_work_is_committed_or_undone_alone(database_url: str) -> None:
 def test_tasks_go_to_three_people_each_however_many_ask_at_once(database_url: str) -> None:
     database = open_database(database_url)
     tasks = [Task(f"q{n}", "?", ("a",), (AskedPassage("p#0", control=True),)) for n in range(10)]
-    campaign.make_campaign(
-        database, "c", "b", "t", campaign.Plan(seed=0, runs=(), low_overlap=0), tasks
-    )
-    said = campaign.Annotation({"p#0": campaign.Judged(True, "x")})
+    queue.make_campaign(database, "c", "b", "t", queue.Plan(seed=0), tasks)
+    said = Annotation({"p#0": Judged(True, "x")})
 
     def kept(number: int, name: str) -> bool:
-        return database.write(lambda t: campaign.keep(t, "c", number, name, said))
+        return database.write(lambda t: queue.keep(t, "c", number, name, said))
 
     def person(name: str) -> int:
         done = 0
-        while (given := campaign.next_task(database, "c", name)) is not None:
+        while (given := queue.next_task(database, "c", name)) is not None:
             assert kept(given.number, name)
             assert not kept(given.number, name)
             done += 1
@@ -83,8 +82,8 @@ def test_a_kill_loses_nothing_that_was_confirmed(
     database = open_database(database_url)
     passage = AskedPassage("wiki:00#0", control=True)
     tasks = [Task(f"q{n}", "?", ("a",), (passage,)) for n in range(2000)]
-    plan = campaign.Plan(seed=0, runs=(), low_overlap=0)
-    campaign.make_campaign(database, "0123456789abcdef", shelf.id, "t", plan, tasks)
+    plan = queue.Plan(seed=0)
+    queue.make_campaign(database, "0123456789abcdef", shelf.id, "t", plan, tasks)
     gate = Gate(secret_of(database))
     confirmed: list[tuple[str, int]] = []
     enough = threading.Event()

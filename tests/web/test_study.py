@@ -10,6 +10,10 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import three_choices
+from whichone.reading.function import FunctionReader
+from whichone.reading.read import run_reader
+from whichone.reading.settings import Setting
+from whichone.retrieval.run import Run
 from whichone.web import study
 from whichone.web.agreement import cohen_kappa, fleiss_kappa
 
@@ -117,3 +121,37 @@ def test_kappas_by_hand() -> None:
     ratings = {"a": {1: "y", 2: "y"}, "b": {1: "y", 2: "y"}, "c": {1: "y", 2: "n"}}
     expected = (5 / 6) ** 2 + (1 / 6) ** 2
     assert fleiss_kappa(ratings) == pytest.approx((2 / 3 - expected) / (1 - expected))
+
+
+def test_readers_exact_match_stands_beside_the_people(client: Any, key: str, settings: Any) -> None:
+    """Two folders of answers below the served folder, made by real readers on what a run found."""
+    benchmark = Benchmark.open(settings.folder / "small")
+    run = Run.open(settings.folder / "runs" / "perfect")
+
+    def first_town(text: str, passages: Any) -> str | None:
+        found = re.search(r"Place\d+", passages[0].text)
+        return found.group() if found else None
+
+    def trips(text: str, passages: Any) -> str | None:
+        if "Kim Park" in text:
+            raise ValueError("no such town")
+        return first_town(text, passages)
+
+    readers = {"reads": first_town, "refuses": lambda text, passages: None, "trips": trips}
+    for name, answer in readers.items():
+        run_reader(
+            FunctionReader(answer, name=name), benchmark, settings.folder / "read" / name,
+            Setting(passages="retrieved", depth=1), run=run, name=name,
+            benchmark_place=str(benchmark.folder.root),
+        )  # fmt: skip
+    which = made(client, key, pilot=0, items=12)
+    systems = {
+        s["system"]: s for s in client.get(f"/api/studies/{which}/results").json()["systems"]
+    }
+    assert systems["reads"]["em"]["value"] == 1.0
+    assert systems["refuses"]["em"]["value"] == 0.0
+    assert systems["trips"]["em"]["value"] == 0.75  # three of twelve failed, and count as wrong
+    assert systems["perfect"]["em"] is None
+    assert systems["perfect"]["accuracy"]["value"] == 1.0
+    page = client.get(f"/study/{which}/results").text
+    assert re.search(r"reads</th>(.|\n)*?100\.0", page)

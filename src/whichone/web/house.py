@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -27,7 +26,6 @@ T = TypeVar("T")
 
 COOKIE = "whichone"
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
-_MOST_FIELDS = 200
 
 
 @dataclass(frozen=True)
@@ -132,21 +130,6 @@ def may_read(request: Request, role: Role = "reader") -> Person | None:
     raise HTTPException(403 if person else 401, f"this needs a link for the role {role}")
 
 
-async def may_write(request: Request, role: Role) -> tuple[Person, FormData]:
-    """Lets a form in: a role, a limit on how often, and proof that the form was ours."""
-    person = may_call(request, role)
-    if not request.headers.get("content-type", "").startswith(
-        ("application/x-www-form-urlencoded", "multipart/form-data")
-    ):
-        raise HTTPException(415, "a form is expected")
-    form = await request.form(max_files=1, max_fields=_MOST_FIELDS)
-    if "authorization" not in request.headers and not house_of(request).gate.form_is_ours(
-        person, text_field(form, "form_token")
-    ):
-        raise HTTPException(403, "this form was not made for you, or is too old; open it again")
-    return person, form
-
-
 def may_call(request: Request, role: Role, *, bearer: bool = False) -> Person:
     """Lets a writer through by role and rate; the API wants a bearer token or the form's own."""
     house = house_of(request)
@@ -174,21 +157,6 @@ async def committed(house: House, work: Callable[[Transaction], T]) -> T:
 def clean(text: str, longest: int = 20_000) -> str:
     """Text as both databases can keep it: no NUL, no lone surrogates, not longer than it may be."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()[:longest]
-
-
-def text_field(form: FormData, name: str, default: str = "", longest: int = 20_000) -> str:
-    value = form.get(name, default)
-    return default if isinstance(value, UploadFile) or value is None else clean(value, longest)
-
-
-def number_field(form: FormData, name: str, default: int, low: int, high: int) -> int:
-    try:
-        number = int(text_field(form, name, str(default)) or default)
-    except ValueError:
-        raise HTTPException(422, f"{name} must be a whole number") from None
-    if not low <= number <= high:
-        raise HTTPException(422, f"{name} must lie between {low:,} and {high:,}")
-    return number
 
 
 def show(request: Request, page: str, status: int = 200, **values: Any) -> Response:

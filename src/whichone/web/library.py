@@ -6,9 +6,9 @@ request ever becomes a path.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,6 +51,18 @@ class Shelf:
         """Opened afresh, so that its tables leave memory with whoever asked for them."""
         return Benchmark(self.folder)
 
+    def tasks(self) -> frozenset[str]:
+        """The tasks of its queries."""
+        return _tasks(self.folder.path("queries.parquet"), self.key)
+
+
+@functools.lru_cache(256)
+def _tasks(queries: Path, key: str) -> frozenset[str]:
+    """`key` is the content's, so that a folder that was made again is read again."""
+    import pyarrow.parquet as pq
+
+    return frozenset(pq.read_table(queries, columns=["task"])["task"].unique().to_pylist())
+
 
 class Library:
     """Everything below one folder, or the built-in benchmark when there is none."""
@@ -86,13 +98,6 @@ class Library:
         index = self.benchmark_index(shelf)
         with self._one_builder(run.key):
             return run_index(run.folder, index, self.cache)
-
-    def answers(self, shelf: Shelf) -> Iterator[tuple[str, dict[str, str | None]]]:
-        """Each reader's answers on a benchmark: its name, and what it said by question."""
-        for folder in shelf.answers:
-            table = folder.table("answers", ["question", "text"])
-            said = zip(table["question"].to_pylist(), table["text"].to_pylist(), strict=True)
-            yield folder.manifest.name or folder.root.name, dict(said)
 
     def _one_builder(self, key: str) -> threading.Lock:
         with self._lock:

@@ -10,6 +10,13 @@ from typing import Any
 from whichone.records import page_of
 
 TOP = 10
+_LEAST_LETTERS = 40
+"""A passage shorter than this is not taken to be what a longer text is about."""
+
+
+def _words(column: str) -> str:
+    """SQL for a text's letters and digits, lower-case, one blank between and around words."""
+    return f"' ' || trim(regexp_replace(lower({column}), '[^\\p{{L}}\\p{{N}}]+', ' ', 'g')) || ' '"
 
 
 class Shelves:
@@ -75,6 +82,22 @@ class Shelves:
         found: dict[str, tuple[str, list[str]]] = {}
         for page, title, text in rows:
             found.setdefault(page, (title, []))[1].append(text)
+        return found
+
+    def holding(self, table: Path, texts: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        """For each text the passages (id, title) that hold its words, or whose words it holds."""
+        if not texts:
+            return {}
+        rows = self._rows(
+            f"with corpus as (select id, page, n, title, {_words('text')} as words from read_parquet(?)), "
+            f"wanted as (select t as text, {_words('t')} as words from (select unnest(?) as t)) "
+            "select wanted.text, id, title from corpus, wanted where contains(corpus.words, wanted.words) "
+            "or (length(corpus.words) > ? and contains(wanted.words, corpus.words)) order by page, n",
+            [str(table), list(texts), _LEAST_LETTERS],
+        )
+        found: dict[str, list[tuple[str, str]]] = {}
+        for text, identity, title in rows:
+            found.setdefault(text, []).append((identity, title))
         return found
 
     def passages_of(self, table: Path, pages: Iterable[str]) -> list[tuple[str, str, str]]:

@@ -7,6 +7,7 @@ from statistics import fmean, median
 from typing import Any
 
 from whichone.measures.intervals import bootstrap_mean
+from whichone.reading.answers import Answers
 from whichone.records import page_of
 from whichone.text import squad
 from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
@@ -82,23 +83,22 @@ def system_scores(
                 "em": None,
             }
         )
-    return [*found, *_readers(shelf, house, {i.query: i.answers for i in items})]
+    return [*found, *_readers(shelf, {i.query: i.answers for i in items})]
 
 
-def _readers(
-    shelf: Shelf, house: House, accepted: Mapping[str, Sequence[str]]
-) -> list[dict[str, Any]]:
-    """Readers' exact match on the items, from folders of answers below the served folder."""
+def _readers(shelf: Shelf, accepted: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """Readers' exact match on the items, from folders of answers below the served folder.
+
+    A question that a reader failed on or refused is wrong; one that its setting left out is not asked.
+    """
     found = []
-    for name, texts in house.library.answers(shelf):
-        values = [float(exact_match(texts[q], a)) for q, a in accepted.items() if q in texts]
+    for folder in shelf.answers:
+        answers = Answers(folder)
+        said = {q: a.text for q, a in answers.answers.items()}
+        asked = {q: a for q, a in accepted.items() if q not in answers.left_out}
+        values = [float(exact_match(said.get(q), a)) for q, a in asked.items()]
         if values:
-            found.append(
-                {
-                    "system": name,
-                    "accuracy": None,
-                    "among_three": None,
-                    "em": bootstrap_mean(values).brief(),
-                }
-            )
+            em = bootstrap_mean(values).brief()
+            name = answers.name or folder.root.name
+            found.append({"system": name, "accuracy": None, "among_three": None, "em": em})
     return found

@@ -66,12 +66,19 @@ def agreement(
     ]
     if not rows:
         raise BadInput("no labelled question is among the predictions")
+    without = len(labels.keys() - {score.qid for score in scores})
+    return {**compare_labels(rows, seed=seed), "labels_without_prediction": without}
+
+
+def compare_labels(
+    rows: Sequence[tuple[str, Category, Category, str]], *, seed: int = 0
+) -> dict[str, Any]:
+    """The same for rows of qid, automatic category, people's category, and the name asked about."""
     automatic, people = [a for _, a, _, _ in rows], [p for _, _, p, _ in rows]
     low, high = _interval([(a, p, name) for _, a, p, name in rows], seed)
     matrix = Counter(zip(people, automatic, strict=True))
     return {
         "questions": len(rows),
-        "labels_without_prediction": len(labels.keys() - {score.qid for score in scores}),
         "kappa": {"value": kappa(automatic, people), "low": low, "high": high, "n": len(rows)},
         "agree": sum(a is p for a, p in zip(automatic, people, strict=True)) / len(rows),
         "confusion": {p.value: {a.value: matrix[p, a] for a in Category} for p in Category},

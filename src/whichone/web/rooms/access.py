@@ -9,17 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from whichone.web.forms import received
 from whichone.web.gate import DAY, ROLES
-from whichone.web.house import (
-    COOKIE,
-    house_of,
-    may_read,
-    may_write,
-    number_field,
-    set_cookie,
-    show,
-    text_field,
-)  # fmt: skip
+from whichone.web.house import COOKIE, house_of, may_read, set_cookie, show
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,7 +35,7 @@ async def enter(
 
 @router.post("/leave")
 async def leave(request: Request) -> Response:
-    await may_write(request, "reader")
+    await received(request, "reader")
     response = RedirectResponse("/", 303)
     response.delete_cookie(COOKIE, path="/")
     return response
@@ -58,14 +50,14 @@ async def access(request: Request) -> Response:
 @router.post("/access")
 async def make_links(request: Request) -> Response:
     """Links for one role, each for a new pseudonym."""
-    _, form = await may_write(request, "admin")
+    form = await received(request, "admin")
     house = house_of(request)
-    role = text_field(form, "role", "annotator")
+    role = form.text("role", "annotator")
     if role not in ROLES:
         raise HTTPException(422, f"role must be one of {', '.join(ROLES)}")
-    count = number_field(form, "count", 1, 1, 500)
-    days = number_field(form, "days", 30, 1, 3650)
-    to = text_field(form, "to", "/", 200)
+    count = form.number("count", 1, 1, 500)
+    days = form.number("days", 30, 1, 3650)
+    to = form.text("to", "/", 200)
     base = str(request.base_url).rstrip("/")
     tokens = [house.gate.link(role, seconds=days * DAY) for _ in range(count)]
     links = [f"{base}/enter?token={token}&to={to}" for token in tokens]

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, File, Form, Path, UploadFile
 from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile as StarletteUpload
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -22,17 +21,8 @@ from whichone.web.board import (
     one_board,
     rows_of,
 )  # fmt: skip
-from whichone.web.house import (
-    House,
-    go,
-    house_of,
-    may_call,
-    may_read,
-    may_write,
-    new_id,
-    show,
-    text_field,
-)  # fmt: skip
+from whichone.web.forms import found_or_refused, making, received
+from whichone.web.house import House, go, house_of, may_call, may_read, new_id, show
 from whichone.web.rooms.explorer import REFUSALS
 from whichone.web.storage.database import Row
 from whichone.web.submissions import one_submission, put_runs_on_boards, submit, submitted_today
@@ -45,10 +35,7 @@ _NAME = re.compile(r"\w[\w .,()+/-]{0,99}")
 
 
 def _board(house: House, key: str) -> Row:
-    found = one_board(house.database, key)
-    if found is None:
-        raise HTTPException(404, "there is no such leaderboard")
-    return found
+    return found_or_refused(one_board(house.database, key), "leaderboard")
 
 
 @router.get("/boards", include_in_schema=False)
@@ -65,15 +52,12 @@ def board_list(request: Request) -> Response:
 
 @router.post("/boards", include_in_schema=False)
 async def make(request: Request) -> Response:
-    _, form = await may_write(request, "admin")
-    house = house_of(request)
-    shelf = house.library.shelf(text_field(form, "benchmark"))
-    if shelf is None:
-        raise HTTPException(422, "choose a benchmark")
-    key, title = new_id(), text_field(form, "title", shelf.name, 200)
-    hidden = text_field(form, "hidden") == "yes"
-    await run_in_threadpool(make_board, house.database, key, shelf.id, title, hidden=hidden)
-    return go(request, f"/boards/{key}")
+    new = await making(request)
+    await run_in_threadpool(
+        make_board, house_of(request).database, new.key, new.shelf.id, new.title,
+        hidden=new.form.yes("hidden"),
+    )  # fmt: skip
+    return go(request, f"/boards/{new.key}")
 
 
 @router.get("/boards/{key}", include_in_schema=False)
@@ -139,20 +123,16 @@ def _accept(
 
 @router.post("/boards/{key}/submissions", include_in_schema=False)
 async def submit_form(request: Request, key: Key) -> Response:
-    person, form = await may_write(request, "annotator")
-    file = form.get("file")
-    if not isinstance(file, StarletteUpload):
-        raise HTTPException(422, "choose a file")
-    house = house_of(request)
+    form = await received(request, "annotator")
     submission = await run_in_threadpool(
         _accept,
-        house,
+        house_of(request),
         key,
-        person.id,
-        text_field(form, "name", longest=200).strip(),
-        text_field(form, "format"),
-        text_field(form, "missing") == "yes",
-        await file.read(),
+        form.person.id,
+        form.text("name", longest=200).strip(),
+        form.text("format"),
+        form.yes("missing"),
+        await form.file("file"),
     )
     request.app.state.scorer.wake()
     return go(request, f"/boards/{key}/submissions/{submission}")
@@ -162,9 +142,7 @@ async def submit_form(request: Request, key: Key) -> Response:
 def submission(request: Request, key: Key, submission: SubmissionKey) -> Response:
     may_read(request)
     house = house_of(request)
-    row = one_submission(house.database, key, submission)
-    if row is None:
-        raise HTTPException(404, "there is no such submission")
+    row = found_or_refused(one_submission(house.database, key, submission), "submission")
     return show(request, "submission.html", board=_board(house, key), submission=row)
 
 
@@ -235,6 +213,4 @@ def get_submission(request: Request, key: Key, submission: SubmissionKey) -> dic
     """How far the scoring of a submission is, and what was wrong with it."""
     may_read(request)
     row = one_submission(house_of(request).database, key, submission)
-    if row is None:
-        raise HTTPException(404, "there is no such submission")
-    return row
+    return found_or_refused(row, "submission")

@@ -1,37 +1,23 @@
-"""The room of annotation: a question with passages, what people say of them, what comes of it."""
+"""The room of annotation: a task, what people say of it, what comes of it; whatever the kind."""
 
 from __future__ import annotations
 
-import random
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from whichone.errors import BadInput
-from whichone.web import campaign as room
-from whichone.web.campaign_merge import campaign_results, done_tasks, low_overlap, new_version
-from whichone.web.campaign_tasks import make_tasks
-from whichone.web.house import (
-    House,
-    clean,
-    committed,
-    go,
-    house_of,
-    may_call,
-    may_read,
-    may_write,
-    new_id,
-    number_field,
-    show,
-    text_field,
-)  # fmt: skip
+from whichone.web.campaign import queue
+from whichone.web.campaign.done import Done, annotation_lines, done_tasks
+from whichone.web.campaign.kind import GivenAnnotation, Kind
+from whichone.web.campaign.kinds import KINDS, kind_named
+from whichone.web.forms import Form, found_or_refused, making, received
+from whichone.web.house import House, committed, go, house_of, may_call, may_read, show
 from whichone.web.passage_cache import shelf_named
 from whichone.web.rooms.explorer import REFUSALS
 from whichone.web.storage.database import Readable, Row, Transaction
@@ -41,62 +27,38 @@ Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's ke
 Number = Annotated[int, Path(ge=0, le=2**53)]
 
 
-class JudgedPassage(BaseModel):
-    """Whether a passage has enough evidence, and the words that hold it."""
-
-    enough: bool
-    span: Annotated[str, Field(max_length=5000)] = ""
+def _campaign(database: Readable, key: str) -> tuple[Row, queue.Plan]:
+    return found_or_refused(queue.one_campaign(database, key), "campaign")
 
 
-class GivenAnnotation(BaseModel):
-    """What a person says of the task they have in hand."""
-
-    passages: Annotated[dict[str, JudgedPassage], Field(max_length=20)]
-    other: Annotated[str, Field(max_length=10_000)] = ""
-    reason: Annotated[str, Field(max_length=2000)] = ""
-
-
-def _campaign(database: Readable, key: str) -> tuple[Row, room.Plan]:
-    found = room.one_campaign(database, key)
-    if found is None:
-        raise HTTPException(404, "there is no such campaign")
-    return found
+def _agreed(t: Readable, key: str, plan: queue.Plan, person: str) -> None:
+    if not queue.has_agreed(t, key, plan, person):
+        raise HTTPException(409, "the campaign has not been agreed to")
 
 
 @router.get("/annotate", include_in_schema=False)
 def campaign_list(request: Request) -> Response:
     may_read(request)
     house = house_of(request)
+    shelves = house.library.shelves().values()
     return show(
         request,
         "campaigns.html",
-        campaigns=room.campaigns(house.database),
-        shelves=[s for s in house.library.shelves().values() if s.runs],
+        campaigns=queue.campaigns(house.database),
+        kinds={name: (kind, [s for s in shelves if kind.fits(s)]) for name, kind in KINDS.items()},
     )
 
 
 @router.post("/annotate", include_in_schema=False)
 async def make(request: Request) -> Response:
-    _, form = await may_write(request, "admin")
+    new = await making(request)
+    kind = kind_named(new.form.text("kind", "evidence"))
     house = house_of(request)
-    shelf = house.library.shelf(text_field(form, "benchmark"))
-    if shelf is None:
-        raise HTTPException(422, "choose a benchmark")
-    seed = number_field(form, "seed", 0, 0, 2**31)
-    most = number_field(form, "questions", 100, 1, 100_000)
-    try:
-        limit = float(text_field(form, "low_overlap", "0.15"))
-    except ValueError:
-        raise HTTPException(422, "low_overlap must be a number") from None
-    runs = list(shelf.runs.values())
-    made = await run_in_threadpool(make_tasks, shelf, runs, house.shelves, seed=seed, most=most)
-    names = tuple(run.name for run in runs)
-    plan = room.Plan(seed=seed, runs=names, low_overlap=limit, counts=made.counts)
-    key, title = new_id(), text_field(form, "title", shelf.name, 200)
+    made = await run_in_threadpool(kind.make, house, new.shelf, new.form)
     await run_in_threadpool(
-        room.make_campaign, house.database, key, shelf.id, title, plan, made.tasks
+        queue.make_campaign, house.database, new.key, new.shelf.id, new.title, made.plan, made.tasks
     )
-    return go(request, f"/annotate/{key}/results")
+    return go(request, f"/annotate/{new.key}/results")
 
 
 @router.get("/annotate/{key}", include_in_schema=False)
@@ -112,75 +74,78 @@ def _here(
 ) -> Response:
     house = house_of(request)
     row, plan = _campaign(house.database, key)
-    given = room.next_task(house.database, key, person)
-    passages: list[tuple[str, str, str]] = []
-    if given is not None:
-        ids = [p.id for p in given.task.passages]
-        texts = house.passages.texts(row["benchmark"], ids)
-        random.Random(f"{plan.seed}:{person}:{given.number}").shuffle(ids)
-        passages = [(i, *texts.get(i, (i, ""))) for i in ids]
+    if not queue.has_agreed(house.database, key, plan, person):
+        return show(
+            request, "consent.html", title=row["title"], consent=plan.consent, note="",
+            action=f"/annotate/{key}/consent",
+        )  # fmt: skip
+    kind = kind_named(plan.kind)
+    given = queue.next_task(house.database, key, person)
+    values = kind.shown(house, row["benchmark"], plan, given, person) if given else {}
     return show(
         request,
-        "annotate.html",
+        kind.asks,
         status,
         campaign=row,
         given=given,
-        passages=passages,
         kept=kept,
         error=error,
-        progress=room.progress_of(house.database, key, person),
+        mine=queue.kept_by(house.database, key, person),
+        **values,
     )
 
 
+@router.post("/annotate/{key}/consent", include_in_schema=False)
+async def consent_form(request: Request, key: Key) -> Response:
+    form, house = await received(request, "annotator"), house_of(request)
+    await run_in_threadpool(_campaign, house.database, key)
+    await committed(house, lambda t: queue.agree(t, key, form.person.id))
+    return go(request, f"/annotate/{key}")
+
+
 def _keep(
-    t: Transaction, house: House, key: str, number: int, person: str, said: room.Annotation
+    t: Transaction, house: House, key: str, number: int, person: str, sent: Form | GivenAnnotation
 ) -> bool:
     """Checks and keeps one annotation, and moves its task on; False when it was kept before."""
     row, plan = _campaign(t, key)
-    held = room.in_hand(t, key, person)
-    if held is None or held["task"] != number:
+    _agreed(t, key, plan, person)
+    held = queue.in_hand(t, key, person)
+    if held is None or held.number != number:
         return False
-    task = room.given_task(held).task
-    texts = house.passages.texts(row["benchmark"], [p.id for p in task.passages])
-    room.check_annotation(task, said, {i: text for i, (_, text) in texts.items()})
-    kept = room.keep(t, key, number, person, said)
-    if kept and room.is_full(t, key, number):
+    kind = kind_named(plan.kind)
+    said = kind.from_form(sent) if isinstance(sent, Form) else kind.from_api(sent)
+    kind.check(house, row["benchmark"], held, said)
+    kept = queue.keep(t, key, number, person, said)
+    if kept and queue.is_full(t, key, number):
         settle(t, house, key, row, plan, number)
     return kept
 
 
 def settle(
-    t: Transaction, house: House, key: str, row: Row, plan: room.Plan, number: int | None = None
+    t: Transaction, house: House, key: str, row: Row, plan: queue.Plan, number: int | None = None
 ) -> None:
-    """Moves finished tasks of the first queue on: to the second where overlap is low, else away."""
-    for done in done_tasks(room.everything(t, key, number)):
-        if done.queue != room.FIRST or len(done.first) < room.PEOPLE:
-            continue
-        found = house.passages.texts(row["benchmark"], [p.id for p in done.task.passages])
-        texts = {i: text for i, (_, text) in found.items()}
-        again = low_overlap(done, texts, plan.low_overlap)
-        room.move(t, key, done.number, room.SECOND if again else room.SETTLED)
+    """Moves finished tasks of the first queue on: to the second where their kind says so, or away."""
+    kind = kind_named(plan.kind)
+    for done in _done(t, key, kind, number):
+        if done.queue == queue.FIRST and done.full:
+            again = kind.again(house, row["benchmark"], plan, done)
+            queue.move(t, key, done.number, queue.SECOND if again else queue.SETTLED)
 
 
-def _from_form(form: FormData) -> room.Annotation:
-    judged: dict[str, room.Judged] = {}
-    for name in form:
-        if name.startswith("enough:"):
-            identity = clean(name.removeprefix("enough:"), 500)
-            span = text_field(form, f"span:{identity}", longest=5000)
-            judged[identity] = room.Judged(text_field(form, name) == "yes", span.strip())
-    other, reason = text_field(form, "other", longest=10_000), text_field(form, "reason")
-    return room.Annotation(judged, other, reason[:2000])
+def _done(
+    database: Readable, key: str, kind: Kind, number: int | None = None
+) -> list[Done[Any, Any]]:
+    return done_tasks(queue.everything(database, key, number), kind.task, kind.annotation)
 
 
 @router.post("/annotate/{key}/task/{number}", include_in_schema=False)
 async def answer_form(request: Request, key: Key, number: Number) -> Response:
-    person, form = await may_write(request, "annotator")
-    house = house_of(request)
+    form, house = await received(request, "annotator"), house_of(request)
+    person = form.person.id
     try:
-        await committed(house, lambda t: _keep(t, house, key, number, person.id, _from_form(form)))
+        await committed(house, lambda t: _keep(t, house, key, number, person, form))
     except BadInput as error:
-        return await run_in_threadpool(_here, request, key, person.id, False, error.message, 422)
+        return await run_in_threadpool(_here, request, key, person, False, error.message, 422)
     return go(request, f"/annotate/{key}?kept=true")
 
 
@@ -190,26 +155,39 @@ def results(request: Request, key: Key) -> Response:
     house = house_of(request)
     row, plan = _campaign(house.database, key)
     found = _results(house, key, row, plan)
-    return show(request, "campaign_results.html", campaign=row, plan=plan, results=found)
+    page = kind_named(plan.kind).tells
+    return show(request, page, campaign=row, plan=plan, results=found)
 
 
 def _results(
-    house: House, key: str, row: Row, plan: room.Plan, without_flagged: bool = False
+    house: House, key: str, row: Row, plan: queue.Plan, without_flagged: bool = False
 ) -> dict[str, Any]:
     house.database.write(lambda t: settle(t, house, key, row, plan))
     shelf = shelf_named(house.library, row["benchmark"])
-    gold = {q.id: q.gold_pages() for q in shelf.benchmark().queries}
-    tasks = done_tasks(room.everything(house.database, key))
-    return campaign_results(tasks, gold.__getitem__, without_flagged=without_flagged)
+    kind = kind_named(plan.kind)
+    return kind.results(house, shelf, plan, _done(house.database, key, kind), without_flagged)
+
+
+@router.get("/annotate/{key}/export/{format}", include_in_schema=False)
+def export(request: Request, key: Key, format: Literal["json", "csv", "jsonl"]) -> Response:
+    """The results, a table of what was decided, or every annotation; for admins."""
+    may_read(request, "admin")
+    house = house_of(request)
+    row, plan = _campaign(house.database, key)
+    if format == "json":
+        return JSONResponse(_document(house, key, row, plan))
+    kind = kind_named(plan.kind)
+    tasks = _done(house.database, key, kind)
+    if format == "csv":
+        return PlainTextResponse(kind.labels(tasks), media_type="text/csv")
+    return Response(annotation_lines(tasks), media_type="application/x-ndjson")
 
 
 @router.post("/annotate/{key}/version", include_in_schema=False)
 async def make_version(request: Request, key: Key) -> Response:
-    """A new version of the benchmark, beside the others in the served folder."""
-    _, form = await may_write(request, "admin")
-    house = house_of(request)
-    strict = text_field(form, "without_flagged") == "yes"
-    await run_in_threadpool(_make_version, house, key, strict)
+    """A new version of what was annotated, beside the others in the served folder."""
+    form, house = await received(request, "admin"), house_of(request)
+    await run_in_threadpool(_make_version, house, key, form.yes("without_flagged"))
     house.library.look_again()
     return go(request, "/")
 
@@ -219,44 +197,50 @@ def _make_version(house: House, key: str, without_flagged: bool) -> None:
         raise HTTPException(422, "a new version needs a folder: start the server with one")
     row, plan = _campaign(house.database, key)
     found = _results(house, key, row, plan, without_flagged)
-    shelf = shelf_named(house.library, row["benchmark"])
-    new_version(
-        shelf.benchmark(),
-        done_tasks(room.everything(house.database, key)),
-        house.library.root / f"annotated-{key}",
-        campaign=key,
-        plan=plan,
-        results=found,
-        without=frozenset(found["flagged"] if without_flagged else ()),
-    )
+    kind = kind_named(plan.kind)
+    kind.new_version(
+        house, shelf_named(house.library, row["benchmark"]), plan, _done(house.database, key, kind),
+        house.library.root, key, found, frozenset(found["flagged"] if without_flagged else ()),
+    )  # fmt: skip
 
 
 @router.get("/api/campaigns", responses=REFUSALS)
 def list_campaigns(request: Request) -> list[dict[str, Any]]:
     """Every campaign."""
     may_read(request)
-    return room.campaigns(house_of(request).database)
+    return queue.campaigns(house_of(request).database)
+
+
+@router.post("/api/campaigns/{key}/consent", responses=REFUSALS)
+async def agree(request: Request, key: Key) -> dict[str, Any]:
+    """This person agrees to the campaign's consent text."""
+    person = may_call(request, "annotator", bearer=True)
+    house = house_of(request)
+
+    def work(t: Transaction) -> str:
+        _, plan = _campaign(t, key)
+        queue.agree(t, key, person.id)
+        return plan.consent
+
+    return {"agreed": True, "consent": await committed(house, work)}
 
 
 @router.get("/api/campaigns/{key}/task", responses=REFUSALS)
 async def task_in_hand(request: Request, key: Key) -> dict[str, Any]:
-    """The task this person has in hand, without which passage is the control; null when none."""
+    """The task this person has in hand, without what tells a control; null when none."""
     person = may_call(request, "annotator", bearer=True)
     house = house_of(request)
 
-    def work(t: Transaction) -> tuple[room.Given | None, dict[str, tuple[str, str]]]:
-        row, _ = _campaign(t, key)
-        given = room.hand_out(t, key, person.id)
-        ids = [p.id for p in given.task.passages] if given else []
-        return given, house.passages.texts(row["benchmark"], ids)
+    def work(t: Transaction) -> dict[str, Any]:
+        row, plan = _campaign(t, key)
+        _agreed(t, key, plan, person.id)
+        given = queue.hand_out(t, key, person.id)
+        if given is None:
+            return {"task": None}
+        asked = kind_named(plan.kind).asked(house, row["benchmark"], given)
+        return {"task": given.number, "queue": given.queue, **asked}
 
-    given, texts = await committed(house, work)
-    if given is None:
-        return {"task": None}
-    return {
-        "task": given.number, "queue": given.queue, "question": given.task.question,
-        "passages": [{"id": i, "title": t, "text": x} for i, (t, x) in sorted(texts.items())],
-    }  # fmt: skip
+    return await committed(house, work)
 
 
 @router.post("/api/campaigns/{key}/tasks/{number}/annotation", responses=REFUSALS)
@@ -266,19 +250,19 @@ async def annotate(
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
     person = may_call(request, "annotator", bearer=True)
     house = house_of(request)
-    judged = {
-        clean(i, 500): room.Judged(p.enough, clean(p.span)) for i, p in given.passages.items()
-    }
-    said = room.Annotation(judged, clean(given.other), clean(given.reason))
-    if not await committed(house, lambda t: _keep(t, house, key, number, person.id, said)):
+    if not await committed(house, lambda t: _keep(t, house, key, number, person.id, given)):
         raise HTTPException(409, "this person does not have this task in hand")
     return {"kept": True, "task": number}
 
 
 @router.get("/api/campaigns/{key}/results", responses=REFUSALS)
 def get_results(request: Request, key: Key) -> dict[str, Any]:
-    """Counts, agreement, controls, pages per question before and after; for admins."""
+    """Counts, agreement, controls, and what people decided; for admins."""
     may_read(request, "admin")
     house = house_of(request)
     row, plan = _campaign(house.database, key)
+    return _document(house, key, row, plan)
+
+
+def _document(house: House, key: str, row: Row, plan: queue.Plan) -> dict[str, Any]:
     return {"plan": msgspec.to_builtins(plan), **_results(house, key, row, plan)}

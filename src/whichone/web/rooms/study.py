@@ -13,20 +13,9 @@ from starlette.responses import Response
 
 from whichone.benchmarks.three_choice import three_choices
 from whichone.web import study as room
+from whichone.web.forms import found_or_refused, making, received
 from whichone.web.gate import Person
-from whichone.web.house import (
-    House,
-    clean,
-    go,
-    house_of,
-    may_call,
-    may_read,
-    may_write,
-    new_id,
-    number_field,
-    show,
-    text_field,
-)  # fmt: skip
+from whichone.web.house import House, clean, go, house_of, may_call, may_read, show
 from whichone.web.rooms.explorer import REFUSALS
 from whichone.web.storage.database import Row
 from whichone.web.study_results import study_results
@@ -44,10 +33,7 @@ class GivenAnswer(BaseModel):
 
 
 def _study(house: House, key: str) -> tuple[Row, room.Plan]:
-    found = room.one_study(house.database, key)
-    if found is None:
-        raise HTTPException(404, "there is no such study")
-    return found
+    return found_or_refused(room.one_study(house.database, key), "study")
 
 
 def page_text(house: House, benchmark: str, pages: list[str]) -> dict[str, tuple[str, list[str]]]:
@@ -78,26 +64,22 @@ def study_list(request: Request) -> Response:
 
 @router.post("/study", include_in_schema=False)
 async def make(request: Request) -> Response:
-    _, form = await may_write(request, "admin")
-    house = house_of(request)
-    shelf = house.library.shelf(text_field(form, "benchmark"))
-    if shelf is None:
-        raise HTTPException(422, "choose a benchmark")
-    seed = number_field(form, "seed", 0, 0, 2**31)
-    pilot = number_field(form, "pilot", 2, 0, 50)
-    most = number_field(form, "items", 20, 1, 5000) + pilot
-    chosen = await run_in_threadpool(three_choices, shelf.benchmark(), seed=seed, most=most)
+    new = await making(request)
+    form = new.form
+    seed = form.number("seed", 0, 0, 2**31)
+    pilot = form.number("pilot", 2, 0, 50)
+    most = form.number("items", 20, 1, 5000) + pilot
+    chosen = await run_in_threadpool(three_choices, new.shelf.benchmark(), seed=seed, most=most)
     plan = room.Plan(
         seed=seed,
-        consent=text_field(form, "consent") or room.CONSENT,
+        consent=form.text("consent") or room.CONSENT,
         pilot=pilot,
-        break_after=number_field(form, "break_after", 10, 0, 1000),
+        break_after=form.number("break_after", 10, 0, 1000),
         items=chosen.items,
     )
-    key = new_id()
-    title = text_field(form, "title", shelf.name, 200)
-    await run_in_threadpool(room.make_study, house.database, key, shelf.id, title, plan)
-    return go(request, f"/study/{key}/results")
+    database = house_of(request).database
+    await run_in_threadpool(room.make_study, database, new.key, new.shelf.id, new.title, plan)
+    return go(request, f"/study/{new.key}/results")
 
 
 @router.get("/study/{key}", include_in_schema=False)
@@ -107,6 +89,12 @@ def here(request: Request, key: Key) -> Response:
     house = house_of(request)
     row, plan = _study(house, key)
     place = room.place_of(house.database, key, plan, person.id)
+    if place.step == "consent":
+        practice = f", after {plan.pilot} for practice" if plan.pilot else ""
+        return show(
+            request, "consent.html", title=row["title"], consent=plan.consent,
+            action=f"/study/{key}/consent", note=f"{place.total} questions{practice}.",
+        )  # fmt: skip
     values: dict[str, Any] = {"study": row, "plan": plan, "place": place}
     if place.step in ("pick", "mark") and place.item is not None:
         room.item_shown(house.database, key, person.id, place.item)
@@ -125,8 +113,8 @@ def _annotator(request: Request) -> Person:
 
 @router.post("/study/{key}/{step}", include_in_schema=False)
 async def step(request: Request, key: Key, step: str) -> Response:
-    person, form = await may_write(request, "annotator")
-    house = house_of(request)
+    form = await received(request, "annotator")
+    house, person = house_of(request), form.person
     row, plan = await run_in_threadpool(_study, house, key)
     if step == "consent":
         await run_in_threadpool(room.consent, house.database, key, person.id)
@@ -134,8 +122,8 @@ async def step(request: Request, key: Key, step: str) -> Response:
         place = await run_in_threadpool(room.place_of, house.database, key, plan, person.id)
         await run_in_threadpool(room.rest, house.database, key, person.id, place.done)
     elif step in ("pick", "mark"):
-        item = number_field(form, "item", -1, 0, len(plan.items) - 1)
-        value = text_field(form, "page" if step == "pick" else "span", longest=2000)
+        item = form.number("item", -1, 0, len(plan.items) - 1)
+        value = form.text("page" if step == "pick" else "span", longest=2000)
         await run_in_threadpool(_answer, house, key, row, plan, person.id, item, step, value)
     else:
         raise HTTPException(404, "there is no such step")

@@ -28,6 +28,9 @@ TABLES = (
         content text, seconds real, answered real, queue integer not null,
         primary key (campaign, task, person))""",
     "create index if not exists annotations_of on annotations (campaign, person, answered)",
+    """create table if not exists campaign_people (
+        campaign text not null, person text not null, consented real not null,
+        primary key (campaign, person))""",
     """create table if not exists boards (
         board text primary key, benchmark text not null, title text not null,
         hidden integer not null, made real not null)""",

@@ -1,19 +1,19 @@
-"""An annotation campaign as it runs: who has which task, and what they said of its passages.
+"""An annotation campaign as it runs: who has which task in hand, and what they said of it.
 
-Three people do each task of the first queue. A task whose accepted passages overlap little with the
-answers goes to the second queue, where one more person decides.
+Three people do each task of the first queue; a task that their kind of campaign wants looked at again
+goes to the second queue, where one more person decides. What a task asks and what people say of it is
+its kind's own business (`whichone.web.campaign.kind`); here both are bytes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from whichone.errors import BadInput, UsageError
-from whichone.web.campaign_tasks import Task
+from whichone.errors import UsageError
 from whichone.web.storage.database import Database, Readable, Row, Transaction
 
 PEOPLE = 3
@@ -26,43 +26,37 @@ class Plan(msgspec.Struct, frozen=True):
     """How a campaign was set up."""
 
     seed: int
-    runs: tuple[str, ...]
-    low_overlap: float
-    """ROUGE-L below which a task goes to the second queue; 0 for no second queue."""
+    kind: str = "evidence"
+    runs: tuple[str, ...] = ()
+    """The systems whose passages or answers are asked about."""
+    low_overlap: float = 0.0
+    """Evidence: ROUGE-L below which a task goes to the second queue; 0 for no second queue."""
     counts: dict[str, int] = {}
-
-
-class Judged(msgspec.Struct, frozen=True):
-    """What one person said of one passage."""
-
-    enough: bool
-    span: str = ""
-
-
-class Annotation(msgspec.Struct, frozen=True):
-    """What one person said of one task."""
-
-    passages: dict[str, Judged]
-    other: str = ""
-    """Other evidence, pasted, where no passage has enough."""
-    reason: str = ""
+    consent: str = ""
+    """What people agree to before their first task; nothing for no such step."""
+    systems: dict[str, str] = {}
+    """Categories: the id of the folder of answers by the system's name."""
 
 
 class Given(msgspec.Struct, frozen=True):
-    """A task that a person has in hand."""
+    """A task that a person has in hand; `content` is as its kind wrote it."""
 
     number: int
     queue: int
-    task: Task
+    content: str
 
 
 def make_campaign(
-    database: Database, campaign: str, benchmark: str, title: str, plan: Plan, tasks: Sequence[Task]
+    database: Database, campaign: str, benchmark: str, title: str, plan: Plan, tasks: Sequence[Any]
 ) -> None:
+    """Keeps a campaign; each task has the id of its `query`."""
     if not tasks:
         raise UsageError(
-            "no question has a passage to ask about",
-            hint="choose other runs: only passages that share words with an answer are asked about",
+            "there is nothing to ask about",
+            hint="choose other runs or answers: "
+            + (
+                ", ".join(f"{n} {what}" for what, n in plan.counts.items() if n) or "there are none"
+            ),
         )
     content = msgspec.json.encode(plan).decode()
 
@@ -81,14 +75,32 @@ def make_campaign(
 
 
 def campaigns(database: Database) -> list[Row]:
-    return database.read(
-        "select campaign, benchmark, title, made from campaigns order by made, campaign"
+    rows = database.read(
+        "select campaign, benchmark, title, plan, made from campaigns order by made, campaign"
     )
+    kinds = [msgspec.json.decode(row.pop("plan"), type=Plan).kind for row in rows]
+    return [{**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)]
 
 
 def one_campaign(database: Readable, campaign: str) -> tuple[Row, Plan] | None:
     found = database.read("select * from campaigns where campaign = ?", (campaign,))
     return (found[0], msgspec.json.decode(found[0]["plan"], type=Plan)) if found else None
+
+
+def agree(t: Transaction, campaign: str, person: str) -> None:
+    """A person agrees to the campaign's consent text."""
+    t.execute(
+        "insert into campaign_people values (?, ?, ?) on conflict do nothing",
+        (campaign, person, time.time()),
+    )
+
+
+def has_agreed(t: Readable, campaign: str, plan: Plan, person: str) -> bool:
+    return not plan.consent or bool(
+        t.read(
+            "select 1 from campaign_people where campaign = ? and person = ?", (campaign, person)
+        )
+    )
 
 
 def next_task(database: Database, campaign: str, person: str) -> Given | None:
@@ -98,11 +110,10 @@ def next_task(database: Database, campaign: str, person: str) -> Given | None:
 
 def hand_out(t: Transaction, campaign: str, person: str) -> Given | None:
     """The same inside a transaction."""
-    row = in_hand(t, campaign, person) or _take(t, campaign, person)
-    return given_task(row) if row else None
+    return in_hand(t, campaign, person) or _take(t, campaign, person)
 
 
-def in_hand(t: Readable, campaign: str, person: str) -> Row | None:
+def in_hand(t: Readable, campaign: str, person: str) -> Given | None:
     """The task that a person took and has not answered."""
     held = t.read(
         "select tasks.task, annotations.queue, tasks.content from annotations "
@@ -111,20 +122,20 @@ def in_hand(t: Readable, campaign: str, person: str) -> Row | None:
         "limit 1",
         (campaign, person),
     )
-    return held[0] if held else None
+    return _given(held[0]) if held else None
 
 
-def given_task(row: Row) -> Given:
-    return Given(row["task"], row["queue"], msgspec.json.decode(row["content"], type=Task))
+def _given(row: Row) -> Given:
+    return Given(row["task"], row["queue"], row["content"])
 
 
-def _take(t: Transaction, campaign: str, person: str) -> Row | None:
+def _take(t: Transaction, campaign: str, person: str) -> Given | None:
     """A task of the first queue, else of the second, else one that was left lying."""
     for attempt in range(2):
         for queue, people in ((FIRST, PEOPLE), (SECOND, 1)):
             row = _claim(t, campaign, person, queue, people)
             if row is not None:
-                return row
+                return _given(row)
         if attempt or not _release_stale(t, campaign):
             return None
     return None
@@ -179,30 +190,9 @@ def _release_stale(t: Transaction, campaign: str) -> int:
     return len(stale)
 
 
-def check_annotation(task: Task, given: Annotation, texts: Mapping[str, str]) -> None:
-    """Every passage judged; a span in each that has enough; evidence or a reason where none has."""
-    asked = {p.id for p in task.passages}
-    if given.passages.keys() != asked:
-        raise BadInput("say of every passage whether it has enough evidence")
-    for identity, judged in given.passages.items():
-        if not judged.enough:
-            continue
-        span = " ".join(judged.span.split())
-        if not span:
-            raise BadInput("mark the words that hold the evidence in each passage that has enough")
-        if span not in " ".join(texts.get(identity, "").split()):
-            raise BadInput(f"these words are not in the passage: {span[:80]}")
-    if not any(j.enough for j in given.passages.values()) and not (
-        given.other.strip() or given.reason.strip()
-    ):
-        raise BadInput(
-            "where no passage has enough, paste other evidence, or say why there is none"
-        )
-
-
-def keep(t: Transaction, campaign: str, number: int, person: str, given: Annotation) -> bool:
-    """Keeps an annotation of a task in hand; one that was kept before stays as it was."""
-    content, now = msgspec.json.encode(given).decode(), time.time()
+def keep(t: Transaction, campaign: str, number: int, person: str, said: Any) -> bool:
+    """Keeps what a person said of a task in hand; what was kept before stays as it was."""
+    content, now = msgspec.json.encode(said).decode(), time.time()
     return bool(
         t.execute(
             "update annotations set content = ?, seconds = ? - claimed, answered = ? "
@@ -230,14 +220,14 @@ def move(t: Transaction, campaign: str, number: int, queue: int) -> None:
     )
 
 
-def progress_of(database: Database, campaign: str, person: str) -> dict[str, Any]:
-    """How much this person has kept, and how far the campaign is."""
+def kept_by(database: Readable, campaign: str, person: str) -> int:
+    """How much this person has kept."""
     mine = database.read(
         "select count(*) as n from annotations where campaign = ? and person = ? "
         "and answered is not null",
         (campaign, person),
     )
-    return {"mine": mine[0]["n"]}
+    return int(mine[0]["n"])
 
 
 def everything(database: Readable, campaign: str, task: int | None = None) -> list[Row]:

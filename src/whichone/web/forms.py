@@ -1,0 +1,106 @@
+"""Forms as every room receives them: who sent one, its fields cleaned and checked, what it makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from whichone.web.gate import Person, Role
+from whichone.web.house import clean, house_of, may_call, new_id
+from whichone.web.library import Shelf
+
+T = TypeVar("T")
+_MOST_FIELDS = 200
+_LONGEST_TITLE = 200
+
+
+class Form:
+    """What one person sent; every field is text that both databases can keep."""
+
+    def __init__(self, person: Person, fields: FormData) -> None:
+        self.person, self._fields = person, fields
+
+    def text(self, name: str, default: str = "", longest: int = 20_000) -> str:
+        value = self._fields.get(name, default)
+        return default if isinstance(value, UploadFile) or value is None else clean(value, longest)
+
+    def number(self, name: str, default: int, low: int, high: int) -> int:
+        try:
+            number = int(self.text(name, str(default)) or default)
+        except ValueError:
+            raise HTTPException(422, f"{name} must be a whole number") from None
+        if not low <= number <= high:
+            raise HTTPException(422, f"{name} must lie between {low:,} and {high:,}")
+        return number
+
+    def fraction(self, name: str, default: float) -> float:
+        try:
+            number = float(self.text(name) or default)
+        except ValueError:
+            raise HTTPException(422, f"{name} must be a number") from None
+        if not 0 <= number <= 1:
+            raise HTTPException(422, f"{name} must lie between 0 and 1")
+        return number
+
+    def yes(self, name: str) -> bool:
+        return self.text(name) == "yes"
+
+    def with_prefix(self, prefix: str) -> dict[str, str]:
+        """The fields whose names begin so, by the rest of their names."""
+        return {
+            clean(name.removeprefix(prefix), 500): self.text(name)
+            for name in self._fields
+            if name.startswith(prefix)
+        }
+
+    async def file(self, name: str) -> bytes:
+        file = self._fields.get(name)
+        if not isinstance(file, UploadFile):
+            raise HTTPException(422, "choose a file")
+        return await file.read()
+
+
+async def received(request: Request, role: Role) -> Form:
+    """Lets a form in: a role, a limit on how often, and proof that the form was ours."""
+    person = may_call(request, role)
+    if not request.headers.get("content-type", "").startswith(
+        ("application/x-www-form-urlencoded", "multipart/form-data")
+    ):
+        raise HTTPException(415, "a form is expected")
+    form = Form(person, await request.form(max_files=1, max_fields=_MOST_FIELDS))
+    if "authorization" not in request.headers and not house_of(request).gate.form_is_ours(
+        person, form.text("form_token")
+    ):
+        raise HTTPException(403, "this form was not made for you, or is too old; open it again")
+    return form
+
+
+@dataclass(frozen=True)
+class Making:
+    """A study, campaign or leaderboard about to be made: its key and title, what it is over."""
+
+    key: str
+    title: str
+    shelf: Shelf
+    form: Form
+
+
+async def making(request: Request) -> Making:
+    """An admin's form for something new over a benchmark."""
+    form = await received(request, "admin")
+    shelf = house_of(request).library.shelf(form.text("benchmark"))
+    if shelf is None:
+        raise HTTPException(422, "choose a benchmark")
+    title = form.text("title", longest=_LONGEST_TITLE).strip() or shelf.name
+    return Making(new_id(), title, shelf, form)
+
+
+def found_or_refused(found: T | None, what: str) -> T:
+    """What a key in an address stands for."""
+    if found is None:
+        raise HTTPException(404, f"there is no such {what}")
+    return found
