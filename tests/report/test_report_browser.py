@@ -28,6 +28,10 @@ def test_every_table_and_figure_lies_beside_it(report: Path) -> None:
     suffixes = {p.suffix for p in beside.iterdir()}
     assert suffixes == {".tex", ".md", ".csv", ".svg", ".pdf", ".png"}
     assert (beside / "popularity-gap.pdf").read_bytes().startswith(b"%PDF")
+    tables = {p.stem for p in beside.glob("*.tex")}
+    assert tables >= {"accuracy-at-1", "accuracy-at-20", "confusion", "three-choice", "examples"}
+    assert {p.stem for p in beside.glob("*.svg")} == {"example", "long-tail", "popularity-gap"}
+    assert report.read_text("utf-8").count("What the numbers mean") >= 8
 
 
 @pytest.mark.slow
@@ -45,7 +49,7 @@ def test_opened_in_a_browser(report: Path) -> None:
     ]
     with playwright.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
-        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page = browser.new_page(viewport={"width": 360, "height": 740})
         problems: list[str] = []
         asked: list[str] = []
         page.on("console", lambda message: problems.append(message.text))
@@ -60,7 +64,8 @@ def test_opened_in_a_browser(report: Path) -> None:
         page.locator("details.panel summary").first.click()
         page.screenshot(path=str(ARTEFACTS / "report-phone.png"))
         page.emulate_media(media="print")
-        assert not page.locator("nav").is_visible()
+        for gone in ("nav", "div.downloads >> nth=0", "details.panel >> nth=0"):
+            assert not page.locator(gone).is_visible(), gone
         assert len(page.pdf()) > 10_000
         browser.close()
     assert problems == []

@@ -1,9 +1,13 @@
-"""AmbER's three-document choice (Table 8): a question, its gold page, and two namesakes' pages."""
+"""AmbER's three-document choice (Table 8): a question, its gold page, and two namesakes' pages.
+
+The same items are asked of retrievers (`whichone score three`) and of people (the user study).
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -11,6 +15,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import NameSet, Query, Record
 
 DOCUMENTS = 3
+Fewer = Literal["skip", "pad"]
 
 
 class ThreeChoice(Record, frozen=True):
@@ -22,6 +27,8 @@ class ThreeChoice(Record, frozen=True):
     gold: str
     pages: tuple[str, ...]
     answers: tuple[str, ...] = ()
+    padded: int = 0
+    """How many of the pages are no namesake's, because the name has fewer bearers with pages."""
 
 
 class ThreeChoices(msgspec.Struct, frozen=True):
@@ -32,11 +39,20 @@ class ThreeChoices(msgspec.Struct, frozen=True):
 
 
 def three_choices(
-    benchmark: Benchmark, *, seed: int = 0, most: int | None = None, tasks: Sequence[str] = ("qa",)
+    benchmark: Benchmark,
+    *,
+    seed: int = 0,
+    most: int | None = None,
+    tasks: Sequence[str] = ("qa",),
+    fewer: Fewer = "skip",
 ) -> ThreeChoices:
-    """Queries of the given tasks whose name has pages of three bearers, a seeded sample of them."""
+    """Queries of the given tasks whose name has pages of three bearers, a seeded sample of them.
+
+    A name with fewer is skipped, or padded with pages of other names' bearers in its collection.
+    """
     sets = {name_set.id: name_set for name_set in benchmark.sets}
     skipped = {"other task": 0, "no gold page": 0, "fewer than three bearers with pages": 0}
+    pool = _pages_by_collection(benchmark) if fewer == "pad" else {}
     items = []
     for query in benchmark.queries:
         if query.task not in tasks:
@@ -46,12 +62,15 @@ def three_choices(
         if not gold:
             skipped["no gold page"] += 1
             continue
-        others = _other_bearers(benchmark, query, sets.get(query.name_set or ""))
-        if len(others) < DOCUMENTS - 1:
+        own = sets.get(query.name_set or "")
+        others = _other_bearers(benchmark, query, own)
+        draw = random.Random(f"{seed}:{query.id}")
+        lacking = max(0, DOCUMENTS - 1 - len(others))
+        strangers = _strangers(draw, query, own, pool) if lacking and own else []
+        if lacking > len(strangers):
             skipped["fewer than three bearers with pages"] += 1
             continue
-        draw = random.Random(f"{seed}:{query.id}")
-        pages = [gold[0], *draw.sample(others, DOCUMENTS - 1)]
+        pages = [gold[0], *draw.sample(others, DOCUMENTS - 1 - lacking), *strangers[:lacking]]
         draw.shuffle(pages)
         items.append(
             ThreeChoice(
@@ -61,6 +80,7 @@ def three_choices(
                 gold=gold[0],
                 pages=tuple(pages),
                 answers=query.answers(),
+                padded=lacking,
             )
         )
     if most is not None and len(items) > most:
@@ -75,3 +95,23 @@ def _other_bearers(benchmark: Benchmark, query: Query, name_set: NameSet | None)
     others = benchmark.other_pages(query) & benchmark.pages
     found = (next((p for p in b.pages if p in others), None) for b in name_set.bearers)
     return list(dict.fromkeys(page for page in found if page is not None))
+
+
+def _pages_by_collection(benchmark: Benchmark) -> dict[str, list[str]]:
+    """One page of each bearer in the corpus, by collection."""
+    found: dict[str, dict[str, None]] = {}
+    for name_set in benchmark.sets:
+        pages = (next((p for p in b.pages if p in benchmark.pages), None) for b in name_set.bearers)
+        own = found.setdefault(name_set.collection, {})
+        own.update(dict.fromkeys(page for page in pages if page is not None))
+    return {collection: list(pages) for collection, pages in found.items()}
+
+
+def _strangers(
+    draw: random.Random, query: Query, own: NameSet, pool: dict[str, list[str]]
+) -> list[str]:
+    """A few drawn pages of other names' bearers, none of them a page of this name."""
+    namesakes = {page for bearer in own.bearers for page in bearer.pages} | query.gold_pages()
+    pages = pool.get(own.collection, [])
+    drawn = draw.sample(pages, min(len(pages), DOCUMENTS + len(namesakes)))
+    return [page for page in drawn if page not in namesakes]

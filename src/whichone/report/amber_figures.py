@@ -25,6 +25,7 @@ def long_tail(benchmark: Benchmark, name: str | None = None) -> Figure | None:
         return None
     bearers.sort(key=lambda pair: -(pair[0].popularity or 0))
     shown = name or _telling_name(benchmark)
+    titles = benchmark.page_titles
     with drawing() as (figure, axes):
         axis = axes[0][0]
         axis.plot(
@@ -35,7 +36,7 @@ def long_tail(benchmark: Benchmark, name: str | None = None) -> Figure | None:
                 colour = HEAD if bearer.role == "head" else TAIL
                 axis.plot([rank], [bearer.popularity], "o", color=colour)
                 axis.annotate(
-                    bearer.label,
+                    next((titles[p] for p in bearer.pages if p in titles), bearer.label),
                     (rank, bearer.popularity),
                     xytext=(5, 4),
                     textcoords="offset points",
@@ -115,19 +116,24 @@ def gap_figure(
     )
     if not collections:
         return None
-    size = (2.6 * len(systems), 2.2 * len(collections))
+    size = (max(5.2, 2.6 * len(systems)), 2.4 * len(collections) + 0.3)
     with drawing(len(collections), len(systems), size) as (figure, axes):
         for i, collection in enumerate(collections):
             for j, scores in enumerate(systems):
                 _panel(axes[i][j], scores, benchmark, collection, scale)
-                axes[i][j].set_title(f"{scores.system}, {collection}", fontsize=8)
+                axes[i][j].set_title(f"{scores.system}, {collection}".rstrip(", "), fontsize=8)
+                axes[i][j].set_ylim(-125, 112)
+                axes[i][j].set_yticks((-100, -50, 0, 50, 100))
+            axes[i][0].set_ylabel("head − tail (points)", fontsize=8)
+        for axis in axes[-1]:
+            axis.set_xlabel("popularity gap (%)", fontsize=8)
         return finish(
             figure,
             "popularity-gap",
             "Popularity gap and retrieval gap (AmbER, Figure 4)",
             f"Head minus tail accuracy at 1 on QA queries, for pairs of a head and a tail of one set, binned by "
             f"(ph − pt) / pt on {'views' if scale == 'views' else 'log10 views'}; whiskers are 95 % intervals by "
-            "name set; the red line is the difference over all queries.",
+            "name set, the number of pairs stands below; the red line is the difference over all queries.",
         )
 
 
@@ -138,6 +144,7 @@ def _panel(
     heights = [100 * (b.value or 0) for b in bins]
     axis.bar(range(len(BINS)), heights, color=PALETTE[0], width=0.8)
     for x, found in enumerate(bins):
+        axis.text(x, -122, f"{found.n:,}", ha="center", va="bottom", fontsize=6, color=GREY)
         if found.low is not None and found.high is not None:
             axis.plot([x, x], [100 * found.low, 100 * found.high], color="black", lw=1)
     picked = [

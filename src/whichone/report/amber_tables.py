@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.comparison import compare
+from whichone.measures.comparison import compare, holm
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster_rule
-from whichone.measures.summary import DEPTH, summarise
+from whichone.measures.scores import Scores, cluster_rule, subset
+from whichone.measures.summary import DEPTH, SummaryRow, collection_of, summarise
+from whichone.records import Query
 from whichone.report.table import Cell, Table
 
 TASKS = {"fc": "fact checking", "sf": "slot filling", "qa": "question answering"}
@@ -16,65 +17,77 @@ TASKS = {"fc": "fact checking", "sf": "slot filling", "qa": "question answering"
 
 def accuracy_table(systems: Sequence[Scores], k: int, number: int) -> Table:
     """Table 5 (k = 1) or 9 (k = 20): all, head, tail and all correct."""
-    rows = [row for scores in systems for row in summarise(scores, k)]
-    marks = _best_marks(systems, k)
-    ordered = sorted(rows, key=lambda r: (r.collection, r.task))
+    columns = ("all", "head", "tail", "all_correct")
+    rows, marks = _ordered(systems, k, f"acc@{k}")
     return Table(
         key=f"accuracy-at-{k}",
         title=f"Top-{k} retrieval (AmbER, Table {number})",
         columns=("collection", "task", "system", "all", "head", "tail", "all correct"),
-        rows=[
-            (
-                r.collection,
-                TASKS.get(r.task, r.task),
-                r.system,
-                r.values["all"],
-                r.values["head"],
-                r.values["tail"],
-                r.values["all_correct"],
-            )
-            for r in ordered
-        ],
+        rows=[(*_place(row), *(row.values[c] for c in columns)) for row in rows],
         note=(
             f"Percent of queries with a gold page among the first {k}; all correct: percent of name sets "
             f"with every query right. 95 % intervals, resampled by {cluster_rule(systems[0].queries)}. "
-            "An asterisk marks a system that differs from the first one over all queries (paired "
-            "permutation test by cluster, Holm-corrected, p < 0.05)."
+            + _marked(systems)
         ),
-        marks={(i, 3): marks.get(r.system, "") for i, r in enumerate(ordered)},
+        marks=marks,
     )
 
 
-def _best_marks(systems: Sequence[Scores], k: int) -> dict[str, str]:
+def _place(row: SummaryRow) -> tuple[str, str, str]:
+    return row.collection, TASKS.get(row.task, row.task), row.system
+
+
+def _marked(systems: Sequence[Scores]) -> str:
     if len(systems) < 2:
-        return {}
-    found = compare(systems, parse_measures([f"acc@{k}"]), baseline=systems[0].system)
-    return {c.b: "*" if c.p_holm < 0.05 else "" for c in found}
+        return ""
+    return (
+        f"An asterisk marks a figure that differs from {systems[0].system}'s in the same rows (paired "
+        "permutation test by cluster, Holm-corrected over the table, p < 0.05)."
+    )
+
+
+def _ordered(
+    systems: Sequence[Scores], k: int, measure: str
+) -> tuple[list[SummaryRow], dict[tuple[int, int], str]]:
+    """Rows by collection and task, and marks where a system differs from the first one there."""
+    rows = sorted(
+        (row for scores in systems for row in summarise(scores, k)),
+        key=lambda r: (r.collection, r.task),
+    )
+    tested: list[tuple[int, float]] = []
+    for key in dict.fromkeys((r.collection, r.task) for r in rows) if len(systems) > 1 else ():
+        parts = [subset(s, _asked(*key)) for s in systems]
+        found = compare(parts, parse_measures([measure]), baseline=systems[0].system)
+        p_values = {c.b: c.p for c in found if c.difference.n}
+        tested += [
+            (i, p_values[r.system])
+            for i, r in enumerate(rows)
+            if (r.collection, r.task) == key and r.system in p_values
+        ]
+    corrected = holm([p for _, p in tested])
+    marks = {(i, 3): "*" for (i, _), p in zip(tested, corrected, strict=True) if p < 0.05}
+    return rows, marks
+
+
+def _asked(collection: str, task: str) -> Callable[[Query], bool]:
+    return lambda query: (collection_of(query), query.task) == (collection, task)
 
 
 def confusion_table(systems: Sequence[Scores]) -> Table:
     """Table 6: how often a page of another bearer ranks above the gold page."""
-    rows = [row for scores in systems for row in summarise(scores, 1)]
+    columns = ("confused", "confused_head", "confused_tail")
+    rows, marks = _ordered(systems, 1, f"confused@{DEPTH}")
     return Table(
         key="confusion",
         title="Entity confusion (AmbER, Table 6)",
         columns=("collection", "task", "system", "all", "head", "tail"),
-        rows=[
-            (
-                r.collection,
-                TASKS.get(r.task, r.task),
-                r.system,
-                r.values["confused"],
-                r.values["confused_head"],
-                r.values["confused_tail"],
-            )
-            for r in sorted(rows, key=lambda r: (r.collection, r.task))
-        ],
+        rows=[(*_place(row), *(row.values[c] for c in columns)) for row in rows],
         note=(
             f"Percent of queries where a page of another bearer of the name ranks above the first gold page "
             f"within {DEPTH} pages; gold that is not retrieved ranks last. The definition is ours: no "
-            "released program computes it."
+            f"released program computes it. {_marked(systems)}"
         ),
+        marks=marks,
     )
 
 
@@ -86,14 +99,22 @@ def example_sets(benchmark: Benchmark, most: int = 4) -> Table:
     chosen = [q for q in benchmark.queries if q.name_set in keys and q.task == "qa"]
     titles = benchmark.page_titles
     rows: list[Sequence[Cell]] = []
-    for query in sorted(chosen, key=lambda q: (q.name or "", q.role or "", q.input)):
+    order = sorted(
+        chosen,
+        key=lambda q: (collection_of(q), q.name or "", q.role or "", q.entity or "", q.input),
+    )
+    for query in order:
         gold = ", ".join(titles.get(p, p) for p in sorted(query.gold_pages()))
         answers = query.answers()
-        rows.append((query.entity or "", query.input, answers[0] if answers else "", gold))
+        told = (collection_of(query), query.name or "", query.entity or "", query.input)
+        rows.append((*told, answers[0] if answers else "", gold))
     return Table(
         key="examples",
         title="Examples of name sets (AmbER, Table 1)",
-        columns=("entity", "input", "answer", "gold page"),
+        columns=("collection", "name", "entity", "input", "answer", "gold page"),
         rows=rows,
-        note="Each name is borne by several entities; every query can be resolved by what it asks.",
+        note=(
+            "Each name is borne by several entities, the most popular one first. What a query asks can be "
+            "said of one of them only, so it can be resolved without knowing who is meant."
+        ),
     )

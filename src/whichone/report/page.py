@@ -13,6 +13,7 @@ from whichone.files.lines import write_atomic
 from whichone.report.figure import Figure
 from whichone.report.table import Table
 
+_MEANING = "<b>What the numbers mean.</b> "
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -24,6 +25,8 @@ class Section:
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     html: str = ""
+    on_paper: bool = True
+    """Whether it is printed: folded panels are not."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,12 @@ def _write(path: Path, data: bytes) -> Path:
 
 def _section(number: int, section: Section) -> str:
     parts = [_table(t) for t in section.tables] + [_figure(f) for f in section.figures]
-    return f'<section id="s{number}"><h2>{html.escape(section.title)}</h2>{"".join(parts)}{section.html}</section>'
+    kind = "" if section.on_paper else ' class="screen"'
+    return f'<section id="s{number}"{kind}><h2>{html.escape(section.title)}</h2>{"".join(parts)}{section.html}</section>'
 
 
 def _table(table: Table) -> str:
-    note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
+    note = f'<p class="note">{_MEANING}{html.escape(table.note)}</p>' if table.note else ""
     formats = "".join(
         f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>"
         for name, text in (
@@ -102,7 +106,7 @@ def _figure(figure: Figure) -> str:
     png = base64.b64encode(figure.png).decode()
     pdf = base64.b64encode(figure.pdf).decode()
     return (
-        f'<figure role="img" aria-label="{html.escape(figure.title)}">{figure.svg}'
+        f'<figure><div class="scroll" role="img" aria-label="{html.escape(figure.title)}">{figure.svg}</div>'
         f"<figcaption><b>{html.escape(figure.title)}</b> {html.escape(figure.note)} "
         f'<span class="downloads"><a download="{figure.key}.png" href="data:image/png;base64,{png}">PNG</a> '
         f'<a download="{figure.key}.pdf" href="data:application/pdf;base64,{pdf}">PDF</a></span>'

@@ -82,13 +82,15 @@ def _telling(found: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) 
     return confused + differ
 
 
-def panel_html(panel: Panel, *, redact: bool = False) -> str:
+def panel_html(panel: Panel, titles: Mapping[str, str], *, redact: bool = False) -> str:
     """One name as a folded panel; with `redact`, names and texts are replaced by their order."""
     name = f"name {panel.name_set.id[:8]}" if redact else panel.name_set.name
     bearers = "".join(
-        _bearer(n, panel.name_set, redact) for n in range(len(panel.name_set.bearers))
+        _bearer(n, panel.name_set, titles, redact) for n in range(len(panel.name_set.bearers))
     )
-    queries = "".join(_query(q, found, n, redact) for n, (q, found) in enumerate(panel.queries))
+    queries = "".join(
+        _query(q, found, n, titles, redact) for n, (q, found) in enumerate(panel.queries)
+    )
     wrong = sum(f.kind == "namesake" for _, found in panel.queries for f in found)
     return (
         f'<details class="panel"><summary><b>{html.escape(name)}</b> · {len(panel.name_set.bearers)} bearers · '
@@ -98,9 +100,10 @@ def panel_html(panel: Panel, *, redact: bool = False) -> str:
     )
 
 
-def _bearer(n: int, name_set: NameSet, redact: bool) -> str:
+def _bearer(n: int, name_set: NameSet, titles: Mapping[str, str], redact: bool) -> str:
     b = name_set.bearers[n]
-    label = f"bearer {n + 1}" if redact else (b.label or b.entity)
+    page = next((titles[p] for p in b.pages if p in titles), b.label or b.entity)
+    label = f"bearer {n + 1}" if redact else page
     width = 12 * math.log10(b.popularity + 1) if b.popularity else 0
     shown = (
         f'<span class="bar" style="width:{width:.0f}px"></span> {b.popularity:,.0f}'
@@ -110,9 +113,12 @@ def _bearer(n: int, name_set: NameSet, redact: bool) -> str:
     return f"<tr><td>{html.escape(label)}<td>{b.role or '–'}<td>{shown}</tr>"
 
 
-def _query(query: Query, found: Sequence[First], n: int, redact: bool) -> str:
+def _query(
+    query: Query, found: Sequence[First], n: int, titles: Mapping[str, str], redact: bool
+) -> str:
     text = f"query {n + 1}" if redact else query.input
-    about = query.role or "–" if redact else (query.entity or "–")
+    gold = next((titles[p] for p in sorted(query.gold_pages()) if p in titles), query.entity)
+    about = query.role or "–" if redact else (gold or "–")
     marks = {"gold": "gold", "namesake": "namesake"}
     firsts = "<br>".join(
         f"{html.escape(f.system)}: <span class='{marks.get(f.kind, '')}'>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
@@ -12,6 +12,7 @@ from whichone.measures.comparison import check_comparable, compare
 from whichone.measures.measure import parse_measures
 from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_rule, score_run
+from whichone.reading.answers import Answers
 from whichone.report.amber_figures import GapScale, gap_figure, long_tail
 from whichone.report.amber_tables import accuracy_table, confusion_table, example_sets
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
@@ -49,7 +50,7 @@ def make_report(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
         sections=[
-            *(s for s in _sections(opened, systems, base, gap_scale, redact, panels) if s),
+            *(s for s in _sections(opened, systems, base, gap_scale, redact, panels, read) if s),
             *answer_sections(read, base, opened),
         ],
         meta=_meta(opened, base),
@@ -68,17 +69,25 @@ def _sections(
     gap_scale: GapScale,
     redact: bool,
     panels: int,
+    answers: Sequence[Answers],
 ) -> list[Section | None]:
     from whichone.report.corpus_tables import corpus_section
     from whichone.report.entityquestions import entityquestions_section
     from whichone.report.kilt_namesakes import namesake_section
     from whichone.report.statistics import statistics_section
+    from whichone.report.three_choice import three_choice_section
 
+    ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
     telling = telling_panels(runs, systems, benchmark, panels)
     confusable = any(q.name_set for q in benchmark.queries)
     return [
         Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
-        Section("Confused", [confusion_table(systems)]) if confusable else None,
+        Section(
+            "Confused", [confusion_table(systems)], [] if redact else _example(ranked, benchmark)
+        )
+        if confusable
+        else None,
+        three_choice_section(ranked, answers, benchmark),
         corpus_section(systems, benchmark),
         namesake_section(runs, benchmark),
         entityquestions_section(runs, benchmark, redact=redact),
@@ -88,11 +97,23 @@ def _sections(
         None if redact or not confusable else Section("Examples", [example_sets(benchmark)]),
         Section(
             f"The {len(telling)} most telling names",
-            html="".join(panel_html(p, redact=redact) for p in telling),
+            html="".join(panel_html(p, benchmark.page_titles, redact=redact) for p in telling),
+            on_paper=False,
         )
         if telling
         else None,
     ]
+
+
+def _example(
+    ranked: Mapping[str, Mapping[str, Sequence[str]]], benchmark: Benchmark
+) -> list[Figure]:
+    if importlib.util.find_spec("matplotlib") is None:
+        return []
+    from whichone.report.example_figure import example_figure
+
+    drawn = example_figure(ranked, benchmark)
+    return [drawn] if drawn else []
 
 
 def _figures(

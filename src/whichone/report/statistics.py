@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from whichone.benchmarks.amber.collection import builtin_names, load_collection
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.kilt.statistics import is_kilt
 from whichone.measures.summary import collection_of
+from whichone.report.amber_statistics import property_rows
 from whichone.report.kilt_statistics import statistics_table
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
@@ -71,21 +73,26 @@ def _column(benchmark: Benchmark, collection: str) -> list[Cell]:
 
 
 def relation_shares(benchmark: Benchmark) -> Table:
-    """Table 3: how often each property is asked for, by collection, over question answering."""
-    counts: Counter[tuple[str, str]] = Counter()
-    totals: Counter[str] = Counter()
-    for query in benchmark.queries:
-        if query.task == "qa" and query.relation:
-            label = str(query.attributes.get("property_label") or query.relation)
-            counts[
-                collection_of(query),
-                f"{label} ({query.relation})" if label != query.relation else label,
-            ] += 1
-            totals[collection_of(query)] += 1
+    """Table 3: how often each property of each type is asked for, by collection."""
+    rows: list[list[Cell]] = []
+    for name in sorted({collection_of(q) for q in benchmark.queries}):
+        queries = [q for q in benchmark.queries if q.relation and collection_of(q) == name]
+        keys = {q.name_set for q in queries}
+        known = load_collection(name) if name in builtin_names() else None
+        sets = [s for s in benchmark.sets if s.id in keys]
+        for row in property_rows(sets, queries, known):
+            label = f"{row['label']} ({row['property']})" if row["label"] else row["property"]
+            rows.append([name, row["type"], label, row["tuples"], 100 * row["share"]])
+    typed = any(row[1] for row in rows)
+    columns = ["collection", "type", "property", "facts", "percent"]
+    if not typed:
+        del columns[1]
+        for line in rows:
+            del line[1]
     return Table(
         key="properties",
         title="Distinguishing properties (AmbER, Table 3)",
-        columns=("collection", "property", "queries", "percent"),
-        rows=[(c, p, n, 100 * n / totals[c]) for (c, p), n in sorted(counts.items())],
-        note="Share of each property among the question-answering queries of its collection.",
+        columns=columns,
+        rows=rows,
+        note="Facts that are asked for, by property, and their share of all facts of the collection.",
     )

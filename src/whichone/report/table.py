@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -72,24 +73,38 @@ class Table:
         return any(isinstance(c, Estimate | int | float) for c in cells)
 
     def to_html(self) -> str:
-        head = "".join(f"<th scope=col>{html.escape(c)}</th>" for c in self.columns)
+        head = "".join(
+            f"<th scope=col{' class=n' if self.numeric(c) else ''}>{html.escape(name)}</th>"
+            for c, name in enumerate(self.columns)
+        )
         body = []
         for r in range(len(self.rows)):
-            cells = "".join(self._html_cell(r, c) for c in range(len(self.columns)))
-            body.append(f"<tr>{cells}</tr>")
+            same = self._same_as_above(r)
+            cells = "".join(self._html_cell(r, c, c < same) for c in range(len(self.columns)))
+            body.append(f"<tr{'' if same or not r else ' class=group'}>{cells}</tr>")
+        grouped = " class=grouped" if any(map(self._same_as_above, range(len(self.rows)))) else ""
         return (
-            f'<div class="scroll"><table><caption>{html.escape(self.title)}</caption>'
+            f'<div class="scroll"><table{grouped}><caption>{html.escape(self.title)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         )
 
-    def _html_cell(self, row: int, column: int) -> str:
+    def _same_as_above(self, row: int) -> int:
+        """How many leading words a row shares with the one above it; they are printed faintly."""
+        if row == 0:
+            return 0
+        pairs = zip(self.rows[row - 1], self.rows[row], strict=True)
+        equal = (isinstance(new, str) and bool(new) and new == old for old, new in pairs)
+        return sum(1 for _ in itertools.takewhile(bool, equal))
+
+    def _html_cell(self, row: int, column: int, same: bool) -> str:
         cell = self.rows[row][column]
+        kind = "n" if self.numeric(column) else "same" if same else ""
+        told = f" class={kind}" if kind else ""
         if not isinstance(cell, Estimate) or cell.low is None:
-            kind = ' class="n"' if isinstance(cell, Estimate | int | float) else ""
-            return f"<td{kind}>{html.escape(self.text(row, column))}</td>"
+            return f"<td{told}>{html.escape(self.text(row, column))}</td>"
         value = html.escape(self._estimate(cell, False) + self.marks.get((row, column), ""))
         spread = html.escape(self._estimate(cell, True).partition(" ")[2])
-        return f'<td class="n">{value} <small>{spread}</small></td>'
+        return f"<td{told}>{value} <small>{spread}</small></td>"
 
     def to_markdown(self) -> str:
         rule = ["---:" if self.numeric(c) else "---" for c in range(len(self.columns))]
