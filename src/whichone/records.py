@@ -29,8 +29,11 @@ def page_of(passage: str) -> str:
     return page if mark and n.isdigit() else passage
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The base of all nouns: frozen, compared by value, written without its defaults."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The base of all nouns: frozen, compared by value, written without its defaults.
+
+    They hold no cycles, so that the garbage collector need not look at them.
+    """
 
 
 class Entity(Record, frozen=True):

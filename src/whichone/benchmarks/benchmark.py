@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.benchmarks.tables import KIND, PASSAGES, QUERIES, SETS
+from whichone.collector import without_collector
 from whichone.errors import BadInput, sample
 from whichone.files.folder import Folder
 from whichone.records import Bearer, NameSet, Output, Passage, Query, Question, page_of
@@ -53,7 +54,8 @@ class Benchmark:
 
     @functools.cached_property
     def queries(self) -> tuple[Query, ...]:
-        return tuple(map(_query, self.query_table.to_pylist()))
+        with without_collector():
+            return tuple(map(_query, self.query_table.to_pylist()))
 
     def questions(self) -> list[Question]:
         return [query.question() for query in self.queries]
@@ -94,6 +96,7 @@ class Benchmark:
         return {s.id: s for s in self.sets}
 
 
+@without_collector()
 def save_benchmark(
     path: str | Path,
     *,

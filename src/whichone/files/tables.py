@@ -38,7 +38,8 @@ class TableSchema:
         return self.schema.empty_table()
 
     def from_rows(self, rows: Sequence[Mapping[str, object]]) -> pa.Table:
-        return pa.Table.from_pylist([dict(row) for row in rows], schema=self.schema)
+        columns = (pa.array([row.get(f.name) for row in rows], f.type) for f in self.schema)
+        return pa.Table.from_arrays(list(columns), schema=self.schema)
 
 
 def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -105,9 +106,19 @@ def _next_ready(pool: list[_Worker[Job, Result]]) -> _Worker[Job, Result]:
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
 
+class _WithoutPandas:
+    """Arrow imports pandas where it is installed, at a quarter of a second a worker, for nothing."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ImportError("a worker does without pandas")
+
+
 def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.meta_path.insert(0, _WithoutPandas)
     while True:
         try:
             job = connection.recv()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema, connect, write_query, write_table
+from whichone.knowledge.name_keys import name_keys
 from whichone.knowledge.parts_work import Work
 from whichone.knowledge.resolve import (
     DERIVED_KINDS,
@@ -20,68 +22,80 @@ from whichone.knowledge.resolve import (
     write_derived_names,
 )
 from whichone.knowledge.tables import ALL, NAMES, PAGES
-from whichone.names import name_key
 from whichone.progress import progress
 
 _BATCH = 65_536
+_BY_NAME = {schema.name: schema for schema in ALL}
 
 
 def merge_tables(folder: Folder, work: Sequence[Work], memory: str) -> dict[str, int]:
-    """Write every table that gets new rows; how many rows each table then has."""
+    """Write every table that gets new rows; how many rows each table then has.
+
+    Tables that no other one needs are written beside those that build on each other.
+    """
     queries: dict[str, list[str]] = {schema.name: [] for schema in ALL}
     for owner in work:
         for table, query in owner.source.finish(owner, memory).items():
             queries[table].append(query)
-    if queries["names"]:
-        keyed = folder.partial / "keyed.parquet"
-        _write_keyed(keyed, " union all by name ".join(queries["names"]), memory)
-        queries["names"] = [_select(keyed)]
-    rows: dict[str, int] = {}
-    files: dict[str, Path] = {}
-    stale = any(queries[name] for name in SOURCES)  # links, page entities, names of pages
-    with progress("merging tables", len(ALL), "tables") as advance:
-        for schema in sorted(ALL, key=_order):
-            if schema is NAMES and stale:
-                derived = folder.partial / "derived.parquet"
-                write_derived_names(derived, files, memory)
-                queries["names"].append(_select(derived))
-            renewed = stale and schema.name in RESOLVED
-            count = _merge(folder, schema, queries[schema.name], files, memory, renewed)
-            if schema is PAGES and queries["pages"]:
-                check_pages(files["pages"], memory)
-            if count is not None:
-                rows[schema.name] = count
+    merge = _Merge(folder, queries, _half(memory))
+    with progress("merging tables", len(ALL), "tables") as advance, ThreadPoolExecutor(1) as beside:
+        alone = [beside.submit(merge.key_names)]
+        alone += [beside.submit(merge.write, s) for s in ALL if s.name not in (*SOURCES, "names")]
+        for name in SOURCES:
+            merge.write(_BY_NAME[name])
             advance(1)
-    return rows
+        for done in alone:
+            done.result()
+        advance(len(alone) - 1)
+        merge.write(NAMES)
+        advance(1)
+    return merge.rows
 
 
-def _order(schema: TableSchema) -> int:
-    """Tables that others are resolved by come first."""
-    return SOURCES.index(schema.name) if schema.name in SOURCES else len(SOURCES)
+def _half(memory: str) -> str:
+    amount = memory.rstrip("BbIiKkMmGgTt ")
+    return f"{float(amount) / 2:g}{memory[len(amount) :].strip()}"
 
 
-def _merge(
-    folder: Folder,
-    schema: TableSchema,
-    queries: list[str],
-    files: dict[str, Path],
-    memory: str,
-    renewed: bool,
-) -> int | None:
-    held = folder.manifest.files.get(schema.file)
-    if held is not None and not queries and not renewed:
-        files[schema.name] = folder.path(schema.file)
-        return None
-    if held is not None:
-        queries = [_held(folder, schema, renewed), *queries]
-    target = files[schema.name] = folder.partial / schema.file
-    if queries:
-        query = resolving(schema.name, " union all by name ".join(queries), files)
-        count = write_query(target, query, schema, memory=memory)
-    else:
-        count = write_table(target, schema.empty(), schema)
-    folder.adopt(schema.file, rows=count)
-    return count
+class _Merge:
+    """The tables of one run: those that are written, and those that are held and stay as they are."""
+
+    def __init__(self, folder: Folder, queries: dict[str, list[str]], memory: str) -> None:
+        self.rows: dict[str, int] = {}
+        self._folder, self._queries, self._memory = folder, queries, memory
+        self._files: dict[str, Path] = {}
+        self._stale = any(queries[name] for name in SOURCES)  # links, page entities, page names
+
+    def key_names(self) -> None:
+        """Names with their keys: a Python function, so it is applied outside the engine."""
+        if self._queries["names"]:
+            keyed = self._folder.partial / "keyed.parquet"
+            _write_keyed(keyed, " union all by name ".join(self._queries["names"]), self._memory)
+            self._queries["names"] = [_select(keyed)]
+
+    def write(self, schema: TableSchema) -> None:
+        """Write one table if it has new rows; those that it is resolved by come first."""
+        queries, held = self._queries[schema.name], self._folder.manifest.files.get(schema.file)
+        renewed = self._stale and schema.name in RESOLVED
+        if schema is NAMES and renewed:
+            derived = self._folder.partial / "derived.parquet"
+            write_derived_names(derived, self._files, self._memory)
+            queries = [*queries, _select(derived)]
+        if held is not None and not queries and not renewed:
+            self._files[schema.name] = self._folder.path(schema.file)
+            return
+        if held is not None:
+            queries = [_held(self._folder, schema, renewed), *queries]
+        target = self._files[schema.name] = self._folder.partial / schema.file
+        if queries:
+            query = resolving(schema.name, " union all by name ".join(queries), self._files)
+            count = write_query(target, query, schema, memory=self._memory)
+        else:
+            count = write_table(target, schema.empty(), schema)
+        self._folder.adopt(schema.file, rows=count)
+        self.rows[schema.name] = count
+        if schema is PAGES and self._queries["pages"]:
+            check_pages(target, self._memory)
 
 
 def _held(folder: Folder, schema: TableSchema, renewed: bool) -> str:
@@ -97,7 +111,6 @@ def _select(file: Path) -> str:
 
 
 def _write_keyed(file: Path, query: str, memory: str) -> None:
-    """Names with their keys: a Python function, so it is applied outside the engine."""
     columns = ", ".join(n for n in NAMES.schema.names if n != "key")
     with connect(memory, file.parent) as connection, pq.ParquetWriter(file, NAMES.schema) as writer:
         reader = connection.sql(f"select {columns} from ({query})").to_arrow_reader(_BATCH)
@@ -107,6 +120,5 @@ def _write_keyed(file: Path, query: str, memory: str) -> None:
 
 def _keyed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        keys = pa.array([name_key(name) for name in batch["name"].to_pylist()], pa.string())
-        table = pa.Table.from_batches([batch]).append_column("key", keys)
+        table = pa.Table.from_batches([batch]).append_column("key", name_keys(batch["name"]))
         yield from table.select(NAMES.schema.names).cast(NAMES.schema).to_batches()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from whichone.collector import without_collector
 from whichone.errors import BadInput
 from whichone.files.parts import ByteRange
 from whichone.knowledge.sources.source import Job, Refused, Source
@@ -113,11 +113,8 @@ class PartWork:
         owner, number = self.work[job.source], job.range.number
         if self.repack:
             job = msgspec.structs.replace(job, repack=owner.repacked(number))
-        gc.disable()  # millions of small rows without cycles: its passes would cost a quarter
-        try:
+        with without_collector():
             read = owner.source.read(job)
-        finally:
-            gc.enable()
         if read.refused and not self.skip_bad:
             raise read.refused[0].error()
         for name, table in read.tables.items():

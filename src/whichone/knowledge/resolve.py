@@ -7,16 +7,18 @@ redirects or entities change. Where no entity is known for a page, the page stan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput
 from whichone.files.tables import connect
+from whichone.knowledge.name_keys import name_keys
 from whichone.knowledge.tables import NAMES
-from whichone.names import name_key, without_parentheses
+from whichone.names import without_parentheses
 
 SOURCES = ("entities", "pages", "redirects", "links")
 """Tables on which the resolved ones depend, in the order in which they are written."""
@@ -25,6 +27,7 @@ RESOLVED = ("pages", "redirects", "links", "names")
 DERIVED_KINDS = ("title", "redirect", "anchor")
 _HOPS = 5  # a redirect to a redirect to …; MediaWiki itself follows one
 _BATCH = 65_536
+_FORM = r"\(|^\s|\s$"  # titles that `without_parentheses` may change
 
 
 def table_sql(file: Path) -> str:
@@ -127,22 +130,24 @@ def write_derived_names(file: Path, files: Mapping[str, Path], memory: str) -> N
 
 
 def _with_keys(batch: pa.RecordBatch) -> pa.Table:
-    rows: dict[str, list[object]] = {name: [] for name in NAMES.schema.names}
-    for entity, name, language, kind, count in zip(
-        *(batch[c].to_pylist() for c in ("entity", "name", "language", "kind", "count")),
-        strict=True,
-    ):
-        for place, form in _forms(name, kind):
-            values = (entity, form, name_key(form), language, kind, count, place)
-            for column, value in zip(NAMES.schema.names, values, strict=True):
-                rows[column].append(value)
-    return pa.table(rows, schema=NAMES.schema)
+    """The names as they are, and what a title says without its disambiguating parentheses."""
+    table = pa.Table.from_batches([batch])
+    whole = _placed(table, 0)
+    forms = table.filter(
+        pc.and_(
+            pc.not_equal(table["kind"], "anchor"), pc.match_substring_regex(table["name"], _FORM)
+        )
+    )
+    names = forms["name"].to_pylist()
+    bare = [without_parentheses(name) for name in names]
+    forms = forms.set_column(
+        forms.schema.get_field_index("name"), "name", pa.array(bare, pa.string())
+    )
+    changed = [form != name for form, name in zip(bare, names, strict=True)]
+    return pa.concat_tables([whole, _placed(forms.filter(pa.array(changed, pa.bool_())), 1)])
 
 
-def _forms(name: str, kind: str) -> Iterator[tuple[int, str]]:
-    """A title names what it says, and what it says without its disambiguating parentheses."""
-    yield 0, name
-    if kind != "anchor":
-        bare = without_parentheses(name)
-        if bare != name:
-            yield 1, bare
+def _placed(table: pa.Table, place: int) -> pa.Table:
+    table = table.append_column("key", name_keys(table["name"].combine_chunks()))
+    table = table.append_column("place", pa.repeat(pa.scalar(place, pa.int32()), table.num_rows))
+    return table.select(NAMES.schema.names).cast(NAMES.schema)

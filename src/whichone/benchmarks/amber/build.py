@@ -27,6 +27,7 @@ from whichone.benchmarks.amber.sets import amber_sets
 from whichone.benchmarks.amber.statistics import property_shares, set_statistics
 from whichone.benchmarks.amber.values import value_book
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.collector import without_collector
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
@@ -112,6 +113,7 @@ def explain_name(
         return draw(pipeline, name, str(kb_path))
 
 
+@without_collector()
 def build_amber(
     kb_path: str | Path,
     out: str | Path,

@@ -18,6 +18,7 @@ from whichone.benchmarks.amber.layout import (
     set_records,
 )
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines, write_json_lines
 from whichone.records import Bearer, NameSet, Output, Passage, Query, Role, page_id
@@ -25,6 +26,7 @@ from whichone.records import Bearer, NameSet, Output, Passage, Query, Role, page
 _CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
 
 
+@without_collector()
 def export_amber(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """Write a benchmark in AmbER's layout; how many lines each file has."""
     out = Path(out)

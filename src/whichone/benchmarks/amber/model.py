@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 
 
-class PageRef(msgspec.Struct, frozen=True):
+class PageRef(msgspec.Struct, frozen=True, gc=False):
     """A page by its id (`source:id`) and title."""
 
     page: str
     title: str
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True):
+class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One value of a tuple: all its names, and whether one of them stands in a page's beginning.
 
     `value` is an entity id, an amount as Wikidata writes it, or a text, by `kind`. `extra` are the
@@ -28,7 +28,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
     found: bool = False
 
 
-class AmberTuple(msgspec.Struct, frozen=True, kw_only=True):
+class AmberTuple(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A distinguishing fact that a page states: what queries are made of."""
 
     id: str
@@ -45,7 +45,7 @@ class AmberTuple(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for value in self.values for name in value.extra)
 
 
-class AmberBearer(msgspec.Struct, frozen=True, kw_only=True):
+class AmberBearer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An entity that bears the set's name; without tuples it stays in the set, without queries."""
 
     entity: str
@@ -59,7 +59,7 @@ class AmberBearer(msgspec.Struct, frozen=True, kw_only=True):
     qualifier: str = ""
 
 
-class AmberSet(msgspec.Struct, frozen=True, kw_only=True):
+class AmberSet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str
     bearers: tuple[AmberBearer, ...]
 

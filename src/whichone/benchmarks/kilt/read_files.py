@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,6 +11,7 @@ from whichone.benchmarks.kilt.check import check_task
 from whichone.benchmarks.kilt.datasets import Dataset, dataset, dataset_and_split
 from whichone.benchmarks.kilt.originals import Originals
 from whichone.benchmarks.kilt.record import KEPT, SOURCE, NotKilt, query_of
+from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import decode_line, read_lines
 from whichone.records import Query
@@ -52,24 +51,12 @@ def read_file(
     if told and name and known is not told[0]:
         raise UsageError(f"the file is of {told[0].name}, not of {name}", where=str(path))
     seen: dict[str, int] = {}
-    with _without_collector():
-        _read_lines(read, seen, originals, source, on_error)
+    _read_lines(read, seen, originals, source, on_error)
     _check_gold(read, seen, told is not None or split is not None, on_error)
     return read
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Records have no cycles; looking for them while millions are made takes half the time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
-
-
+@without_collector()
 def _read_lines(
     read: ReadFile, seen: dict[str, int], originals: Originals | None, source: str, on_error: str
 ) -> None:

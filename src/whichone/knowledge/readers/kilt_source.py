@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,65 +18,101 @@ import msgspec
 import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
+from whichone.knowledge.readers.columns import Columns
 from whichone.knowledge.readers.part import Part
 from whichone.knowledge.readers.wiki_site import Site, clean_title, is_disambiguation, site_for
 from whichone.knowledge.tables import KIND, LINKS, PAGES
 from whichone.records import page_id
 
 _COMMA = re.compile(r",(?! )")  # "Chicago, Illinois" is one category
-_ANCHOR = ("text", "href", "paragraph_id", "start", "end")
 
 
 def read_part(
     data: bytes, *, source: str = "enwiki", language: str = "en", position: int = 0
 ) -> Part:
     """Rows of pages and links from whole lines; `position` is the place of the first of them."""
-    part = Part(PAGES, LINKS)
-    site = site_for(source, language)
+    part = Part()
+    reader = _Reader(part, site_for(source, language))
     offset, first = 0, position
     for line in data.split(b"\n"):
         if line.strip():
             try:
-                _add_record(part, msgspec.json.decode(line), site, position)
+                reader.add(msgspec.json.decode(line), position)
             except (ValueError, TypeError, AttributeError, RecursionError) as error:
                 part.refuse(offset, f"not a page of KILT's knowledge source: {error}")
             position += 1
         offset += len(line) + 1
     part.counts["records"] = part.counts["positions"] = position - first
+    part.give("pages", reader.pages.table())
+    part.give("links", reader.links.table())
     return part
 
 
-def _add_record(part: Part, record: Mapping[str, Any], site: Site, position: int) -> None:
-    if not isinstance(record, dict):
-        raise ValueError("the line is no JSON object")
-    number, title = record.get("wikipedia_id", record.get("_id")), record.get("wikipedia_title")
-    paragraphs = record.get("text")
-    if number is None or not isinstance(title, str) or not isinstance(paragraphs, list):
-        raise ValueError("wikipedia_id, wikipedia_title or text is missing")
-    history, about = record.get("history") or {}, record.get("wikidata_info") or {}
-    anchors = record.get("anchors") or []
-    order = sorted(range(len(anchors)), key=lambda i: _place(anchors[i]))
-    links = [_link(anchors[i], page_id(site.name, number), site) for i in order]
-    categories = _COMMA.split(record.get("categories") or "") if record.get("categories") else []
-    listed = is_disambiguation(title, (), categories, site)
-    row = {
-        "page": page_id(site.name, number),
-        "title": title,
-        "entity": about.get("wikidata_id") or None,
-        "kind": "disambiguation" if listed or _said_to_be_list(about) else "article",
-        "paragraphs": [str(text) for text in paragraphs],
-        "categories": categories,
-        "revision": _integer(history.get("revid")),
-        "timestamp": history.get("timestamp"),
-        "position": position,
-        "history": None,
-    }
-    row["history"] = _remainder(record, row, links, order)
-    part.counts[f"{row['kind']} pages"] += 1
-    part.counts["links"] += len(links)
-    part.add("pages", row)
-    for link in links:
-        part.add("links", link)
+class _Reader:
+    """Turns records into rows, in the order of the tables' columns."""
+
+    def __init__(self, part: Part, site: Site) -> None:
+        self.pages, self.links = Columns(PAGES.schema), Columns(LINKS.schema)
+        self._part, self._site = part, site
+
+    def add(self, record: Mapping[str, Any], position: int) -> None:
+        if not isinstance(record, dict):
+            raise ValueError("the line is no JSON object")
+        number, title = record.get("wikipedia_id", record.get("_id")), record.get("wikipedia_title")
+        paragraphs = record.get("text")
+        if number is None or not isinstance(title, str) or not isinstance(paragraphs, list):
+            raise ValueError("wikipedia_id, wikipedia_title or text is missing")
+        history, about = record.get("history") or {}, record.get("wikidata_info") or {}
+        categories = record.get("categories")
+        categories = _COMMA.split(categories) if categories else []
+        listed = is_disambiguation(title, (), categories, self._site)
+        page = page_id(self._site.name, number)
+        row = {
+            "page": page,
+            "title": title,
+            "entity": about.get("wikidata_id") or None,
+            "kind": "disambiguation" if listed or _said_to_be_list(about) else "article",
+            "paragraphs": list(map(str, paragraphs)),
+            "categories": categories,
+            "revision": _integer(history.get("revid")),
+            "timestamp": history.get("timestamp"),
+            "position": position,
+        }
+        links, others = self._links(page, record.get("anchors") or [])
+        row["history"] = _remainder(record, row, others)
+        self.pages.add(tuple(row.values()))
+        for link in links:
+            self.links.add(link)
+        self._part.counts[f"{row['kind']} pages"] += 1
+        self._part.counts["links"] += len(links)
+
+    def _links(
+        self, page: str, anchors: Sequence[Mapping[str, Any]]
+    ) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+        """A page's links in order of place, and what of its anchors they would not give back."""
+        places = sorted((_place(anchor), n) for n, anchor in enumerate(anchors))
+        order = [n for _, n in places]
+        links: list[tuple[Any, ...]] = []
+        changed: dict[str, Any] = {}
+        for (paragraph, start, end, href), n in places:
+            anchor = anchors[n]
+            target, quoted = _target(href, self._site.name, self._site.language)
+            text, number = str(anchor.get("text") or ""), anchor.get("wikipedia_id")
+            to = page_id(self._site.name, number) if number else None
+            if anchor != _anchor(text, quoted, paragraph, start, end):
+                changed[str(len(links))] = anchor
+            links.append((page, paragraph, start, end, text, target, to))
+        return links, {
+            "order": order if any(n != i for i, n in enumerate(order)) else [],
+            "anchors": changed,
+        }
+
+
+@lru_cache(maxsize=1 << 16)
+def _target(href: str, wiki: str, language: str) -> tuple[str, str]:
+    """The title that an anchor's address means, and the address that the title gives."""
+    target = clean_title(unquote(href).partition("#")[0], site_for(wiki, language))
+    return target, quote(target)
 
 
 def _said_to_be_list(about: Mapping[str, Any]) -> bool:
@@ -88,43 +125,24 @@ def _integer(value: object) -> int | None:
 
 
 def _place(anchor: Mapping[str, Any]) -> tuple[int, int, int, str]:
-    href = str(anchor.get("href") or "")
-    return (*(int(anchor.get(key) or 0) for key in ("paragraph_id", "start", "end")), href)  # type: ignore[return-value]
+    get = anchor.get
+    paragraph, start, end = get("paragraph_id") or 0, get("start") or 0, get("end") or 0
+    return int(paragraph), int(start), int(end), str(get("href") or "")
 
 
-def _link(anchor: Mapping[str, Any], page: str, site: Site) -> dict[str, Any]:
-    paragraph, start, end, href = _place(anchor)
-    return {
-        "page": page,
-        "paragraph": paragraph,
-        "start": start,
-        "end": end,
-        "text": str(anchor.get("text") or ""),
-        "target": clean_title(unquote(href).partition("#")[0], site),
-        "target_page": page_id(site.name, anchor["wikipedia_id"])
-        if anchor.get("wikipedia_id")
-        else None,
-    }
+def _anchor(text: str, href: str, paragraph: int, start: int, end: int) -> dict[str, Any]:
+    return {"text": text, "href": href, "paragraph_id": paragraph, "start": start, "end": end}
 
 
 def _remainder(
-    record: Mapping[str, Any],
-    row: Mapping[str, Any],
-    links: Sequence[Mapping[str, Any]],
-    order: Sequence[int],
+    record: Mapping[str, Any], row: Mapping[str, Any], others: Mapping[str, Any]
 ) -> str | None:
     """As JSON, what the columns alone would not give back; None when they would."""
-    plain = kilt_record(row, links)
-    anchors = record.get("anchors") or []
+    plain = kilt_record(row, ())
     kept: dict[str, Any] = {
         "fields": {k: v for k, v in record.items() if k != "anchors" and plain.get(k) != v},
         "absent": [k for k in plain if k not in record],
-        "order": list(order) if list(order) != sorted(order) else [],
-        "anchors": {
-            str(n): anchors[i]
-            for n, (i, made) in enumerate(zip(order, plain["anchors"], strict=True))
-            if anchors[i] != made
-        },
+        **others,
     }
     kept = {key: value for key, value in kept.items() if value}
     return msgspec.json.encode(kept).decode() if kept else None
@@ -159,10 +177,9 @@ def _anchors(
 ) -> list[dict[str, Any]]:
     own, found = kept.get("anchors", {}), []
     for n, link in enumerate(links):
-        values = (
-            link["text"], quote(link["target"]), link["paragraph"], link["start"], link["end"],
-        )  # fmt: skip
-        anchor = own.get(str(n)) or dict(zip(_ANCHOR, values, strict=True))
+        anchor = own.get(str(n)) or _anchor(
+            link["text"], quote(link["target"]), link["paragraph"], link["start"], link["end"]
+        )
         if anchor_ids and link["target_page"] and not anchor.get("wikipedia_id"):
             anchor = {**anchor, "wikipedia_id": link["target_page"].partition(":")[2]}
         found.append(anchor)
