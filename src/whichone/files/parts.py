@@ -24,7 +24,7 @@ Compression = Literal["plain", "bz2", "gz", "zst"]
 
 MEBIBYTE = 1 << 20
 LONGEST_RECORD = 64 * MEBIBYTE
-_PIECE = MEBIBYTE
+_PIECE = MEBIBYTE // 4  # decompressed bytes at a time: they stay in the cache until they are read
 
 
 class ByteRange(msgspec.Struct, frozen=True):
@@ -218,7 +218,7 @@ def _zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
     import zstandard
 
     frame = None
-    while bite := raw.read(1 << 16):
+    while bite := raw.read(1 << 14):
         while bite:
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
             try:
