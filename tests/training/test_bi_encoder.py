@@ -3,78 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from whichone.errors import BadInput, UsageError
-from whichone.records import Output, Provenance, Query
-from whichone.training.examples import Example, Negative, Text, read_examples, write_examples
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.training.examples import Example, Text
 from whichone.training.settings import Settings, preset
-from whichone.training.splits import check_leaks, split_by_name, without_leaks
+from whichone.training.start import Start
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
-WORDS = [f"w{n}" for n in range(60)]
 
+@pytest.fixture
+def train(checkpoint: Path, made_examples: Any):
+    def make(folder: Path, start: Start | None = None, **changes: Any):
+        from whichone.training.bi_encoder import BiEncoderTraining
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A two-layer encoder of our own, untrained, as a sentence-transformers folder."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer import modules as models
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("model")
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    numbers = {word: n for n, word in enumerate(vocabulary)}
-    BertTokenizerFast(vocab=numbers).save_pretrained(folder / "bert")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        hidden_dropout_prob=0.1,
-    )
-    BertModel(config).save_pretrained(folder / "bert")
-    words = models.Transformer(str(folder / "bert"), max_seq_length=32)
-    pooling = models.Pooling(32)
-    SentenceTransformer(modules=[words, pooling], device="cpu").save_pretrained(
-        str(folder / "st"), create_model_card=False
-    )
-    return folder / "st"
-
-
-def examples(count: int = 24) -> list[Example]:
-    """Question and right passage share a word; the namesake's passage shares the name only."""
-    made = []
-    for n in range(count):
-        name, fact, other = WORDS[n % 20], WORDS[20 + n % 20], WORDS[20 + (n + 7) % 20]
-        made.append(
-            Example(
-                id=f"e{n}",
-                question=f"{name} {fact}",
-                name=name,
-                positive=Text(name, f"{fact} {WORDS[40 + n % 20]}", f"p{n}"),
-                negatives=(
-                    Negative("namesake", Text(name, other, f"x{n}")),
-                    Negative("bm25", Text("w59", fact, f"y{n}")),
-                ),
-            )
+        settings = Settings(
+            **{"epochs": 3, "batch": 8, "learning_rate": 1e-3, "longest": 16, "every": 2}
+            | {"patience": 0}
+            | changes
         )
-    return made
+        examples, held_out = made_examples(), made_examples(8)
+        start = start or Start(str(checkpoint))
+        return BiEncoderTraining(start, examples, held_out, folder, settings, device="cpu")
 
-
-def train(checkpoint: Path, folder: Path, **changes):
-    from whichone.training.bi_encoder import BiEncoderTraining
-
-    settings = Settings(
-        epochs=3, batch=8, learning_rate=1e-3, longest=16, every=2, patience=0, **changes
-    )
-    return BiEncoderTraining(checkpoint, examples(), examples(8), folder, settings, device="cpu")
+    return make
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -83,41 +39,44 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(next(folder.rglob("model.safetensors")))
 
 
-@pytest.mark.slow
-def test_it_learns(checkpoint: Path, tmp_path: Path) -> None:
-    trained = train(checkpoint, tmp_path / "a").run()
+def dies_at(training: Any, step: int) -> None:
+    real, steps = training._step, 0
+
+    def dies(batch: Any, at: Any) -> float:
+        nonlocal steps
+        steps += 1
+        if steps == step:
+            raise KeyboardInterrupt
+        return real(batch, at)
+
+    training._step = dies
+    with pytest.raises(KeyboardInterrupt):
+        training.run()
+
+
+def test_it_learns(train: Any, tmp_path: Path) -> None:
+    trained = train(tmp_path / "a").run()
     assert trained.losses[-1] < trained.losses[0]
     assert trained.steps == 9
     assert (tmp_path / "a" / "best" / "modules.json").exists()
 
 
-@pytest.mark.slow
-def test_stopped_and_resumed_gives_the_same_weights(checkpoint: Path, tmp_path: Path) -> None:
-    train(checkpoint, tmp_path / "whole").run()
-    stopped = train(checkpoint, tmp_path / "parts")
-    real, steps = stopped._step, 0
-
-    def dies(batch, at):
-        nonlocal steps
-        steps += 1
-        if steps == 6:
-            raise KeyboardInterrupt
-        return real(batch, at)
-
-    stopped._step = dies
-    with pytest.raises(KeyboardInterrupt):
-        stopped.run()
-    train(checkpoint, tmp_path / "parts").run()
+def test_stopped_and_resumed_gives_the_same_weights(train: Any, tmp_path: Path) -> None:
+    train(tmp_path / "whole").run()
+    dies_at(train(tmp_path / "parts"), 6)
+    train(tmp_path / "parts").run()
     whole, parts = weights(tmp_path / "whole" / "last"), weights(tmp_path / "parts" / "last")
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert not list((tmp_path / "parts").glob(".*"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "learned"), [("only-questions", "questions"), ("only-passages", "passages")]
 )
-def test_only_one_tower_learns(checkpoint: Path, tmp_path: Path, mode: str, learned: str) -> None:
-    train(checkpoint, tmp_path / mode, mode=mode).run()
+def test_only_one_tower_learns(
+    train: Any, checkpoint: Path, tmp_path: Path, mode: str, learned: str
+) -> None:
+    train(tmp_path / mode, mode=mode).run()
     before = weights(checkpoint)
     for tower in ("questions", "passages"):
         after = weights(tmp_path / mode / "last" / tower)
@@ -125,85 +84,128 @@ def test_only_one_tower_learns(checkpoint: Path, tmp_path: Path, mode: str, lear
         assert changed == (tower == learned)
 
 
-def test_a_loss_that_is_not_finite_stops(checkpoint: Path, tmp_path: Path) -> None:
-    training = train(checkpoint, tmp_path / "nan")
+def test_dpr_pairs_in_both_formats_are_a_start(train: Any, dpr: Path, tmp_path: Path) -> None:
+    """The same weights in two formats come to the same; what comes out is a pair that retrieval opens."""
+    from whichone.retrieval.dense.encoder import need_encoder
+
+    folders = Start(str(dpr / "question"), str(dpr / "passage"))
+    own = Start(str(dpr / "dpr.cp"), base=str(dpr / "bert"))
+    found = train(tmp_path / "folders", folders).run()
+    assert found.losses[-1] < found.losses[0]
+    train(tmp_path / "own", own).run()
+    texts = ["w1 w21", "w2"]
+    encoders = [need_encoder(str(tmp_path / name / "last")) for name in ("folders", "own")]
+    first, second = (e.questions(texts) for e in encoders)
+    assert (abs(first - second) < 1e-5).all()
+    assert encoders[0].describe()["passage_encoder"]["kind"] == "dpr"
+    titled = [e.passages(["w1"], ["w21 w41"]) for e in encoders]
+    assert (abs(titled[0] - titled[1]) < 1e-5).all()
+    again = train(tmp_path / "again", Start(str(tmp_path / "own" / "best")), epochs=1)
+    assert again.towers.scale == 1.0
+
+
+def test_half_a_dpr_pair_is_no_start(train: Any, dpr: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="two folders"):
+        train(tmp_path, Start(str(dpr / "question")))
+    with pytest.raises(UsageError, match="base"):
+        train(tmp_path, Start(str(dpr / "dpr.cp")))
+    with pytest.raises(Missing, match="no such folder"):
+        train(tmp_path, Start("./nowhere"))
+
+
+def test_a_loss_that_is_not_finite_stops(train: Any, tmp_path: Path) -> None:
+    training = train(tmp_path / "nan")
     with torch.no_grad():
-        next(iter(training.towers.questions.parameters())).fill_(float("nan"))
-    with pytest.raises(BadInput, match="not finite in epoch 1, step 1"):
+        next(iter(training.towers.questions.module.parameters())).fill_(float("nan"))
+    with pytest.raises(BadInput, match="loss is not finite in epoch 1, step 1") as caught:
         training.run()
+    assert "there is no checkpoint yet" in str(caught.value)
+    assert not (tmp_path / "nan" / "checkpoint.pt").exists()
 
 
-def test_another_training_in_the_folder_is_refused(checkpoint: Path, tmp_path: Path) -> None:
-    first = train(checkpoint, tmp_path / "a")
-    first.folder.mkdir()
+def test_a_gradient_that_is_not_finite_never_reaches_the_weights(
+    train: Any, tmp_path: Path
+) -> None:
+    training = train(tmp_path / "inf", every=1)
+    real, steps = training.loss, 0
+
+    def loss(batch: Any, epoch: int) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        found = real(batch, epoch)
+        if steps == 2:  # finite itself, infinite in its gradient
+            found = found + torch.sqrt(next(iter(training.model.parameters())).sum() * 0.0)
+        return found
+
+    training.loss = loss
+    with pytest.raises(BadInput, match="gradient is not finite in epoch 1, step 2") as caught:
+        training.run()
+    assert "the last good checkpoint is" in str(caught.value)
+    kept = torch.load(tmp_path / "inf" / "checkpoint.pt", weights_only=True)
+    assert kept["progress"]["total"] == 1
+    assert all(torch.isfinite(w).all() for w in kept["model"]["encoder"].values())
+
+
+def test_too_little_memory_says_what_to_make_smaller(train: Any, tmp_path: Path) -> None:
+    training = train(tmp_path / "oom")
+
+    def loss(batch: Any, epoch: int) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    training.loss = loss
+    with pytest.raises(Missing, match="batches of 8 with texts of up to 16 tokens") as caught:
+        training.run()
+    assert "--batch" in str(caught.value)
+
+
+def test_devices_that_are_not_there() -> None:
+    from whichone.training.devices import chosen_device
+
+    assert chosen_device("cpu") == "cpu"
+    with pytest.raises(UsageError, match="no device called 'gpu'"):
+        chosen_device("gpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(Missing, match="no GPU"):
+            chosen_device("cuda")
+
+
+def test_another_training_in_the_folder_is_refused(
+    train: Any, checkpoint: Path, dpr: Path, tmp_path: Path
+) -> None:
     from whichone.training.checkpoints import Progress
 
+    first = train(tmp_path / "a")
+    first.folder.mkdir()
     first._save(Progress())
-    with pytest.raises(UsageError, match="other data or settings"):
-        train(checkpoint, tmp_path / "a", seed=5).run()
+    with pytest.raises(UsageError, match="settings: seed 0, now 5"):
+        train(tmp_path / "a", seed=5).run()
+    pair = Start(str(dpr / "question"), str(dpr / "passage"))
+    with pytest.raises(UsageError, match="checkpoint, passage_checkpoint"):
+        train(tmp_path / "a", pair).run()
+    (tmp_path / "a" / "checkpoint.pt").write_bytes(b"half of it")
+    with pytest.raises(BadInput, match="cannot be read"):
+        train(tmp_path / "a").run()
 
 
 def test_negatives_that_are_not_there(checkpoint: Path, tmp_path: Path) -> None:
     from whichone.training.bi_encoder import BiEncoderTraining
 
+    start = Start(str(checkpoint))
     bare = [Example(id=str(n), question="w1", positive=Text("w1", "w2", str(n))) for n in range(8)]
     with pytest.raises(BadInput, match="no example has bm25 or namesake"):
-        BiEncoderTraining(checkpoint, bare, [], tmp_path, Settings(batch=4), device="cpu")
+        BiEncoderTraining(start, bare, [], tmp_path, Settings(batch=4), device="cpu")
     with pytest.raises(BadInput, match="do not fill one batch"):
-        BiEncoderTraining(checkpoint, bare, [], tmp_path, Settings(batch=16), device="cpu")
+        few = Settings(batch=16, kinds=())
+        BiEncoderTraining(start, bare, [], tmp_path, few, device="cpu")
 
 
-def test_gold_of_another_is_not_wrong() -> None:
+def test_gold_of_another_is_not_wrong(made_examples: Any) -> None:
     from whichone.training.bi_encoder import also_gold
 
-    first = examples(1)[0]
+    first = made_examples(1)[0]
     batch = [first, Example(id="z", question="q", positive=first.positive, gold=("x0",))]
     mask = also_gold(batch, [e.positive for e in batch] + [first.negatives[0].passage])
     assert mask.tolist() == [[False, True, False], [True, False, True]]
-
-
-def test_examples_go_to_disk_and_back(tmp_path: Path) -> None:
-    write_examples(tmp_path / "e.jsonl.gz", examples())
-    assert read_examples(tmp_path / "e.jsonl.gz") == examples()
-
-
-def test_dpr_training_files(tmp_path: Path) -> None:
-    file = tmp_path / "dpr.json"
-    file.write_text(
-        '[{"question": "who’s that", "answers": ["a"], "positive_ctxs": [{"title": "T", "text": "x"}],'
-        '"hard_negative_ctxs": [{"title": "N", "text": "y"}]}, {"question": "q", "positive_ctxs": []}]'
-    )
-    (found,) = read_examples(file)
-    assert found.question == "who's that"
-    assert found.negatives == (Negative("given", Text("N", "y", "N")),)
-    file.write_text('[{"question": "q"}]')
-    with pytest.raises(BadInput, match="record 0 is not one of DPR's"):
-        read_examples(file)
-
-
-def query(n: int, name: str) -> Query:
-    gold = (Output(provenance=((Provenance(page=f"p{n}"),),)),)
-    return Query(id=f"q{n}", task="qa", input=f"question {n}", name=name, outputs=gold)
-
-
-def test_splits_share_no_name() -> None:
-    queries = [query(n, f"Name {n % 40}") for n in range(200)]
-    train_part, test_part = split_by_name(queries, 0.3, seed=1)
-    assert len(train_part) + len(test_part) == 200
-    assert not {q.name for q in train_part} & {q.name for q in test_part}
-    assert 20 < len(test_part) < 120
-
-
-def test_leaks_are_named() -> None:
-    leaky = [
-        Example(id="a", question="other", positive=Text("t", "x"), name="name 1", gold=("p9",))
-    ]
-    with pytest.raises(BadInput, match="1 names stand in both training and test data: name 1"):
-        check_leaks(leaky, [query(1, "Name 1")])
-    with pytest.raises(BadInput, match="gold pages"):
-        check_leaks(leaky, [query(9, "Name 2")])
-    assert without_leaks(leaky, [query(9, "Name 2")]) == []
-    check_leaks(leaky, [query(3, "Name 3")])
 
 
 def test_presets() -> None:
@@ -213,3 +215,5 @@ def test_presets() -> None:
         preset("eq-scrach")
     with pytest.raises(UsageError, match="at least 2"):
         preset("default", batch=1)
+    with pytest.raises(UsageError, match="no negatives called bm52"):
+        preset("default", kinds=("bm52",))

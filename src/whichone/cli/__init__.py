@@ -15,7 +15,7 @@ import click
 
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 
-_NOT_VERBS = {"options", "output"}
+_NOT_VERBS = {"options", "output", "training_options"}
 
 
 def _modules() -> list[str]:
@@ -60,7 +60,7 @@ class Verbs(click.Group):
 _GROUPS = {
     "build": "Make a benchmark from a knowledge base.",
     "import": "Bring in published datasets, your own questions, runs and predictions.",
-    "train": "Train a retriever or a reader.",
+    "train": "Train a retriever, a re-ranker or a reader.",
     "map": "Align a dataset's evidence to a snapshot.",
 }
 

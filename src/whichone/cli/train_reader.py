@@ -58,7 +58,7 @@ def command(
             "benchmarks first, then the folder to write", hint="whichone train reader BENCH... OUT"
         )
     settings = settings_of(preset, seed=seed, **changes)
-    at = train_reader(
+    trained = train_reader(
         sources,
         out,
         kind=kind,
@@ -68,6 +68,16 @@ def command(
         device=device,
     )
     if as_json:
-        emit_json({"out": out, "epochs": at.epoch, "steps": at.total, "losses": at.losses})
+        emit_json(
+            {
+                "out": out,
+                "epochs": trained.epochs,
+                "steps": trained.steps,
+                "losses": trained.losses,
+            }
+        )
     else:
-        click.echo(f"{out}/model: {at.epoch} epochs, {at.total} steps, loss {at.losses[-1]:.4f}")
+        click.echo(
+            f"{out}/model: {trained.epochs} epochs, {trained.steps} steps,"
+            f" loss {trained.losses[-1]:.4f}"
+        )

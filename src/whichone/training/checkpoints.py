@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
 from whichone.errors import BadInput, UsageError
 
-if TYPE_CHECKING:
-    from whichone.training.towers import Towers
-
 FILE = "checkpoint.pt"
+
+
+class Learner(Protocol):
+    """A model, or several that are one, whose weights change."""
+
+    def parameters(self) -> list[Any]: ...
+
+    def train(self) -> None: ...
+
+    def eval(self) -> None: ...
+
+    def state(self) -> dict[str, Any]:
+        """The weights that change; what does not is as it was loaded."""
+        ...
+
+    def load_state(self, state: dict[str, Any]) -> None: ...
+
+    def save(self, folder: Path) -> None:
+        """As those who use the model read it."""
+        ...
 
 
 class Progress(msgspec.Struct):
@@ -35,7 +52,7 @@ def save(
     folder: Path,
     identity: dict[str, Any],
     progress: Progress,
-    towers: Towers,
+    model: Learner,
     optimizer: Any,
     scheduler: Any,
 ) -> None:
@@ -45,19 +62,34 @@ def save(
     state = {
         "identity": msgspec.json.encode(identity, order="sorted").decode(),
         "progress": msgspec.to_builtins(progress),
-        "towers": towers.state(),
+        "model": model.state(),
         "optimizer": optimizer.state_dict(),
         "scheduler": scheduler.state_dict(),
         "random": torch.get_rng_state(),
         "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }
-    beside = folder / f".{FILE}.{os.getpid()}"
+    beside = folder / f".{FILE}.partial"
     torch.save(state, beside)
     beside.replace(folder / FILE)
 
 
+def save_model(model: Learner, folder: Path) -> None:
+    """The model in its own format; what was there before stays until the new one is whole."""
+    beside, old = (
+        folder.with_name(f".{folder.name}.partial"),
+        folder.with_name(f".{folder.name}.old"),
+    )
+    for left_over in (beside, old):
+        shutil.rmtree(left_over, ignore_errors=True)
+    model.save(beside)
+    if folder.exists():
+        folder.rename(old)
+    beside.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
 def load(
-    folder: Path, identity: dict[str, Any], towers: Towers, optimizer: Any, scheduler: Any
+    folder: Path, identity: dict[str, Any], model: Learner, optimizer: Any, scheduler: Any
 ) -> Progress | None:
     """Go back to a checkpoint; None when there is none. One of another training is refused."""
     import torch
@@ -68,17 +100,34 @@ def load(
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise BadInput(f"the checkpoint cannot be read: {error}", file=path) from error
-    if state["identity"] != msgspec.json.encode(identity, order="sorted").decode():
-        raise UsageError(
-            "a training with other data or settings was begun here",
-            where=str(folder),
-            hint="name another folder, or remove this one to start over",
-        )
-    towers.load_state(state["towers"])
+        raise BadInput(
+            f"the checkpoint cannot be read: {str(error).splitlines()[0]}",
+            file=path,
+            hint="remove it to start over",
+        ) from error
+    _check_identity(folder, msgspec.json.decode(state["identity"]), identity)
+    model.load_state(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     scheduler.load_state_dict(state["scheduler"])
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["random_cuda"]:
         torch.cuda.set_rng_state_all(state["random_cuda"])
     return msgspec.convert(state["progress"], Progress)
+
+
+def _check_identity(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Only the same training goes on: the same model, data and settings."""
+    wanted = msgspec.json.decode(msgspec.json.encode(wanted))
+    other = [key for key in sorted({*held, *wanted}) if held.get(key) != wanted.get(key)]
+    if "settings" in other:
+        a, b = held.get("settings") or {}, wanted.get("settings") or {}
+        changed = [
+            f"{k} {a.get(k)}, now {b.get(k)}" for k in sorted({*a, *b}) if a.get(k) != b.get(k)
+        ]
+        other[other.index("settings")] = f"settings: {'; '.join(changed)}"
+    if other:
+        raise UsageError(
+            f"another training was begun here ({', '.join(other)})",
+            where=str(folder),
+            hint="name another folder, or remove this one to start over",
+        )

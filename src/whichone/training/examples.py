@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,8 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.lines import read_json, read_json_lines, write_json_lines
+from whichone.names import title_key
+from whichone.progress import talk
 
 NegativeKind = Literal["bm25", "namesake", "given"]
 
@@ -42,19 +45,40 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     relation: str = ""
     answers: tuple[str, ...] = ()
 
+    def right_pages(self) -> set[str]:
+        return {*self.gold, self.positive.page} - {""}
+
+    def wrong(self, kinds: Sequence[str], hard: int, epoch: int) -> list[Text]:
+        """The next `hard` wrong passages of each kind: another epoch, the next ones."""
+        chosen = []
+        for kind in kinds:
+            held = [n.passage for n in self.negatives if n.kind in (kind, "given")]
+            chosen += [held[(epoch * hard + i) % len(held)] for i in range(hard) if held]
+        return list(dict.fromkeys(chosen))
+
 
 def read_examples(path: str | Path) -> list[Example]:
-    """Examples in our own lines, or DPR's training json (first positive, hard negatives as given)."""
+    """Examples in our own lines."""
+    examples = [example for _, example in read_json_lines(path, Example)]
+    if not examples:
+        raise BadInput("there are no training examples", file=path)
+    return examples
+
+
+def read_dpr(path: str | Path) -> list[Example]:
+    """DPR's training json, a list or lines: first positive, hard negatives as given."""
     path = Path(path)
-    if path.name.removesuffix(".gz").endswith(".jsonl"):
-        examples = [example for _, example in read_json_lines(path, Example)]
+    if ".jsonl" in path.suffixes:
+        records: Any = [record for _, record in read_json_lines(path)]
     else:
         records = read_json(path)
-        if not isinstance(records, list):
-            raise BadInput("DPR's training file is a list of records", file=path)
-        examples = [
-            e for n, record in enumerate(records) if (e := _from_dpr(record, n, path)) is not None
-        ]
+    if not isinstance(records, list):
+        raise BadInput("DPR's training file is a list of records", file=path)
+    examples = [
+        e for n, record in enumerate(records) if (e := _from_dpr(record, n, path)) is not None
+    ]
+    if len(examples) < len(records):
+        talk(f"{path}: {len(records) - len(examples)} records have no positive passage, left out")
     if not examples:
         raise BadInput("there are no training examples", file=path)
     return examples
@@ -77,6 +101,7 @@ def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
             positive=_text(positives[0]),
             negatives=tuple(hard),
             gold=tuple(str(c.get("title", "")) for c in positives),
+            name=title_key(str(positives[0].get("title") or "")),
             answers=tuple(record.get("answers") or ()),
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -97,3 +122,24 @@ def kinds(examples: Sequence[Example]) -> dict[str, int]:
         for negative in example.negatives:
             found[negative.kind] = found.get(negative.kind, 0) + 1
     return found
+
+
+def check_negatives(examples: Sequence[Example], wanted: Sequence[str]) -> None:
+    """Refuse a training for which there is no wrong passage of a kind that was asked for."""
+    missing = [
+        kind
+        for kind in wanted
+        if not any(n.kind in (kind, "given") for e in examples for n in e.negatives)
+    ]
+    if missing:
+        raise BadInput(
+            f"no example has {' or '.join(missing)} negatives",
+            hint="choose others with --negatives, or in-batch ones only with --negatives none",
+        )
+
+
+def examples_hash(examples: Sequence[Example]) -> str:
+    digest = hashlib.sha256()
+    for example in examples:
+        digest.update(msgspec.json.encode(example))
+    return digest.hexdigest()[:16]

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, UsageError, sample
-from whichone.names import name_key
+from whichone.errors import BadInput
+from whichone.names import title_key
 from whichone.records import Passage, Query
 from whichone.retrieval.bm25 import Bm25
 from whichone.text.drqa import tokens
 from whichone.training.examples import Example, Negative, NegativeKind, Text
+from whichone.training.splits import name_of
 
 KINDS: tuple[NegativeKind, ...] = ("bm25", "namesake")
 
@@ -30,31 +31,30 @@ class ExampleMaker:
         most: int = 4,
         seed: int = 0,
     ) -> None:
-        unknown = sorted(set(kinds) - set(KINDS))
-        if unknown:
-            raise UsageError(
-                f"there are no negatives called {sample(unknown)}", hint="bm25, namesake"
-            )
         self.benchmark = benchmark
         self.kinds = kinds
         self.most = most
         self.seed = seed
         self._by_page: dict[str, list[Passage]] = {}
         self._by_id: dict[str, Passage] = {}
+        self._named: dict[str, set[str]] = {}
         for passage in benchmark.passage_records():
             self._by_page.setdefault(passage.page, []).append(passage)
             self._by_id[passage.id] = passage
+            self._named.setdefault(title_key(passage.title), set()).add(passage.page)
         self._bm25 = Bm25.for_benchmark(benchmark, work) if "bm25" in kinds else None
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
-        """One example a query, and the ids of those that have no passage to learn from."""
-        found, without = [], []
-        wrong = self._bm25_negatives(queries)
-        for query, hard in zip(queries, wrong, strict=True):
-            positive = self.positive(query)
+        """One example a query, and the ids of those without a question or a passage to learn from."""
+        found, without, taught = [], [], []
+        for query in queries:
+            positive = self.positive(query) if query.input.strip() else None
             if positive is None:
                 without.append(query.id)
-                continue
+            else:
+                taught.append((query, positive))
+        wrong = self._bm25_negatives([query for query, _ in taught])
+        for (query, positive), hard in zip(taught, wrong, strict=True):
             negatives = (*hard, *(self._namesakes(query) if "namesake" in self.kinds else ()))
             found.append(
                 Example(
@@ -63,13 +63,17 @@ class ExampleMaker:
                     positive=_text(positive),
                     negatives=negatives,
                     gold=tuple(sorted(query.gold_pages())),
-                    name=name_key(query.name or ""),
+                    name=name_of(query),
                     relation=query.relation or "",
                     answers=query.answers(),
                 )
             )
         if not found:
-            raise BadInput("no query has a gold page in the corpus", ids=without)
+            raise BadInput(
+                "no question has a gold page in the corpus",
+                ids=without,
+                hint="are these questions with answers, and is it their corpus?",
+            )
         return found, without
 
     def positive(self, query: Query) -> Passage | None:
@@ -96,8 +100,14 @@ class ExampleMaker:
         ]
 
     def _namesakes(self, query: Query) -> list[Negative]:
-        """Passages of the other bearers of the name: the one kind of wrong passage that hurts."""
-        pages = sorted(self.benchmark.other_pages(query))
+        """Passages of the other bearers of the name: the one kind of wrong passage that hurts.
+
+        Those of the query's name set, else the pages of the corpus whose titles name the same.
+        """
+        others = self.benchmark.other_pages(query)
+        if query.name_set is None:
+            others = frozenset(self._named.get(name_of(query), ())) - query.gold_pages()
+        pages = sorted(others)
         held = [p for page in pages for p in self._by_page.get(page, ())]
         generator = np.random.default_rng([self.seed, *query.id.encode()])
         order = generator.permutation(len(held))[: self.most]

@@ -3,36 +3,61 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput
 from whichone.files.lines import write_atomic
-from whichone.progress import progress, talk
+from whichone.progress import talk
 from whichone.reading.checkpoint import HEADS
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.retrieval.retrieve import default_index_folder
-from whichone.training import checkpoints
-from whichone.training.checkpoints import Progress
+from whichone.training.checkpoints import save_model
+from whichone.training.devices import chosen_device, quiet_libraries
+from whichone.training.loop import Trained, Training
 from whichone.training.reading_examples import Kind, ReadingExample, reading_examples
 from whichone.training.settings import Settings
 from whichone.training.splits import split_by_name
+from whichone.training.start import Start, place_of
+from whichone.training.tower import on_device
 from whichone.versions import environment
+
+if TYPE_CHECKING:
+    import torch
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
 CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
 
 
-class _One:
-    """One model where `checkpoints` expects towers."""
+class ReadingModel:
+    """A HuggingFace model with its tokenizer, as one thing that learns."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, kind: Kind, checkpoint: str, device: str) -> None:
+        import transformers
+
+        extra: dict[str, Any] = {}
+        if kind == "claims":
+            extra = {
+                "num_labels": 3,
+                "ignore_mismatched_sizes": True,  # a head of other labels is replaced
+                "id2label": dict(enumerate(LABELS)),
+                "label2id": {v: i for i, v in enumerate(LABELS)},
+            }
+        maker = getattr(transformers, CLASSES[kind])
+        self.model = maker.from_pretrained(checkpoint, **extra).to(device)
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
+
+    def parameters(self) -> list[Any]:
+        return list(self.model.parameters())
+
+    def train(self) -> None:
+        self.model.train()
+
+    def eval(self) -> None:
+        self.model.eval()
 
     def state(self) -> dict[str, Any]:
         return {"model": self.model.state_dict()}
@@ -40,9 +65,13 @@ class _One:
     def load_state(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
 
+    def save(self, folder: Path) -> None:
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
 
-class ReaderTraining:
-    """One training run into one folder; started again it goes on from its last checkpoint."""
+
+class ReaderTraining(Training[ReadingExample]):
+    """A reader of one of three kinds; nothing is held out to stop by."""
 
     def __init__(
         self,
@@ -55,92 +84,35 @@ class ReaderTraining:
         device: str | None = None,
     ) -> None:
         import torch
-        import transformers
 
-        if len(examples) < settings.batch:
-            raise BadInput(f"{len(examples)} examples do not fill one batch of {settings.batch}")
-        self.kind, self.examples, self.folder, self.settings = kind, examples, folder, settings
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        torch.manual_seed(settings.seed)
-        extra: dict[str, Any] = {}
-        if kind == "claims":
-            extra = {
-                "num_labels": 3,
-                "ignore_mismatched_sizes": True,  # a head of other labels is replaced
-                "id2label": dict(enumerate(LABELS)),
-                "label2id": {v: i for i, v in enumerate(LABELS)},
-            }
-        maker = getattr(transformers, CLASSES[kind])
-        self.model = maker.from_pretrained(str(checkpoint), **extra).to(self.device)
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(str(checkpoint))
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.learning_rate)
-        self.steps = len(examples) // settings.batch
-        total = self.steps * settings.epochs
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: max(0.0, 1 - step / max(1, total))
-        )
+        device = chosen_device(device)
+        torch.manual_seed(settings.seed)  # of a head that is made anew
+        self.kind = kind
+        self.reading = ReadingModel(kind, place_of(str(checkpoint)), device)
         digest = hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
-        self.identity = {
-            "kind": kind,
-            "settings": msgspec.to_builtins(settings),
-            "examples": digest,
-        }
+        identity = {"model": kind, **Start(str(checkpoint)).identity(), "examples": digest}
+        super().__init__(
+            self.reading, examples, (), folder, settings, device=device, identity=identity
+        )
 
-    def run(self) -> Progress:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        held: Any = _One(self.model)
-        parts = (held, self.optimizer, self.scheduler)
-        at = checkpoints.load(self.folder, self.identity, *parts) or Progress()
-        left = self.settings.epochs * self.steps - at.total
-        with progress("training", max(0, left), "steps") as advance:
-            while at.epoch < self.settings.epochs:
-                self.model.train()
-                for batch in self._batches(at.epoch, at.step):
-                    at.running += self._step(batch, at)
-                    at.step, at.total = at.step + 1, at.total + 1
-                    advance(1)
-                    if at.total % self.settings.every == 0:
-                        checkpoints.save(self.folder, self.identity, at, *parts)
-                at.losses.append(at.running / max(1, at.step))
-                at.epoch, at.step, at.running = at.epoch + 1, 0, 0.0
-                checkpoints.save(self.folder, self.identity, at, *parts)
-                talk(f"epoch {at.epoch}: loss {at.losses[-1]:.4f}")
-        self.model.save_pretrained(self.folder / "model")
-        self.tokenizer.save_pretrained(self.folder / "model")
-        return at
+    def loss(self, batch: Sequence[ReadingExample], epoch: int) -> torch.Tensor:
+        inputs = on_device(_ENCODE[self.kind](self, batch), self.device)
+        found: torch.Tensor = self.reading.model(**inputs).loss
+        return found
 
-    def _batches(self, epoch: int, done: int) -> Iterator[list[ReadingExample]]:
-        order = np.random.default_rng([self.settings.seed, epoch]).permutation(len(self.examples))
-        size = self.settings.batch
-        for n in range(done, self.steps):
-            yield [self.examples[i] for i in order[n * size : (n + 1) * size]]
-
-    def _step(self, batch: Sequence[ReadingExample], at: Progress) -> float:
-        import torch
-
-        self.optimizer.zero_grad(set_to_none=True)
-        inputs = {k: v.to(self.device) for k, v in _ENCODE[self.kind](self, batch).items()}
-        loss = self.model(**inputs).loss
-        if not torch.isfinite(loss):
-            raise BadInput(
-                f"the loss is not finite in epoch {at.epoch + 1}, step {at.step + 1}",
-                ids=[e.id for e in batch],
-                hint=f"the last good checkpoint is in {self.folder}",
-            )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimizer.step()
-        self.scheduler.step()
-        return float(loss.detach())
+    def finish(self) -> None:
+        save_model(self.reading, self.folder / "model")
 
 
 def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     """Question and the stretch of the passage around the answer; no answer points at the first token."""
     import torch
 
-    longest = min(training.settings.longest, int(training.model.config.max_position_embeddings))
+    longest = min(
+        training.settings.longest, int(training.reading.model.config.max_position_embeddings)
+    )
     texts, starts = zip(*(_around(e, 3 * longest) for e in batch), strict=True)
-    made = training.tokenizer(
+    made = training.reading.tokenizer(
         [e.question for e in batch],
         list(texts),
         truncation="only_second",
@@ -182,26 +154,28 @@ def _token_span(made: Any, row: int, start: int, end: int) -> tuple[int, int]:
 def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     texts = [f"{e.question} {e.title} | {e.text}" for e in batch]
     longest = training.settings.longest
-    made = training.tokenizer(
+    made = training.reading.tokenizer(
         texts, truncation=True, max_length=longest, padding=True, return_tensors="pt"
     )
     made.pop("token_type_ids", None)
-    targets = training.tokenizer(
+    targets = training.reading.tokenizer(
         text_target=[e.target for e in batch],
         truncation=True,
         max_length=64,
         padding=True,
         return_tensors="pt",
     )["input_ids"]
-    made["labels"] = targets.masked_fill(targets == training.tokenizer.pad_token_id, -100)
+    made["labels"] = targets.masked_fill(targets == training.reading.tokenizer.pad_token_id, -100)
     return made
 
 
 def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     import torch
 
-    longest = min(training.settings.longest, int(training.model.config.max_position_embeddings))
-    made = training.tokenizer(
+    longest = min(
+        training.settings.longest, int(training.reading.model.config.max_position_embeddings)
+    )
+    made = training.reading.tokenizer(
         [e.question for e in batch],
         [f"{e.title} | {e.text}" for e in batch],
         truncation="longest_first",
@@ -225,8 +199,10 @@ def train_reader(
     settings: Settings,
     held_out: float = 0.2,
     device: str | None = None,
-) -> Progress:
+) -> Trained:
     """Train on the queries of benchmarks, names of the held-out share aside."""
+    device = chosen_device(device)
+    quiet_libraries()
     examples: list[ReadingExample] = []
     unseen: list[str] = []
     for source in sources:
@@ -242,13 +218,13 @@ def train_reader(
         examples += found
         unseen += [q.id for q in test]
     folder = Path(out)
-    at = ReaderTraining(kind, checkpoint, examples, folder, settings, device=device).run()
+    trained = ReaderTraining(kind, checkpoint, examples, folder, settings, device=device).run()
     document = {
         "kind": kind,
         "checkpoint": checkpoint,
         "settings": msgspec.to_builtins(settings),
         "examples": len(examples),
-        "losses": at.losses,
+        "losses": trained.losses,
         "never_seen": unseen,
         "made": environment(),
     }
@@ -256,4 +232,4 @@ def train_reader(
         folder / "training.json",
         msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n",
     )
-    return at
+    return trained

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from whichone.errors import UsageError, did_you_mean
+from whichone.errors import UsageError, did_you_mean, sample
 
 Mode = Literal["both", "only-questions", "only-passages"]
+KINDS = ("bm25", "namesake", "given")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,10 +27,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     warmup: float = 0.1
     longest: int = 256
     clip: float = 2.0
-    scale: float = 20.0
+    scale: float | None = None
+    """What closeness is multiplied by: 20 for cosines, 1 for DPR's inner products where it is not told."""
     weight_decay: float = 0.01
     hard: int = 1
     """Wrong passages of each kind that an example brings into its batch."""
+    others: int = 3
+    """Right passages of other examples of the batch that a re-ranker's example is shown as wrong."""
     mode: Mode = "both"
     kinds: tuple[str, ...] = ("bm25", "namesake")
     seed: int = 0
@@ -44,6 +48,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.epochs < 1 or self.longest < 8 or self.learning_rate <= 0:
             raise UsageError(
                 "epochs, longest and learning_rate must be positive (longest at least 8)"
+            )
+        if self.hard < 1 or self.others < 0:
+            raise UsageError("hard must be at least 1, and others not negative")
+        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        if unknown:
+            raise UsageError(
+                f"there are no negatives called {sample(unknown)}",
+                hint=f"{', '.join(KINDS)}, or none for in-batch ones only",
             )
 
 

@@ -6,17 +6,20 @@ import hashlib
 from collections.abc import Sequence
 
 from whichone.errors import BadInput, UsageError, sample
-from whichone.names import name_key
+from whichone.names import name_key, title_key
 from whichone.records import Query
+from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
+from whichone.text.drqa import tokens as drqa_tokens
 from whichone.training.examples import Example
 
 
 def name_of(query: Query) -> str:
-    """What a query is split by: its name, else its gold page, else itself."""
+    """What a query is split by: its name, else what its gold pages' titles name, else page or id."""
     if query.name:
         return name_key(query.name)
-    gold = query.gold_pages()
-    return min(gold) if gold else query.id
+    evidence = [p for o in query.outputs for group in o.provenance for p in group]
+    titles = [title_key(p.title) for p in evidence if p.title]
+    return min(titles) if titles else min((p.page for p in evidence), default=query.id)
 
 
 def share_of(name: str, seed: int = 0) -> float:
@@ -36,26 +39,56 @@ def split_by_name(
     return train, test
 
 
-def check_leaks(train: Sequence[Example], test: Sequence[Query]) -> None:
-    """Refuse names, entities' pages or questions that stand on both sides, naming them."""
-    names = {e.name for e in train if e.name} & {name_key(q.name) for q in test if q.name}
-    pages = {p for e in train for p in e.gold} & {p for q in test for p in q.gold_pages()}
-    questions = {e.question for e in train} & {q.input for q in test}
-    for what, shared in (("names", names), ("gold pages", pages), ("questions", questions)):
+def leaks(
+    train: Sequence[Example], test: Sequence[Query], *, tokens: bool = False
+) -> dict[str, dict[str, list[str]]]:
+    """What stands on both sides: names, gold pages, questions, and with `tokens` words of names.
+
+    Under each of them what is shared, and the ids of the examples that share it.
+    """
+    names = {name_of(q) for q in test}
+    pages = {p for q in test for p in q.gold_pages()}
+    questions = {q.input for q in test}
+    words = {word for name in names for word in name_words(name)} if tokens else set()
+    found: dict[str, dict[str, list[str]]] = {"names": {}, "gold pages": {}, "questions": {}}
+    if tokens:
+        found["words of names"] = {}
+    for example in train:
+        shared = {
+            "names": {example.name} & names,
+            "gold pages": {*example.gold} & pages,
+            "questions": {example.question} & questions,
+            "words of names": name_words(example.name) & words,
+        }
+        for what, both in shared.items():
+            for one in both:
+                found.setdefault(what, {}).setdefault(one, []).append(example.id)
+    return found
+
+
+def name_words(name: str) -> set[str]:
+    """The tokens of a name, those without a letter or digit and the commonest words aside."""
+    return {
+        token
+        for token in drqa_tokens(name)
+        if any(map(str.isalnum, token)) and token not in LUCENE_STOP_WORDS
+    }
+
+
+def check_leaks(train: Sequence[Example], test: Sequence[Query], *, tokens: bool = False) -> None:
+    """Refuse what stands on both sides, naming it."""
+    for what, shared in leaks(train, test, tokens=tokens).items():
         if shared:
             raise BadInput(
                 f"{len(shared)} {what} stand in both training and test data: {sample(sorted(shared))}",
-                hint="split by name (--held-out), or leave these out with --drop-leaks",
+                hint="leave the examples that hold them out with --drop-leaks",
             )
 
 
-def without_leaks(train: Sequence[Example], test: Sequence[Query]) -> list[Example]:
-    """The examples whose name, gold pages and question no test query has."""
-    names = {name_key(q.name) for q in test if q.name}
-    pages = {p for q in test for p in q.gold_pages()}
-    questions = {q.input for q in test}
-    return [
-        e
-        for e in train
-        if e.name not in names and e.question not in questions and pages.isdisjoint(e.gold)
-    ]
+def without_leaks(
+    train: Sequence[Example], test: Sequence[Query], *, tokens: bool = False
+) -> list[Example]:
+    """The examples that share nothing with the test data."""
+    found = leaks(train, test, tokens=tokens).values()
+    sharing = {example for shared in found for ids in shared.values() for example in ids}
+    return [e for e in train if e.id not in sharing]

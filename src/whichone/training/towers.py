@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whichone.errors import Missing, UsageError, missing_extra
+from whichone.errors import UsageError
+from whichone.retrieval.dense.dpr import is_dpr, open_dpr
+from whichone.training.examples import Text
 from whichone.training.settings import Mode
+from whichone.training.start import Start, place_of
+from whichone.training.tower import DprTower, SentenceTower, Tower, sentence_tower
 
 if TYPE_CHECKING:
     import torch
@@ -18,35 +21,39 @@ if TYPE_CHECKING:
 class Towers:
     """Encodes questions and passages with gradients where its mode lets them learn."""
 
-    def __init__(self, questions: Any, passages: Any, mode: Mode, longest: int) -> None:
+    def __init__(self, questions: Tower, passages: Tower, mode: Mode) -> None:
         self.questions = questions
         self.passages = passages
         self.mode = mode
-        for model in self.modules().values():
-            model.max_seq_length = min(longest, model.max_seq_length or longest)
-        for name, model in self.modules().items():
-            learns = name in self.learning()
-            for parameter in model.parameters():
-                parameter.requires_grad_(learns)
+        self.saves_fixed = True
+        for name, tower in self.towers().items():
+            tower.module.requires_grad_(name in self.learning())
 
     @classmethod
-    def load(cls, checkpoint: str | Path, mode: Mode, longest: int, device: str) -> Towers:
-        """From a sentence-transformers folder or name; one with `questions/` and `passages/` has two."""
-        place = Path(checkpoint)
-        if (place / "questions").is_dir() and (place / "passages").is_dir():
-            return cls(
-                _load(place / "questions", device), _load(place / "passages", device), mode, longest
-            )
-        model = _load(checkpoint, device)
+    def load(cls, start: Start, mode: Mode, longest: int, device: str) -> Towers:
+        """From one checkpoint or two; a folder with `questions/` and `passages/` holds two."""
+        place, other = place_of(start.checkpoint), start.passages and place_of(start.passages)
+        if other is None and (Path(place) / "questions").is_dir():
+            place, other = str(Path(place) / "questions"), str(Path(place) / "passages")
+        if Path(place).is_file() or is_dpr(Path(place)):
+            pair = open_dpr(place, other, base=start.base, device=device)
+            return cls(DprTower(pair.question, longest), DprTower(pair.passage, longest), mode)
+        first = sentence_tower(place, longest, device)
+        if other is not None:
+            return cls(first, sentence_tower(other, longest, device), mode)
         if mode == "both":
-            return cls(model, model, mode, longest)
-        return cls(model, copy.deepcopy(model), mode, longest)
+            return cls(first, first, mode)
+        return cls(first, SentenceTower(copy.deepcopy(first.module), longest), mode)
 
     @property
     def shared(self) -> bool:
         return self.questions is self.passages
 
-    def modules(self) -> dict[str, Any]:
+    @property
+    def scale(self) -> float:
+        return self.questions.scale
+
+    def towers(self) -> dict[str, Tower]:
         if self.shared:
             return {"encoder": self.questions}
         return {"questions": self.questions, "passages": self.passages}
@@ -60,61 +67,44 @@ class Towers:
             "only-passages": {"passages"},
         }[self.mode]
 
-    def parameters(self) -> list[Any]:
-        modules = self.modules()
-        return [p for name in sorted(self.learning()) for p in modules[name].parameters()]
+    def _learning_towers(self) -> dict[str, Tower]:
+        return {n: t for n, t in sorted(self.towers().items()) if n in self.learning()}
 
-    def encode(self, which: str, texts: Sequence[str]) -> torch.Tensor:
-        """Normalised vectors; without gradients where the tower does not learn."""
+    def parameters(self) -> list[Any]:
+        return [p for tower in self._learning_towers().values() for p in tower.module.parameters()]
+
+    def encode_questions(self, texts: Sequence[str]) -> torch.Tensor:
+        """Vectors; without gradients where the tower does not learn."""
         import torch
 
-        model = self.questions if which == "questions" else self.passages
-        learns = self.shared or which in self.learning()
-        features = model.preprocess(list(texts))
-        features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in features.items()}
-        with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
-            return torch.nn.functional.normalize(
-                model(features)["sentence_embedding"].float(), dim=1
-            )
+        with torch.set_grad_enabled(self.mode != "only-passages" and torch.is_grad_enabled()):
+            return self.questions.questions(texts)
+
+    def encode_passages(self, passages: Sequence[Text]) -> torch.Tensor:
+        import torch
+
+        with torch.set_grad_enabled(self.mode != "only-questions" and torch.is_grad_enabled()):
+            return self.passages.passages(passages)
 
     def train(self) -> None:
-        for name, model in self.modules().items():
-            model.train(name in self.learning())
+        for name, tower in self.towers().items():
+            tower.module.train(name in self.learning())
 
     def eval(self) -> None:
-        for model in self.modules().values():
-            model.eval()
+        for tower in self.towers().values():
+            tower.module.eval()
 
     def state(self) -> dict[str, Any]:
-        return {name: model.state_dict() for name, model in self.modules().items()}
+        return {name: tower.module.state_dict() for name, tower in self._learning_towers().items()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        if state.keys() != self.modules().keys():
+        if state.keys() != self.learning():
             raise UsageError("the checkpoint is of another model: its towers do not fit")
-        for name, model in self.modules().items():
-            model.load_state_dict(state[name])
+        for name, tower in self._learning_towers().items():
+            tower.module.load_state_dict(state[name])
 
     def save(self, folder: Path) -> None:
-        """As sentence-transformers folders: one, or `questions/` and `passages/`."""
-        for name, model in self.modules().items():
-            target = folder if self.shared else folder / name
-            model.save_pretrained(str(target), create_model_card=False)
-
-
-def _load(checkpoint: str | Path, device: str) -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from sentence_transformers import SentenceTransformer
-    except ImportError:
-        raise missing_extra("sentence-transformers", "train") from None
-    try:
-        model = SentenceTransformer(
-            str(checkpoint), device=device, local_files_only=Path(checkpoint).exists()
-        )
-    except (OSError, ValueError) as error:
-        raise Missing(
-            f"cannot load the checkpoint {checkpoint}: {error}",
-            hint="name a sentence-transformers folder, or a model that is on this machine",
-        ) from error
-    return model.float()
+        """As a folder that retrieval opens: one encoder, or `questions/` and `passages/`."""
+        kept = self.towers() if self.saves_fixed else self._learning_towers()
+        for name, tower in kept.items():
+            tower.save(folder if self.shared else folder / name)

@@ -11,8 +11,9 @@ import pickle
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from whichone.errors import BadInput, Missing, UsageError, missing_extra
@@ -22,46 +23,82 @@ from whichone.retrieval.dense.encoder import Vectors, batches_by_length, checked
 BATCH = 32
 LONGEST = 256
 
+Side = Literal["question", "passage"]
+_CLASSES = {"question": "DPRQuestionEncoder", "passage": "DPRContextEncoder"}
+_INNER = {"question": "question_encoder", "passage": "ctx_encoder"}
+_PREFIX = {"question": "question_model.", "passage": "ctx_model."}
 
-class DprEncoder:
-    """The vector of a text is its first token's last state; closeness is the inner product."""
+
+class DprSide:
+    """One of the two: the vector of a text is its first token's last state."""
 
     def __init__(
-        self, question: Any, passage: Any, tokenizers: tuple[Any, Any], *, told: dict[str, Any]
+        self, model: Any, tokenizer: Any, name: str, weights: str, longest: int = LONGEST
     ) -> None:
-        self._models = {"question": question.eval(), "passage": passage.eval()}
-        self._tokenizers = {"question": tokenizers[0], "passage": tokenizers[1]}
-        self._told = told
-        self.size = int(told["size"])
+        self.model, self.tokenizer = model.eval(), tokenizer
+        self.name, self.weights, self.longest = name, weights, longest
+        self.size = int(model.config.projection_dim or model.config.hidden_size)
 
     def describe(self) -> dict[str, Any]:
-        return self._told
+        return {
+            "encoder": self.name,
+            "kind": "dpr",
+            "weights": self.weights,
+            "size": self.size,
+            "longest": self.longest,
+        }
 
-    def questions(self, texts: Sequence[str]) -> Vectors:
-        return self._encode("question", list(texts), None)
+    def tokens(self, first: Sequence[str], second: Sequence[str] | None = None) -> Any:
+        """As the model takes them; a passage is the pair of its title and text."""
+        return self.tokenizer(
+            list(first),
+            None if second is None else list(second),
+            truncation=True,
+            max_length=self.longest,
+            padding=True,
+            return_tensors="pt",
+        ).to(self.model.device)
 
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
-        return self._encode("passage", list(titles), list(texts))
-
-    def _encode(self, side: str, first: list[str], second: list[str] | None) -> Vectors:
+    def encode(self, first: Sequence[str], second: Sequence[str] | None = None) -> Vectors:
         import torch
 
-        model, tokenizer = self._models[side], self._tokenizers[side]
         vectors = np.zeros((len(first), self.size), np.float32)
-        lengths = first if second is None else second
         with torch.inference_mode():
-            for places in batches_by_length(lengths, BATCH):
+            for places in batches_by_length(first if second is None else second, BATCH):
                 pairs = None if second is None else [second[n] for n in places]
-                tokens = tokenizer(
-                    [first[n] for n in places],
-                    pairs,
-                    truncation=True,
-                    max_length=LONGEST,
-                    padding=True,
-                    return_tensors="pt",
-                ).to(model.device)
-                vectors[places] = _first_token(model(**tokens)).float().cpu().numpy()
-        return checked(vectors, len(first), self.size, str(self._told["encoder"]))
+                tokens = self.tokens([first[n] for n in places], pairs)
+                vectors[places] = self.model(**tokens).pooler_output.float().cpu().numpy()
+        return checked(vectors, len(first), self.size, self.name)
+
+    def questions(self, texts: Sequence[str]) -> Vectors:
+        return self.encode(texts)
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        return self.encode(titles, texts)
+
+
+class DprEncoder:
+    """Both; closeness is the inner product."""
+
+    def __init__(self, question: DprSide, passage: DprSide) -> None:
+        self.question, self.passage = question, passage
+        self.size = question.size
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            **self.question.describe(),
+            "passage_encoder": self.passage.name,
+            "weights": f"{self.question.weights}+{self.passage.weights}",
+        }
+
+    def describe_passages(self) -> dict[str, Any]:
+        return self.passage.describe()
+
+    def questions(self, texts: Sequence[str]) -> Vectors:
+        return self.question.questions(texts)
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        return self.passage.passages(titles, texts)
 
 
 def open_dpr(
@@ -78,68 +115,77 @@ def open_dpr(
             raise UsageError(
                 "a checkpoint of DPR's own holds weights only",
                 where=question,
-                hint="name the folder of its BERT (config.json, vocab.txt) with -o base=FOLDER",
+                hint="name the folder of its BERT (config.json, vocab.txt) as base",
             )
         return _own_checkpoint(Path(question), Path(base), device)
     if passage is None:
-        raise UsageError("a DPR pair has two folders", hint="-o passage_encoder=FOLDER")
-    return _folders(Path(question), Path(passage), device)
+        raise UsageError("a DPR pair has two folders: name the passage encoder's too")
+    return DprEncoder(
+        open_side("question", Path(question), device), open_side("passage", Path(passage), device)
+    )
 
 
-def _folders(question: Path, passage: Path, device: str | None) -> DprEncoder:
-    from transformers import AutoTokenizer, DPRContextEncoder, DPRQuestionEncoder
+def is_dpr(folder: Path) -> bool:
+    """Whether a folder's config.json says that it is half of a DPR pair."""
+    config = folder / "config.json"
+    try:
+        told = msgspec.json.decode(config.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(told, dict) and told.get("model_type") == "dpr"
 
-    models, tokenizers = [], []
-    for kind, folder in ((DPRQuestionEncoder, question), (DPRContextEncoder, passage)):
-        if not (folder / "config.json").exists():
-            raise Missing("no model folder with a config.json", where=str(folder))
-        try:
-            model = kind.from_pretrained(folder, local_files_only=True)
-            tokenizers.append(AutoTokenizer.from_pretrained(folder, local_files_only=True))
-        except (OSError, ValueError, RuntimeError) as error:
-            raise BadInput(f"cannot be read as {kind.__name__}: {error}", file=folder) from error
-        models.append(model.to(device) if device else model)
-    size = models[0].config.projection_dim or models[0].config.hidden_size
-    told = {
-        "encoder": question.resolve().name,
-        "passage_encoder": passage.resolve().name,
-        "kind": "dpr",
-        "weights": f"{weights_hash(question)}+{weights_hash(passage)}",
-        "size": int(size),
-        "longest": LONGEST,
-    }
-    return DprEncoder(models[0], models[1], (tokenizers[0], tokenizers[1]), told=told)
+
+def open_side(side: Side, folder: Path, device: str | None = None) -> DprSide:
+    """One half of a pair, from its own folder."""
+    import transformers
+
+    if not (folder / "config.json").exists():
+        raise Missing("no model folder with a config.json", where=str(folder))
+    try:
+        model = getattr(transformers, _CLASSES[side]).from_pretrained(folder, local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadInput(f"cannot be read as {_CLASSES[side]}: {error}", file=folder) from error
+    longest = min(LONGEST, int(model.config.max_position_embeddings), tokenizer.model_max_length)
+    model = model.to(device) if device else model
+    return DprSide(model, tokenizer, folder.resolve().name, weights_hash(folder), longest)
 
 
 def _own_checkpoint(file: Path, base: Path, device: str | None) -> DprEncoder:
-    from transformers import AutoConfig, AutoTokenizer, BertModel
+    import transformers
 
     weights = _weights(file)
-    config = AutoConfig.from_pretrained(base, local_files_only=True)
-    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
-    models = []
-    for prefix in ("question_model.", "ctx_model."):
-        own = {
-            k.removeprefix(prefix): v
-            for k, v in weights.items()
-            if k.startswith(prefix) and not k.endswith("embeddings.position_ids")
-        }
-        model = BertModel(config, add_pooling_layer=any(k.startswith("pooler.") for k in own))
-        try:
-            missing = model.load_state_dict(own, strict=False).missing_keys
-        except RuntimeError as error:
-            raise BadInput(f"its weights do not fit {base}: {error}", file=file) from error
-        if missing:
-            raise BadInput(f"weights of {prefix} are missing", file=file, ids=missing)
-        models.append(model.to(device) if device else model)
-    told = {
-        "encoder": file.name,
-        "kind": "dpr",
-        "weights": file_hash(file)[:16],
-        "size": int(config.hidden_size),
-        "longest": LONGEST,
+    if not (base / "config.json").exists():
+        raise Missing("no model folder with a config.json", where=str(base))
+    plain = transformers.AutoConfig.from_pretrained(base, local_files_only=True).to_dict()
+    plain.pop("model_type", None)
+    config = transformers.DPRConfig(**plain)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base, local_files_only=True)
+    longest = min(LONGEST, int(config.max_position_embeddings))
+    hashed = file_hash(file)[:16]
+    sides = []
+    for side, prefix in _PREFIX.items():
+        model = getattr(transformers, _CLASSES[side])(config)
+        own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
+        _fill(getattr(model, _INNER[side]).bert_model, own, prefix, file, base)
+        model = model.to(device) if device else model
+        sides.append(DprSide(model, tokenizer, file.name, hashed, longest))
+    return DprEncoder(sides[0], sides[1])
+
+
+def _fill(bert: Any, own: dict[str, Any], prefix: str, file: Path, base: Path) -> None:
+    """Every weight of the model from the file; its pooler is never used."""
+    own = {
+        k: v
+        for k, v in own.items()
+        if not k.endswith("embeddings.position_ids") and not k.startswith("pooler.")
     }
-    return DprEncoder(models[0], models[1], (tokenizer, tokenizer), told=told)
+    try:
+        missing = bert.load_state_dict(own, strict=False).missing_keys
+    except RuntimeError as error:
+        raise BadInput(f"its weights do not fit {base}: {error}", file=file) from error
+    if missing:
+        raise BadInput(f"weights of {prefix} are missing", file=file, ids=missing)
 
 
 def _weights(file: Path) -> dict[str, Any]:
@@ -161,10 +207,3 @@ def _weights(file: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not any(k.startswith("question_model.") for k in found):
         raise BadInput("it holds no question_model.* weights, so it is no DPR pair", file=file)
     return found
-
-
-def _first_token(output: Any) -> Any:
-    pooled = getattr(output, "pooler_output", None)
-    if type(output).__name__.startswith("DPR"):
-        return pooled  # already the first token, projected where the model does that
-    return output.last_hidden_state[:, 0]

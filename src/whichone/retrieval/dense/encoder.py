@@ -82,6 +82,10 @@ def encoder_name(told: str, encoder: Encoder | None) -> str:
 def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encoder:
     """An encoder of the kind that a folder's files say it is."""
     kind = folder_kind(folder)
+    if kind == "pair":
+        from whichone.retrieval.dense.pair import PairEncoder
+
+        return PairEncoder(folder, name=name, device=device)
     if kind == "static":
         from whichone.retrieval.dense.static import StaticEncoder
 
@@ -98,13 +102,15 @@ def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encod
         "no model that can be read here",
         file=folder,
         hint="a sentence-transformers, transformers, ONNX (model.onnx, tokenizer.json) or model2vec"
-        " folder is wanted",
+        " folder is wanted, or one that holds two of them as questions/ and passages/",
     )
 
 
 def folder_kind(folder: Path) -> str | None:
-    """static (model2vec), torch (transformers and sentence-transformers) or onnx."""
+    """static (model2vec), torch (transformers and sentence-transformers), onnx, or a pair of folders."""
     config = folder / "config.json"
+    if all((folder / half / "config.json").exists() for half in ("questions", "passages")):
+        return "pair"
     if (folder / "tokenizer.json").exists() and "embeddings" in _tensor_names(folder):
         return "static"
     if any((folder / name).exists() for name in _WEIGHTS[:2]) and config.exists():
@@ -135,6 +141,7 @@ def runnable(folder: Path) -> bool:
         "static": ("model2vec",),
         "onnx": ("onnxruntime", "tokenizers"),
         "torch": ("torch", "sentence_transformers"),
+        "pair": ("torch", "sentence_transformers"),
     }.get(folder_kind(folder) or "", ("",))
     return all(need and importlib.util.find_spec(need) is not None for need in needs)
 

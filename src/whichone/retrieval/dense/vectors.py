@@ -84,7 +84,8 @@ def encode_corpus(
 ) -> StoredVectors:
     """The vectors of a benchmark's passages: opened if they are there, else made or gone on with."""
     corpus = corpus_hash(benchmark)
-    told = {**encoder.describe(), "precision": precision, "corpus": corpus, "shard": SHARD}
+    described = getattr(encoder, "describe_passages", encoder.describe)()
+    told = {**described, "precision": precision, "corpus": corpus, "shard": SHARD}
     place = index_folder(work, "vectors", told)
     folder = open_index(place, KIND, told)
     if folder is None:

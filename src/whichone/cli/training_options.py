@@ -1,0 +1,120 @@
+"""Options that the verbs of training share: data, what must not be learned, how it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from whichone.cli.options import Words, json_option, seed_option
+from whichone.errors import UsageError
+
+if TYPE_CHECKING:
+    from whichone.training.data import Plan
+    from whichone.training.loop import Trained
+    from whichone.training.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DATA = (
+    click.argument("places", nargs=-1, required=True, metavar="SOURCE... OUT"),
+    click.option(
+        "--passages",
+        type=click.Path(),
+        help="The corpus of sources that hold none (KILT, EntityQuestions): .jsonl, .tsv, BEIR.",
+    ),
+    click.option("--knowledge", type=click.Path(), help="Or a knowledge base as their corpus."),
+    click.option(
+        "--held-out",
+        default=0.2,
+        show_default=True,
+        help="Share of names never seen, of a benchmark without a training split.",
+    ),
+    click.option(
+        "--test",
+        multiple=True,
+        type=click.Path(),
+        help="A benchmark whose names must not be learned from.",
+    ),
+    click.option(
+        "--drop-leaks", is_flag=True, help="Leave out examples that share a name with test data."
+    ),
+    click.option(
+        "--disjoint",
+        type=click.Choice(["names", "tokens"]),
+        default="names",
+        show_default=True,
+        help="What training and test may not share; tokens: no word of a name either.",
+    ),
+)
+_TRAINING = (
+    click.option(
+        "--negatives",
+        type=Words(),
+        default="bm25,namesake",
+        show_default=True,
+        help="Kinds of wrong passages: bm25, namesake, given (DPR's own), or none.",
+    ),
+    click.option("--epochs", type=int),
+    click.option("--batch", type=int),
+    click.option("--learning-rate", type=float),
+    click.option("--longest", type=int, help="Tokens a text may have."),
+    click.option("--hard", type=int, help="Wrong passages of each kind an example brings."),
+    click.option(
+        "--patience", type=int, help="Epochs without gain on held-out names until it stops."
+    ),
+    click.option("--device", default=None, help="cuda or cpu; cuda where there is one."),
+    seed_option,
+    json_option,
+)
+
+
+def training_options(function: F) -> F:
+    """All of them, in this order in the help."""
+    for option in reversed((*_DATA, *_TRAINING)):
+        function = option(function)
+    return function
+
+
+def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
+    """The data that was asked for, and the folder to write; taken out of `values`."""
+    from whichone.training.data import Plan
+    from whichone.training.sources import Corpus
+
+    *sources, out = values.pop("places")
+    if not sources:
+        raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
+    corpus = Corpus(passages=values.pop("passages"), knowledge=values.pop("knowledge"))
+    corpus.check()
+    plan = Plan(
+        sources=tuple(sources),
+        corpus=corpus,
+        held_out=values.pop("held_out"),
+        test=values.pop("test"),
+        drop_leaks=values.pop("drop_leaks"),
+        disjoint_tokens=values.pop("disjoint") == "tokens",
+    )
+    return plan, out
+
+
+def settings_of(preset: str, values: dict[str, Any]) -> Settings:
+    """The preset's settings with what is left of `values` changed in them."""
+    from whichone.training.settings import preset as named
+
+    negatives = values.pop("negatives")
+    kinds = () if negatives == ("none",) else negatives
+    return named(preset, kinds=kinds, **values)
+
+
+def tell(out: str, trained: Trained, as_json: bool) -> None:
+    import msgspec
+
+    from whichone.cli.output import emit_json
+
+    if as_json:
+        emit_json({**msgspec.structs.asdict(trained), "folder": out})
+        return
+    last = f"loss {trained.losses[-1]:.4f}" if trained.losses else "no epoch was finished"
+    watched = f", held-out names {max(trained.held_out):.3f}" if trained.held_out else ""
+    click.echo(f"{out}/best: {trained.epochs} epochs, {trained.steps} steps, {last}{watched}")

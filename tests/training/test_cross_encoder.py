@@ -1,0 +1,89 @@
+"""A re-ranker trained for real: it learns, resumes exactly, and re-ranking opens it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whichone.errors import UsageError
+from whichone.records import Passage
+from whichone.training.settings import Settings
+from whichone.training.start import Start
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sentence_transformers")
+
+
+def training(start: Path, examples: Any, held_out: Any, folder: Path, **changes: Any):
+    from whichone.training.cross_encoder import CrossEncoderTraining
+
+    settings = Settings(
+        **{"epochs": 3, "batch": 8, "learning_rate": 3e-3, "longest": 24, "every": 2}
+        | {"patience": 0}
+        | changes
+    )
+    return CrossEncoderTraining(
+        Start(str(start)), examples, held_out, folder, settings, device="cpu"
+    )
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    return load_file(folder / "model.safetensors")
+
+
+def test_it_learns_resumes_and_re_ranks(
+    checkpoint: Path, made_examples: Any, tmp_path: Path
+) -> None:
+    from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
+
+    learn, watch = made_examples(), made_examples(8)
+    trained = training(checkpoint, learn, watch, tmp_path / "whole").run()
+    assert trained.losses[-1] < trained.losses[0]
+    stopped = training(checkpoint, learn, watch, tmp_path / "parts")
+    real, steps = stopped.loss, 0
+
+    def dies(batch: Any, epoch: int) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        if steps == 6:
+            raise KeyboardInterrupt
+        return real(batch, epoch)
+
+    stopped.loss = dies
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    training(checkpoint, learn, watch, tmp_path / "parts").run()
+    whole, parts = weights(tmp_path / "whole" / "last"), weights(tmp_path / "parts" / "last")
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+    order = CrossEncoderOrder(str(tmp_path / "whole" / "last"))
+    held = [learn[0].positive, learn[0].negatives[0].passage, learn[5].positive]
+    passages = [Passage(id=p.page, page=p.page, title=p.title, text=p.text) for p in held]
+    places, scores, _ = order.order(learn[0].question, passages)
+    assert sorted(places) == [0, 1, 2]
+    scorer = training(tmp_path / "whole" / "last", learn, (), tmp_path / "again").scorer
+    scorer.eval()
+    with torch.no_grad():
+        wanted = scorer.scores([(learn[0].question, p.joined()) for p in held])
+    assert scores == pytest.approx([float(wanted[n]) for n in places], abs=1e-5)
+
+
+def test_others_are_never_right(made_examples: Any) -> None:
+    from whichone.training.cross_encoder import others
+
+    batch = made_examples(4)
+    same_page = made_examples(1)[0]
+    found = others([*batch, same_page], 0, 5)
+    assert [p.page for p in found] == ["p1", "p2", "p3"]
+    assert [p.page for p in others(batch, 2, 2)] == ["p3", "p0"]
+
+
+def test_a_re_ranker_without_wrong_passages(
+    checkpoint: Path, made_examples: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="needs wrong passages"):
+        training(checkpoint, made_examples(), (), tmp_path, kinds=(), others=0)

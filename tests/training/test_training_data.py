@@ -1,0 +1,198 @@
+"""What is learned from: every kind of source, splits that share no name, and the refusal of leaks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.records import Output, Passage, Provenance, Query
+from whichone.training.data import Plan, split_queries, training_data
+from whichone.training.examples import (
+    Example,
+    Negative,
+    Text,
+    read_dpr,
+    read_examples,
+    write_examples,
+)
+from whichone.training.settings import Settings
+from whichone.training.sources import Corpus, kind_of
+from whichone.training.splits import check_leaks, split_by_name, without_leaks
+
+SETTINGS = Settings(batch=2, kinds=("bm25", "namesake"))
+NO_OVERLAP = "data/entityquestions/one-off/no-overlap/P19/P19_no_overlap.train.json.gz"
+
+
+def query(n: int, name: str, **more: Any) -> Query:
+    gold = (Output(answer="x", provenance=((Provenance(page=f"p{n}"),),)),)
+    return Query(id=f"q{n}", task="qa", input=f"question {n}", name=name, outputs=gold, **more)
+
+
+def test_examples_go_to_disk_and_back(made_examples: Any, tmp_path: Path) -> None:
+    write_examples(tmp_path / "e.jsonl.gz", made_examples())
+    assert kind_of(tmp_path / "e.jsonl.gz") == "examples"
+    assert read_examples(tmp_path / "e.jsonl.gz") == made_examples()
+
+
+def test_dpr_training_files(tmp_path: Path) -> None:
+    file = tmp_path / "dpr.json"
+    file.write_text(
+        '[{"question": "who’s that", "answers": ["a"], "positive_ctxs": [{"title": "T (x)", "text": "x"}],'
+        '"hard_negative_ctxs": [{"title": "N", "text": "y"}]}, {"question": "q", "positive_ctxs": []}]'
+    )
+    assert kind_of(file) == "DPR's json"
+    (found,) = read_dpr(file)
+    assert (found.question, found.name) == ("who's that", "t")
+    assert found.negatives == (Negative("given", Text("N", "y", "N")),)
+    file.write_text('[{"question": "q"}]')
+    with pytest.raises(BadInput, match="record 0 is not one of DPR's"):
+        read_dpr(file)
+
+
+def test_splits_share_no_name() -> None:
+    queries = [query(n, f"Name {n % 40}") for n in range(200)]
+    train_part, test_part = split_by_name(queries, 0.3, seed=1)
+    assert len(train_part) + len(test_part) == 200
+    assert not {q.name for q in train_part} & {q.name for q in test_part}
+    assert 20 < len(test_part) < 120
+
+
+def test_leaks_are_named() -> None:
+    leaky = [
+        Example(id="a", question="other", positive=Text("t", "x"), name="name one", gold=("p9",))
+    ]
+    with pytest.raises(BadInput, match="1 names stand in both training and test data: name one"):
+        check_leaks(leaky, [query(1, "Name One")])
+    with pytest.raises(BadInput, match="gold pages"):
+        check_leaks(leaky, [query(9, "Someone")])
+    with pytest.raises(BadInput, match=r"words of names stand in both.*: one"):
+        check_leaks(leaky, [query(3, "The One")], tokens=True)
+    assert without_leaks(leaky, [query(9, "Someone")]) == []
+    assert without_leaks(leaky, [query(3, "The One")], tokens=True) == []
+    assert without_leaks(leaky, [query(3, "The One")]) == leaky
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Benchmark:
+    """Twelve pages, two of one name; half of the queries are a training split."""
+    titles = [f"Person{n}" for n in range(11)] + ["Person0 (singer)"]
+    passages = [
+        Passage(id=f"c:{t}#0", page=f"c:{t}", title=t, text=f"{t} was born in Town{n}.")
+        for n, t in enumerate(titles)
+    ]
+    queries = [
+        Query(
+            id=f"q{n}",
+            task="qa",
+            input=f"Where was Person{n} born?",
+            name=f"Person{n}",
+            relation="P19",
+            outputs=(Output(answer=f"Town{n}", provenance=((Provenance(page=f"c:Person{n}"),),)),),
+            attributes={"split": "train" if n < 6 else "test"},
+        )
+        for n in range(11)
+    ]
+    return save_benchmark(tmp_path / "bench", name="bench", queries=queries, passages=passages)
+
+
+def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Path) -> None:
+    train, unseen = split_queries(bench, 0.2, 0)
+    assert [q.id for q in train] == [f"q{n}" for n in range(6)]
+    assert len(unseen) == 5
+    plan = Plan(sources=(str(bench.folder.root),))
+    data = training_data(plan, SETTINGS, tmp_path / "work")
+    examples = {e.id: e for e in (*data.learn, *data.watch)}
+    assert sorted(examples) == [f"q{n}" for n in range(6)]
+    namesakes = [n.passage.title for n in examples["q0"].negatives if n.kind == "namesake"]
+    assert namesakes == ["Person0 (singer)"]
+    leaky = Plan(sources=plan.sources, test=plan.sources)
+    with pytest.raises(BadInput, match="names stand in both"):
+        training_data(leaky, SETTINGS, tmp_path / "work")
+    with pytest.raises(BadInput, match="every example"):
+        training_data(
+            Plan(sources=plan.sources, test=plan.sources, drop_leaks=True), SETTINGS, tmp_path
+        )
+
+
+def corpus_file(bench: Benchmark, tmp_path: Path) -> str:
+    file = tmp_path / "passages.jsonl"
+    file.write_text(
+        "".join(
+            json.dumps({"id": p.id, "title": p.title, "text": p.text}) + "\n"
+            for p in bench.passage_records()
+        )
+    )
+    return str(file)
+
+
+def test_question_files_over_a_corpus(bench: Benchmark, tmp_path: Path) -> None:
+    passages = corpus_file(bench, tmp_path)
+    kilt = tmp_path / "nq-train-kilt.jsonl"
+    gold = {"answer": "Town1", "provenance": [{"wikipedia_id": "7", "title": "Person1"}]}
+    kilt.write_text(json.dumps({"id": "k1", "input": "Where?", "output": [gold]}) + "\n")
+    asked = tmp_path / "P19.train.json"
+    asked.write_text('[{"question": "Where was Person2 born?", "answers": ["Town2"]}]')
+    assert (kind_of(kilt), kind_of(asked)) == ("KILT", "EntityQuestions")
+    with pytest.raises(UsageError, match="holds questions, not passages"):
+        training_data(Plan(sources=(str(kilt),)), SETTINGS, tmp_path / "work")
+    plan = Plan(sources=(str(kilt), str(asked)), corpus=Corpus(passages=passages))
+    for _ in range(2):  # the second time what was made is opened
+        data = training_data(plan, SETTINGS, tmp_path / "work")
+    found = {e.question: e for e in (*data.learn, *data.watch)}
+    assert found["Where?"].positive.title == "Person1"
+    assert found["Where was Person2 born?"].positive.text.endswith("Town2.")
+    assert found["Where was Person2 born?"].relation == "P19"
+    assert len(list((tmp_path / "work").iterdir())) == 2
+
+
+def test_what_is_no_training_data(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"a": 1}')
+    with pytest.raises(BadInput, match="no training data that is known"):
+        kind_of(tmp_path / "x.json")
+    with pytest.raises(Missing, match="no such file or folder"):
+        kind_of(tmp_path / "y.json")
+    with pytest.raises(UsageError, match="not both"):
+        Corpus(passages="a", knowledge="b").check()
+
+
+def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
+    """Built of it are EntityQuestions; their training facts, where there are any, are learned from."""
+    from whichone.benchmarks.builtin import builtin_knowledge_base
+    from whichone.benchmarks.entityquestions.build import BuildOptions, build_entityquestions
+    from whichone.benchmarks.entityquestions.draw import Sizes
+
+    base = builtin_knowledge_base(tmp_path)
+    plan = Plan(sources=(str(base),), drop_leaks=True)
+    data = training_data(plan, SETTINGS, tmp_path / "work")
+    assert data.learn
+    assert not {e.id for e in data.learn} & {q.id for q in data.never_seen}
+    assert any(n.kind == "namesake" for e in data.learn for n in e.negatives)
+
+    few = BuildOptions(sizes=Sizes(test=3, dev=0), train_scope="subjects")
+    built = build_entityquestions(base, tmp_path / "eq", few)
+    train, unseen = split_queries(built.benchmark, 0.2, 0)
+    assert len(train) == built.train > 0
+    assert all(q.id.startswith("train-") and q.relation and q.gold_pages() for q in train)
+    assert len(unseen) == len(built.benchmark.queries)
+
+
+def test_the_release_of_no_overlap(shared: Path, tmp_path: Path) -> None:
+    """Some of its real questions over the 48k corpus' own pages of their names."""
+    records = json.loads(gzip.decompress((shared / NO_OVERLAP).read_bytes()))
+    (tmp_path / "no-overlap" / "P19").mkdir(parents=True)
+    file = tmp_path / "no-overlap" / "P19" / "P19_no_overlap.train.json"
+    file.write_text(json.dumps(records))
+    names = {r["question"].removeprefix("Where was ").removesuffix(" born?") for r in records}
+    passages = tmp_path / "passages.jsonl"
+    with gzip.open(shared / "data/wikipedia-48k/passages.jsonl.gz", "rt") as lines:
+        passages.write_text("".join(x for x in lines if json.loads(x)["title"] in names))
+    plan = Plan(sources=(str(file),), corpus=Corpus(passages=str(passages)))
+    data = training_data(plan, Settings(batch=2, kinds=()), tmp_path / "work")
+    assert all(e.relation == "P19" and e.question.startswith("Where was") for e in data.learn)
+    assert data.learn
