@@ -77,7 +77,7 @@ def test_explorer(page: Page) -> None:
     page.get_by_role("link", name="small", exact=True).click()
     seen(page, "sets")
     page.get_by_label("Name", exact=True).fill("zoe on")
-    page.get_by_text("1 names").wait_for()
+    page.get_by_text("1 name").wait_for()
     assert "q=zoe" in page.url  # every view has its address
     page.reload()
     assert page.get_by_label("Name", exact=True).input_value() == "zoe on"

@@ -1,80 +1,99 @@
-"""The index of one benchmark for its pages: name sets by what is typed, facets, queries.
+"""The index of one benchmark for its pages: name sets and queries by what is typed, and facets.
 
-It is derived, lies in the cache, is named by the benchmark's content, and may be deleted at will.
+It is derived, lies in the cache, is named by the benchmark's content, and may be deleted at will. Rows
+are joined and ordered by DuckDB within a bound of memory, and copied over a batch at a time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from whichone.files.folder import Folder
+from whichone.files.tables import connect
 from whichone.web.folded import fold
+from whichone.web.text_grams import QUERIES, SETS, build_grams
 
-FORMAT = 1
-_BATCH = 8192
+FORMAT = 2
+MEMORY = "512MB"
+_BATCH = 16_384
 
 _SCHEMA = """
-create table staged (
-    id text primary key, name text, key text, collection text, bearers integer,
-    popularity real, gap real
-) without rowid;
-create table staged_bearers (
-    id text, rank integer, entity text, label text, role text, popularity real, types text, pages text,
-    primary key (id, rank)
-) without rowid;
-"""
-_NUMBERED = """
 create table sets (
-    n integer primary key, id text unique, name text, key text, collection text,
-    bearers integer, gap real
+    n integer primary key, id text, name text, collection text, bearers integer, gap real, key text
 );
-insert into sets select row_number() over (order by popularity desc, id), id, name, key, collection,
-    bearers, gap from staged;
 create table bearers (
     n integer, rank integer, entity text, label text, role text, popularity real, types text, pages text,
     primary key (n, rank)
 ) without rowid;
-insert into bearers select sets.n, rank, entity, label, role, popularity, types, pages
-    from staged_bearers join sets using (id);
-drop table staged; drop table staged_bearers;
 create table queries (
-    q integer primary key, id text unique, n integer, task text, relation text, role text,
-    entity text, name text, input text, answers text, gold text, others text
+    q integer primary key, id text, n integer, task text, relation text, role text, entity text,
+    name text, input text, gold text, others text, answers text, key text
 );
+create table facets (kind text, value text, n integer, primary key (kind, value, n)) without rowid;
 """
 _INDEXES = """
+create unique index queries_by_id on queries (id);
 create index queries_by_set on queries (n, q);
-create table facets (kind text, value text, n integer, primary key (kind, value, n)) without rowid;
-insert or ignore into facets select 'task', task, n from queries where n is not null;
-insert or ignore into facets select 'relation', relation, n from queries where n is not null and relation is not null;
-insert or ignore into facets select 'type', value, n from bearers, json_each(bearers.types);
-insert or ignore into facets select 'collection', collection, n from sets where collection <> '';
-insert or ignore into facets select 'bearers', case when bearers < 6 then bearers else '6 or more' end, n from sets;
-insert or ignore into facets select 'gap', case
-    when gap is null then 'unknown' when gap < 2 then 'under 2 times' when gap < 10 then '2 to 10 times'
-    when gap < 100 then '10 to 100 times' when gap < 1000 then '100 to 1000 times'
-    else '1000 times or more' end, n from sets;
 create table facet_counts as select kind, value, count(*) as sets from facets group by kind, value;
-create virtual table names using fts5(key, content='sets', content_rowid='n', tokenize='trigram');
-insert into names (names) values ('rebuild');
-insert into names (names) values ('optimize');
-analyze;
+create table query_facets (kind text, value text, queries integer);
+insert into query_facets select 'task', task, count(*) from queries group by task;
+insert into query_facets select 'relation', relation, count(*) from queries where relation is not null group by relation;
+insert into query_facets select 'role', role, count(*) from queries where role is not null group by role;
 """
+_SETS = """
+create temp table numbered as
+select row_number() over (order by coalesce(top[1], 0) desc, id) as n, * from (
+    select "set" as id, min_by(name, rank) as name,
+        min_by(coalesce(collection, ''), rank) as collection, count(*) as bearers,
+        max(popularity, 2) as top
+    from sets group by "set");
+create temp table asked as
+select q.*, n, row_number() over (order by place, q.id) as q,
+    json_extract_string(attributes, '$.property_label') as label
+from queries q left join numbered on numbered.id = q.name_set;
+create temp table others as
+select q, list_sort(list(distinct page)) as pages from (
+    select q, gold_pages, unnest(pages) as page from (
+        select asked.q, asked.gold_pages, s.pages from asked join sets s on s."set" = asked.name_set
+        where s.entity is distinct from asked.entity))
+where not list_contains(gold_pages, page) group by q
+"""
+_RELATION = "case when label is not null then label || ' (' || relation || ')' else relation end"
+_ROWS = {
+    "sets": """select n, id, name, collection, bearers,
+        case when len(top) > 1 then top[1] / greatest(top[2], 1.0) end as gap from numbered order by n""",
+    "bearers": """select n, rank, entity, coalesce(nullif(label, ''), entity), role, popularity,
+        to_json(coalesce(types, [])), to_json(coalesce(pages, []))
+        from sets join numbered on numbered.id = sets."set" order by n, rank""",
+    "queries": f"""select asked.q, asked.id, n, task, {_RELATION} as relation, role, entity, name, input,
+        to_json(list_sort(gold_pages)),
+        to_json(coalesce(pages, [])),
+        outputs from asked left join others using (q) order by asked.q""",
+    "facets": f"""select distinct kind, value, n from (
+        select 'task' as kind, task as value, n from asked
+        union all select 'relation', {_RELATION}, n from asked
+        union all select 'type', unnest(types), n from sets join numbered on numbered.id = sets."set"
+        union all select 'collection', nullif(collection, ''), n from numbered
+        union all select 'bearers', case when bearers < 6 then bearers::text else '6 or more' end, n from numbered
+        union all select 'gap', case when gap is null then 'unknown' when gap < 2 then 'under 2 times'
+            when gap < 10 then '2 to 10 times' when gap < 100 then '10 to 100 times'
+            when gap < 1000 then '100 to 1000 times' else '1000 times or more' end, n
+            from (select n, case when len(top) > 1 then top[1] / greatest(top[2], 1.0) end as gap from numbered)
+    ) where n is not null and value is not null order by kind, value, n""",
+}  # fmt: skip
 
 
 def benchmark_index(folder: Folder, cache: Path) -> Path:
     """Where the index lies; it is made when it is not there yet."""
     path = cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
     if not path.exists():
-        build_whole(path, lambda database: _build(database, folder))
+        build_whole(path, lambda database: _build(database, folder, cache))
     return path
 
 
@@ -95,73 +114,54 @@ def build_whole(path: Path, build: Callable[[sqlite3.Connection], None]) -> None
         raise
 
 
-def rows_of(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a table on disk, a batch in memory at a time."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(_BATCH, columns=columns):
-            yield from batch.to_pylist()
-
-
-def _build(database: sqlite3.Connection, folder: Folder) -> None:
+def _build(database: sqlite3.Connection, folder: Folder, cache: Path) -> None:
     database.executescript(_SCHEMA)
-    database.execute("begin")
-    columns = ["set", "name", "collection", "rank", "entity", "label", "role", "popularity"]
-    rows = rows_of(folder.path("sets.parquet"), [*columns, "types", "pages"])
-    for key, members in groupby(rows, key=lambda row: row["set"]):
-        _add_set(database, key, list(members))
-    database.execute("commit")
-    database.executescript(_NUMBERED)
-    database.execute("begin")
-    columns = ["id", "task", "input", "name", "name_set", "role", "relation", "entity"]
-    wanted = [*columns, "gold_pages", "outputs", "attributes"]
-    for number, row in enumerate(rows_of(folder.path("queries.parquet"), wanted), 1):
-        _add_query(database, number, row)
-    database.execute("commit")
+    with _engine(folder, cache) as engine:
+        for statement in _SETS.split(";"):
+            engine.execute(statement)
+        database.execute("begin")
+        _copy(database, "sets", _rows(engine, "sets"), lambda row: (*row, fold(row[2])))
+        _copy(database, "bearers", _rows(engine, "bearers"))
+        _copy(database, "queries", _rows(engine, "queries"), _query)
+        _copy(database, "facets", _rows(engine, "facets"))
+        database.execute("commit")
     database.executescript(_INDEXES)
+    build_grams(database, SETS)
+    build_grams(database, QUERIES)
 
 
-def _add_set(database: sqlite3.Connection, key: str, members: list[dict[str, Any]]) -> None:
-    popular = sorted(
-        (m["popularity"] for m in members if m["popularity"] is not None), reverse=True
-    )
-    gap = popular[0] / max(popular[1], 1.0) if len(popular) > 1 else None
-    name = members[0]["name"]
-    database.execute(
-        "insert into staged values (?, ?, ?, ?, ?, ?, ?)",
-        (key, name, fold(name), members[0]["collection"] or "", len(members),
-         popular[0] if popular else 0.0, gap),
-    )  # fmt: skip
-    database.executemany(
-        "insert into staged_bearers values (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (key, m["rank"], m["entity"], m["label"] or m["entity"], m["role"], m["popularity"],
-             json.dumps(m["types"] or []), json.dumps(m["pages"] or []))
-            for m in members
-        ],
-    )  # fmt: skip
+@contextlib.contextmanager
+def _engine(folder: Folder, cache: Path) -> Iterator[Any]:
+    """DuckDB with the benchmark's tables, spilling beside the index."""
+    with connect(MEMORY, cache) as engine:
+        engine.execute("set threads = 2")
+        for table in ("sets", "queries"):
+            place = str(folder.path(f"{table}.parquet")).replace("'", "''")
+            engine.execute(f"create view {table} as from read_parquet('{place}')")
+        yield engine
 
 
-def _add_query(database: sqlite3.Connection, number: int, row: dict[str, Any]) -> None:
-    found = database.execute("select n from sets where id = ?", (row["name_set"],)).fetchone()
-    n = found[0] if found else None
-    gold = set(row["gold_pages"])
-    others: set[str] = set()
-    if n is not None:
-        bearers = database.execute("select entity, pages from bearers where n = ?", (n,))
-        for entity, pages in bearers:
-            if entity != row["entity"]:
-                others.update(json.loads(pages))
+def _rows(engine: Any, table: str) -> Iterator[tuple[Any, ...]]:
+    for batch in engine.sql(_ROWS[table]).to_arrow_reader(_BATCH):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _copy(
+    database: sqlite3.Connection, table: str, rows: Iterator[tuple[Any, ...]],
+    change: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
+) -> None:  # fmt: skip
+    columns = len(database.execute(f"pragma table_info({table})").fetchall())
+    changed = rows if change is None else map(change, rows)
+    database.executemany(f"insert into {table} values ({', '.join('?' * columns)})", changed)
+
+
+def _query(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The answers in place of the outputs, and the question as it is searched."""
+    *kept, outputs = row
     answers = [
         text
-        for output in json.loads(row["outputs"])
+        for output in json.loads(outputs)
         for text in (output.get("answer"), *output.get("aliases", ()))
         if text
     ]
-    label = json.loads(row["attributes"]).get("property_label")
-    relation = f"{label} ({row['relation']})" if label and row["relation"] else row["relation"]
-    database.execute(
-        "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
-         row["input"], json.dumps(list(dict.fromkeys(answers))), json.dumps(sorted(gold)),
-         json.dumps(sorted(others - gold))),
-    )  # fmt: skip
+    return (*kept, json.dumps(list(dict.fromkeys(answers))), fold(row[8]))

@@ -1,4 +1,4 @@
-"""What the explorer asks of its indexes: name sets by text, facet and outcome; one set; two systems."""
+"""What the explorer asks of its indexes: facets, one set, one query, two systems."""
 
 from __future__ import annotations
 
@@ -9,31 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from whichone.web.found import FACETS, PAGE, QUERY_FACETS, summary
 
-from whichone.web.folded import fold
-
-PAGE = 50
-FACETS = ("type", "relation", "task", "collection", "bearers", "gap")
-OUTCOMES = ("confused", "right-wrong", "all-correct", "not-all-correct")
-MOST_COUNTED = 1000
 _MOST_VALUES = 40
-
-
-class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What someone looks for; every field is part of the view's URL."""
-
-    text: str = ""
-    facets: tuple[tuple[str, str], ...] = ()
-    outcome: str = ""
-    after: int = 0
-
-
-class FoundSets(msgspec.Struct, frozen=True):
-    sets: list[dict[str, Any]]
-    count: int
-    """At most MOST_COUNTED: then there are at least so many."""
-    following: int | None
 
 
 @contextlib.contextmanager
@@ -49,54 +27,6 @@ def opened(benchmark: Path, runs: Sequence[Path] = ()) -> Iterator[sqlite3.Conne
         database.close()
 
 
-def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) -> FoundSets:
-    """One page of the name sets, the names with the most popular head first."""
-    tables, conditions, values = _conditions(wanted, systems)
-    where = " and ".join(conditions) or "1"
-    rows = database.execute(
-        f"select sets.n, sets.name, sets.collection, sets.bearers, sets.gap from {tables} "
-        f"where {where} and sets.n > ? order by {'names.rowid' if 'names' in tables else 'sets.n'} "
-        "limit ?",
-        (*values, wanted.after, PAGE + 1),
-    ).fetchall()
-    count = database.execute(
-        f"select count(*) from (select 1 from {tables} where {where} limit ?)",
-        (*values, MOST_COUNTED),
-    ).fetchone()[0]
-    shown = [dict(row) for row in rows[:PAGE]]
-    return FoundSets(shown, count, shown[-1]["n"] if len(rows) > PAGE else None)
-
-
-def _conditions(wanted: Wanted, systems: int) -> tuple[str, list[str], list[Any]]:
-    tables, conditions, values = "sets", [], []
-    key = fold(wanted.text)
-    if len(key) >= 3:
-        tables = "names join sets on sets.n = names.rowid"
-        conditions.append("names match ?")
-        values.append('"' + key.replace('"', '""') + '"')
-    elif key:  # shorter than the index's pieces
-        conditions.append("instr(sets.key, ?) > 0")
-        values.append(key)
-    for kind, value in wanted.facets:
-        conditions.append(
-            "exists (select 1 from facets where kind = ? and value = ? and n = sets.n)"
-        )
-        values += [kind, value]
-    one = "exists (select 1 from run0.set_outcomes o where o.n = sets.n and {})"
-    if wanted.outcome == "confused" and systems:
-        conditions.append(one.format("o.confused > 0"))
-    elif wanted.outcome == "all-correct" and systems:
-        conditions.append(one.format("o.all_correct = 1"))
-    elif wanted.outcome == "not-all-correct" and systems:
-        conditions.append(one.format("o.all_correct = 0"))
-    elif wanted.outcome == "right-wrong" and systems > 1:
-        conditions.append(
-            "exists (select 1 from queries join run0.outcomes a using (q) join run1.outcomes b using (q)"
-            " where queries.n = sets.n and a.right = 1 and b.right = 0)"
-        )
-    return tables, conditions, values
-
-
 def facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
     """For each facet its commonest values and how many name sets have them."""
     found: dict[str, list[tuple[str, int]]] = {}
@@ -107,6 +37,19 @@ def facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]
         ).fetchall()
         if len(rows) > 1 or (rows and kind in ("type", "task")):
             found[kind] = [(str(row["value"]), row["sets"]) for row in rows]
+    return found
+
+
+def query_facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
+    """The same for queries."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for kind in QUERY_FACETS:
+        rows = database.execute(
+            "select value, queries from query_facets where kind = ? order by queries desc, value limit ?",
+            (kind, _MOST_VALUES),
+        ).fetchall()
+        if len(rows) > 1:
+            found[kind] = [(str(row["value"]), row["queries"]) for row in rows]
     return found
 
 
@@ -155,14 +98,12 @@ def query_row(row: sqlite3.Row) -> dict[str, Any]:
 
 def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, int]:
     """What became of the queries and sets of one attached run."""
-    row = database.execute(
-        f"select count(*), sum(right), sum(confused), sum(failed) from run{number}.outcomes"
-    ).fetchone()
-    sets = database.execute(
-        f"select count(*), sum(all_correct) from run{number}.set_outcomes"
-    ).fetchone()
-    names = ("queries", "right", "confused", "failed", "sets", "all_correct")
-    return {name: value or 0 for name, value in zip(names, (*row, *sets), strict=True)}
+    counts = summary(database, number)
+    names = {
+        "queries": "queries", "right": "right = 1", "confused": "confused = 1", "failed": "failed = 1",
+        "sets": "sets", "all_correct": "sets all_correct = 1",
+    }  # fmt: skip
+    return {name: counts[what] for name, what in names.items()}
 
 
 COMPARED = """

@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from whichone.files.folder import Folder
-from whichone.web.benchmark_index import build_whole, rows_of
+import pyarrow.parquet as pq
 
-FORMAT = 1
+from whichone.files.folder import Folder
+from whichone.web.benchmark_index import build_whole
+
+FORMAT = 2
+_BATCH = 8192
 DEPTH = 20
 """How far down a ranking confusion is looked for, as in the tables of the report."""
 
@@ -29,7 +32,23 @@ insert or ignore into outcomes select q, n, null, null, 0, 0, 1 from benchmark.q
 create table set_outcomes as select n, min(right) as all_correct, sum(right) as right,
     sum(confused) as confused, count(*) as queries from outcomes where n is not null group by n;
 create unique index set_outcomes_by_n on set_outcomes (n);
-analyze;
+create index sets_confused on set_outcomes (n) where confused > 0;
+create index sets_correct on set_outcomes (n) where all_correct = 1;
+create index sets_not_correct on set_outcomes (n) where all_correct = 0;
+create index queries_right on outcomes (q) where right = 1;
+create index queries_wrong on outcomes (q) where right = 0;
+create index queries_confused on outcomes (q) where confused = 1;
+create index queries_failed on outcomes (q) where failed = 1;
+create table summary (what text primary key, value integer not null) without rowid;
+insert into summary select 'queries', count(*) from outcomes;
+insert into summary select 'right = 1', count(*) from outcomes where right = 1;
+insert into summary select 'right = 0', count(*) from outcomes where right = 0;
+insert into summary select 'confused = 1', count(*) from outcomes where confused = 1;
+insert into summary select 'failed = 1', count(*) from outcomes where failed = 1;
+insert into summary select 'sets', count(*) from set_outcomes;
+insert into summary select 'sets confused > 0', count(*) from set_outcomes where confused > 0;
+insert into summary select 'sets all_correct = 1', count(*) from set_outcomes where all_correct = 1;
+insert into summary select 'sets all_correct = 0', count(*) from set_outcomes where all_correct = 0;
 """
 
 
@@ -65,9 +84,13 @@ def _build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
 
 def _ranked(run: Folder) -> Iterator[tuple[str, list[str]]]:
     """Each question with its pages in order, each page once; rankings lie sorted by question."""
-    rows = rows_of(run.path("rankings.parquet"), ["question", "page"])
-    for question, members in groupby(rows, key=lambda row: row["question"]):
-        yield question, list(dict.fromkeys(row["page"] for row in members))
+    with pq.ParquetFile(run.path("rankings.parquet")) as file:
+        batches = file.iter_batches(_BATCH, columns=["question", "page"])
+        rows = (
+            row for b in batches for row in zip(b[0].to_pylist(), b[1].to_pylist(), strict=True)
+        )
+        for question, members in groupby(rows, key=lambda row: row[0]):
+            yield question, list(dict.fromkeys(page for _, page in members))
 
 
 def _first(pages: list[str], wanted: list[str]) -> int | None:

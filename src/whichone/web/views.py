@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from whichone.records import page_of
-from whichone.web import explorer
+from whichone.web import explorer, found
 from whichone.web.house import House
 from whichone.web.library import Shelf, Shelved
 from whichone.web.marked import marked
@@ -21,17 +22,28 @@ def chosen_runs(shelf: Shelf, keys: Sequence[str]) -> list[Shelved]:
 
 
 def search(
-    house: House, shelf: Shelf, wanted: explorer.Wanted, runs: Sequence[Shelved]
-) -> explorer.FoundSets:
+    house: House, shelf: Shelf, wanted: found.Wanted, runs: Sequence[Shelved],
+    find: Callable[[sqlite3.Connection, found.Wanted, int], found.Found] = found.find_sets,
+) -> found.Found:  # fmt: skip
+    """Name sets, or queries by `found.find_queries`, with the runs that an outcome is about."""
     index = house.library.benchmark_index(shelf)
     indexes = [house.library.run_index(shelf, run) for run in runs]
     with explorer.opened(index, indexes) as database:
-        return explorer.find_sets(database, wanted, len(indexes))
+        return find(database, wanted, len(indexes))
 
 
-def facets(house: House, shelf: Shelf) -> dict[str, list[tuple[str, int]]]:
+def facets(
+    house: House, shelf: Shelf, *, queries: bool = False
+) -> dict[str, list[tuple[str, int]]]:
+    values = explorer.query_facet_values if queries else explorer.facet_values
     with explorer.opened(house.library.benchmark_index(shelf)) as database:
-        return explorer.facet_values(database)
+        return values(database)
+
+
+def has_sets(house: House, shelf: Shelf) -> bool:
+    """Whether queries of this benchmark are about shared names."""
+    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+        return database.execute("select 1 from sets limit 1").fetchone() is not None
 
 
 def overview(house: House, shelf: Shelf) -> list[tuple[Shelved, dict[str, int]]]:

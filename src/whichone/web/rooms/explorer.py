@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whichone.web import explorer, views
+from whichone.web import found, views
 from whichone.web.board import hidden_benchmarks
 from whichone.web.drawings import agreement_bar, popularity_bars
 from whichone.web.house import clean, house_of, may_read, show
@@ -58,20 +58,32 @@ def shelf_of(request: Request, key: str) -> Shelf:
     return shelf
 
 
-def _wanted(request: Request, q: str, outcome: str, after: int) -> explorer.Wanted:
+def _wanted(
+    request: Request, q: str, outcome: str, after: int, *, queries: bool = False
+) -> found.Wanted:
+    kinds = found.QUERY_FACETS if queries else found.FACETS
+    outcomes = found.QUERY_OUTCOMES if queries else found.OUTCOMES
     facets = tuple(
         (kind, clean(value, 200))
-        for kind in explorer.FACETS
+        for kind in kinds
         for value in request.query_params.getlist(kind)[:5]
         if value
     )
-    if outcome and outcome not in explorer.OUTCOMES:
-        raise HTTPException(422, f"outcome must be one of {', '.join(explorer.OUTCOMES)}")
-    return explorer.Wanted(clean(q, 200), facets, outcome, after)
+    if outcome and outcome not in outcomes:
+        raise HTTPException(422, f"outcome must be one of {', '.join(outcomes)}")
+    return found.Wanted(clean(q, 200), facets, outcome, after)
 
 
 def _runs(shelf: Shelf, *keys: str) -> list[Shelved]:
     return [shelf.runs[key] for key in keys if key in shelf.runs]
+
+
+def _pair(shelf: Shelf, run: str, other: str) -> list[Shelved]:
+    """The systems X and Y of a view; the first two where it names none."""
+    every = list(shelf.runs.values())
+    first = shelf.runs.get(run) or (every[0] if every else None)
+    second = shelf.runs.get(other) or next((r for r in every if r is not first), None)
+    return [r for r in (first, second) if r is not None]
 
 
 @router.get("/", include_in_schema=False)
@@ -89,29 +101,50 @@ def sets(
     request: Request, key: Key, q: Text = "", outcome: str = "", run: str = "", other: str = "",
     after: Offset = 0, fragment: bool = False,
 ) -> Response:  # fmt: skip
+    """Its name sets; a benchmark without any shows its queries at once."""
     house, shelf = house_of(request), shelf_of(request, key)
+    if not views.has_sets(house, shelf):
+        return queries(request, key, q, outcome, run, other, after, fragment)
     wanted = _wanted(request, q, outcome, after)
-    runs = _runs(shelf, run, other)
-    found = views.search(house, shelf, wanted, runs)
+    pair = _pair(shelf, run, other)
+    listed = views.search(house, shelf, wanted, pair)
+    return _list(request, shelf, wanted, listed, pair, fragment, "sets.html", "found_sets.html")
+
+
+@router.get("/b/{key}/queries", include_in_schema=False)
+def queries(
+    request: Request, key: Key, q: Text = "", outcome: str = "", run: str = "", other: str = "",
+    after: Offset = 0, fragment: bool = False,
+) -> Response:  # fmt: skip
+    """Its queries by text, facet and outcome, whether or not they are about shared names."""
+    house, shelf = house_of(request), shelf_of(request, key)
+    wanted = _wanted(request, q, outcome, after, queries=True)
+    pair = _pair(shelf, run, other)
+    listed = views.search(house, shelf, wanted, pair, found.find_queries)
+    return _list(
+        request, shelf, wanted, listed, pair, fragment, "queries.html", "found_queries.html",
+        confusing=views.has_sets(house, shelf),
+    )  # fmt: skip
+
+
+def _list(
+    request: Request, shelf: Shelf, wanted: found.Wanted, listed: found.Found, pair: list[Shelved],
+    fragment: bool, page: str, part: str, **values: Any,
+) -> Response:  # fmt: skip
+    """A page of a list, or only what is found, as the page asks for it while someone types."""
     pairs = [p for p in request.query_params.multi_items() if p[0] not in ("after", "fragment")]
-    following = urlencode([*pairs, ("after", str(found.following))]) if found.following else ""
-    kept: dict[str, Any] = {
-        "shelf": shelf,
-        "found": found,
-        "following": following,
-        "most": explorer.MOST_COUNTED,
-    }
+    following = urlencode([*pairs, ("after", str(listed.following))]) if listed.following else ""
+    kept = {"shelf": shelf, "found": listed, "following": following, "pair": pair, **values}
     if fragment:
-        return show(request, "found_sets.html", **kept)
+        return show(request, part, **kept)
+    house = house_of(request)
     return show(
         request,
-        "sets.html",
+        page,
         **kept,
         wanted=wanted,
         chosen=dict(wanted.facets),
-        facets=views.facets(house, shelf),
-        run=run,
-        other=other,
+        facets=views.facets(house, shelf, queries=page == "queries.html"),
         systems=views.overview(house, shelf),
     )
 
@@ -182,8 +215,27 @@ def list_sets(
     """Name sets that hold the text and have the facets and the outcome, a page at a time."""
     house, shelf = house_of(request), shelf_of(request, key)
     wanted = _wanted(request, q, outcome, after)
-    found = views.search(house, shelf, wanted, _runs(shelf, run, other))
-    return {"sets": found.sets, "count": found.count, "after": found.following}
+    return _page(views.search(house, shelf, wanted, _pair(shelf, run, other)), "sets")
+
+
+@router.get("/api/benchmarks/{key}/queries", responses=REFUSALS)
+def list_queries(
+    request: Request, key: Key, q: Text = "",
+    outcome: Annotated[str, Query(pattern="^(|right|wrong|confused|failed|right-wrong)$")] = "",
+    run: Text = "", other: Text = "", after: Offset = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Queries that hold the text and have the facets and the outcome, a page at a time."""
+    house, shelf = house_of(request), shelf_of(request, key)
+    wanted = _wanted(request, q, outcome, after, queries=True)
+    pair = _pair(shelf, run, other)
+    return _page(views.search(house, shelf, wanted, pair, found.find_queries), "queries")
+
+
+def _page(listed: found.Found, what: str) -> dict[str, Any]:
+    return {
+        what: listed.rows, "count": listed.count, "exact": listed.exact, "after": listed.following,
+        "complete": listed.complete,
+    }  # fmt: skip
 
 
 @router.get("/api/benchmarks/{key}/sets/{n}", responses=REFUSALS)

@@ -1,0 +1,61 @@
+"""A small benchmark, and runs that put the wanted page at a fixed place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
+from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.runner import run_retriever
+
+NAMES = ("Abe Lincoln", "Zoë Önö", "<script>alert(1)</script>", "Kim Park")
+JOBS = ("president", "trombonist", "sprinter")
+
+
+def small_benchmark(path: Path) -> Benchmark:
+    """Four names with three bearers each; a question for each bearer about their job."""
+    sets, queries, passages = [], [], []
+    for s, name in enumerate(NAMES):
+        bearers = []
+        for b, job in enumerate(JOBS):
+            entity, page = f"Q{s}{b}", f"wiki:{s}{b}"
+            text = f"{name} was a {job} from the town of Place{s}{b}. <b>Not bold</b> & more."
+            passages.append(Passage(id=f"{page}#0", page=page, title=f"{name} ({job})", text=text))
+            passages.append(
+                Passage(id=f"{page}#1", page=page, title=f"{name} ({job})", text=f"Later life of the {job}.")
+            )  # fmt: skip
+            role = "head" if b == 0 else "tail"
+            bearers.append(
+                Bearer(entity=entity, label=f"{name} {b}", role=role, popularity=10.0 ** (5 - 2 * b),
+                       types=("Q5",), pages=(page,))
+            )  # fmt: skip
+            gold = Provenance(page=page, title=f"{name} ({job})")
+            output = Output(answer=f"Place{s}{b}", entity=entity, provenance=((gold,),))
+            queries.append(
+                Query(id=f"q{s}{b}", task="qa", input=f"Where was {name} the {job} from?",
+                      outputs=(output,), name=name, name_set=f"set{s}", role=role, relation="P19",
+                      entity=entity, attributes={"collection": "human", "property_label": "birthplace"})
+            )  # fmt: skip
+        sets.append(NameSet(id=f"set{s}", name=name, collection="human", bearers=tuple(bearers)))
+    return save_benchmark(
+        path, name="small", queries=queries, sets=sets, passages=passages, card="A small one."
+    )
+
+
+def answer_by(benchmark: Benchmark, path: Path, name: str, place: int) -> None:
+    """A run that returns the pages of a name's bearers, the wanted one at a fixed place."""
+    pages = {q.input: (q, q.name_set) for q in benchmark.queries}
+    by_set = {s.id: [b.pages[0] for b in s.bearers] for s in benchmark.sets}
+
+    def search(text: str, k: int) -> list[tuple[str, float]]:
+        query, name_set = pages[text]
+        gold = next(iter(query.gold_pages()))
+        others = [p for p in by_set[name_set or ""] if p != gold]
+        ranked = [*others[:place], gold, *others[place:]]
+        return [(f"{page}#0", 1.0 / rank) for rank, page in enumerate(ranked[:k], 1)]
+
+    run_retriever(
+        FunctionRetriever(search, name=name), benchmark, path, k=20, name=name,
+        benchmark_place=str(benchmark.folder.root),
+    )  # fmt: skip
