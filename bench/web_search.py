@@ -154,9 +154,13 @@ class Server:
         self.line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=3600)
 
     def get(self, path: str) -> bytes:
-        self.line.request("GET", path)
-        answer = self.line.getresponse()
-        content = answer.read()
+        while True:
+            self.line.request("GET", path)
+            answer = self.line.getresponse()
+            content = answer.read()
+            if answer.status != 503:  # being indexed
+                break
+            time.sleep(1)
         if answer.status != 200:
             raise RuntimeError(f"{path}: {answer.status}")
         return content

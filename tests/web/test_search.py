@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,17 @@ from starlette.testclient import TestClient
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.benchmarks.kilt.import_files import Plan, import_kilt
+from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.runner import run_retriever
-from whichone.web import found
+from whichone.web import found, indexes
 from whichone.web.app import make_app
-from whichone.web.benchmark_index import benchmark_index
 from whichone.web.explorer import opened
 from whichone.web.folded import fold
 from whichone.web.house import Settings
-from whichone.web.run_index import run_index
+from whichone.web.indexes import Indexes
 
 LETTERS = "aaabbcdé ñ李x"
 
@@ -73,8 +74,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connecti
 
         run_retriever(FunctionRetriever(search, name=f"r{number}"), benchmark, root / f"r{number}", k=2,
                       name=f"r{number}", benchmark_place=str(root / "many"))  # fmt: skip
-    made = benchmark_index(benchmark.folder, root)
-    runs = [run_index(Folder.open(root / f"r{n}", "run"), made, root) for n in range(2)]
+    indexes = Indexes(root)
+    made = indexes.of_benchmark(benchmark.folder)
+    runs = [indexes.of_run(Folder.open(root / f"r{n}", "run"), benchmark.folder) for n in range(2)]
     with opened(made, runs) as database:
         yield database
 
@@ -250,3 +252,37 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
         page = client.get(f"/b/{key}/query/1").text
         assert page.count('<li class="gold">') == 1
         assert "confused" not in client.get(f"/b/{key}").text
+
+
+def test_a_large_benchmark_is_indexed_while_the_page_waits(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexes, "SMALL", 3)
+    first = client.get(f"/b/{key}")
+    assert first.status_code == 503
+    assert "small is being indexed (24 rows)" in first.text
+    assert 'data-reload="3"' in first.text
+    for _ in range(600):
+        page = client.get(f"/b/{key}")
+        if page.status_code == 200:
+            break
+        time.sleep(0.05)
+    assert "Kim Park" in page.text
+    assert client.get(f"/api/benchmarks/{key}/sets").status_code == 200
+
+
+def test_an_index_that_cannot_be_made_says_why(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise BadInput("no room on the disk")
+
+    monkeypatch.setattr(indexes, "SMALL", 3)
+    monkeypatch.setattr(indexes, "build_benchmark_index", broken)
+    for _ in range(100):
+        answer = client.get(f"/b/{key}")
+        if answer.status_code != 503:
+            break
+        time.sleep(0.05)
+    assert answer.status_code == 422
+    assert "no room on the disk" in answer.text

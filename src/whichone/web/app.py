@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from whichone.errors import WhichoneError
 from whichone.versions import versions
 from whichone.web.house import LOOPBACK, House, Settings, asset, open_house, show
+from whichone.web.indexes import NotReady
 from whichone.web.limits import Guard, TooLarge
 from whichone.web.rooms import access, board, campaign, explorer, study
 from whichone.web.submissions import Scorer
@@ -38,6 +39,7 @@ def make_app(settings: Settings) -> FastAPI:
         scorer.start()
         yield
         scorer.stop()
+        house.library.indexes.close()
         house.database.close()
 
     app = FastAPI(
@@ -55,6 +57,7 @@ def make_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(HTTPException, _refusal)
     app.add_exception_handler(WhichoneError, _own_error)
     app.add_exception_handler(TooLarge, _too_large)
+    app.add_exception_handler(NotReady, _not_ready)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_middleware(
         Guard,
@@ -106,6 +109,11 @@ async def _malformed(request: Request, error: Exception) -> Response:
         first = error.errors()[0]
         return _answer(request, 422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
     return _answer(request, 404, "there is no such page")
+
+
+async def _not_ready(request: Request, error: Exception) -> Response:
+    """A page that loads itself again until its index is there."""
+    return _answer(request, 503, str(error), {"retry-after": "3"})
 
 
 async def _too_large(request: Request, error: Exception) -> Response:

@@ -89,12 +89,13 @@ _ROWS = {
 }  # fmt: skip
 
 
-def benchmark_index(folder: Folder, cache: Path) -> Path:
-    """Where the index lies; it is made when it is not there yet."""
-    path = cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
-    if not path.exists():
-        build_whole(path, lambda database: _build(database, folder, cache))
-    return path
+def index_path(folder: Folder, cache: Path) -> Path:
+    """Where the index of a benchmark lies, once it is made."""
+    return cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
+
+
+def build_benchmark_index(path: Path, folder: Folder, cache: Path) -> None:
+    build_whole(path, lambda database: _build(database, folder, cache))
 
 
 def build_whole(path: Path, build: Callable[[sqlite3.Connection], None]) -> None:

@@ -19,8 +19,7 @@ from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder, folder_kinds
 from whichone.reading.answers import KIND as ANSWERS
 from whichone.retrieval.run import KIND as RUN
-from whichone.web.benchmark_index import benchmark_index
-from whichone.web.run_index import run_index
+from whichone.web.indexes import Indexes
 
 _FRESH = 10.0
 """Seconds before the folder is looked through again."""
@@ -69,9 +68,8 @@ class Library:
 
     def __init__(self, root: Path | None, *, cache: Path | None = None) -> None:
         self.root = root
-        self.cache = (cache or cache_folder()) / "web"
+        self.indexes = Indexes((cache or cache_folder()) / "web")
         self._lock = threading.Lock()
-        self._building: dict[str, threading.Lock] = {}
         self._shelves: dict[str, Shelf] = {}
         self.strays: list[str] = []
         """Runs whose benchmark is not below the folder, and folders that could not be opened."""
@@ -91,17 +89,10 @@ class Library:
         return self.shelves().get(key)
 
     def benchmark_index(self, shelf: Shelf) -> Path:
-        with self._one_builder(shelf.key):
-            return benchmark_index(shelf.folder, self.cache)
+        return self.indexes.of_benchmark(shelf.folder)
 
     def run_index(self, shelf: Shelf, run: Shelved) -> Path:
-        index = self.benchmark_index(shelf)
-        with self._one_builder(run.key):
-            return run_index(run.folder, index, self.cache)
-
-    def _one_builder(self, key: str) -> threading.Lock:
-        with self._lock:
-            return self._building.setdefault(key, threading.Lock())
+        return self.indexes.of_run(run.folder, shelf.folder)
 
     def _look(self) -> None:
         shelves: dict[str, Shelf] = {}

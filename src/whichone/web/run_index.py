@@ -52,12 +52,13 @@ insert into summary select 'sets all_correct = 0', count(*) from set_outcomes wh
 """
 
 
-def run_index(run: Folder, benchmark: Path, cache: Path) -> Path:
-    """Where the index of a run lies, made when it is not there; `benchmark` is its benchmark's."""
-    path = cache / f"run-{FORMAT}-{run.content_hash}-{benchmark.stem[-64:][:12]}.sqlite"
-    if not path.exists():
-        build_whole(path, lambda database: _build(database, run, benchmark))
-    return path
+def index_path(run: Folder, benchmark: Path, cache: Path) -> Path:
+    """Where the index of a run lies, once it is made; `benchmark` is its benchmark's index."""
+    return cache / f"run-{FORMAT}-{run.content_hash}-{benchmark.stem[-64:][:12]}.sqlite"
+
+
+def build_run_index(path: Path, run: Folder, benchmark: Path) -> None:
+    build_whole(path, lambda database: _build(database, run, benchmark))
 
 
 def _build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:

@@ -66,24 +66,30 @@ def build_grams(database: sqlite3.Connection, searched: Searched) -> None:
     )
     rare = np.array(sorted(c for c, count in counts.items() if count * _RARE < texts), np.uint64)
     for numbers, codes in _batches(database, searched):
-        found = np.isin(codes, rare)
+        found = _among(codes, rare)
         rows = zip(map(_written, codes[found].tolist()), numbers[found].tolist(), strict=True)
         database.executemany(f"insert or ignore into {pieces} values (?, ?)", rows)
     database.execute("commit")
 
 
 def _short_counts(database: sqlite3.Connection, searched: Searched) -> tuple[int, dict[int, int]]:
-    """How many texts there are, and how many hold each run of one or two letters."""
+    """How many texts there are, and how often each run of one or two letters occurs in them."""
     texts = database.execute(f"select count(*) from {searched.table}").fetchone()[0]
     counts: dict[int, int] = {}
-    for numbers, codes in _batches(database, searched):
-        order = np.lexsort((numbers, codes))
-        codes, numbers = codes[order], numbers[order]
-        new = np.ones(len(codes), bool)
-        new[1:] = (codes[1:] != codes[:-1]) | (numbers[1:] != numbers[:-1])  # once a text
-        for code, count in zip(*np.unique(codes[new], return_counts=True), strict=True):
-            counts[int(code)] = counts.get(int(code), 0) + int(count)
+    for _, codes in _batches(database, searched):
+        for code, count in zip(
+            *map(np.ndarray.tolist, np.unique(codes, return_counts=True)), strict=True
+        ):
+            counts[code] = counts.get(code, 0) + count
     return texts, counts
+
+
+def _among(codes: npt.NDArray[np.uint64], rare: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Which codes are in a short sorted list."""
+    if not len(rare):
+        return np.zeros(len(codes), bool)
+    places = np.minimum(np.searchsorted(rare, codes), len(rare) - 1)
+    return np.equal(rare[places], codes)
 
 
 def _batches(

@@ -9,6 +9,7 @@ from typing import Any
 from whichone.records import page_of
 from whichone.web import explorer, found
 from whichone.web.house import House
+from whichone.web.indexes import NotReady
 from whichone.web.library import Shelf, Shelved
 from whichone.web.marked import marked
 
@@ -50,9 +51,17 @@ def overview(house: House, shelf: Shelf) -> list[tuple[Shelved, dict[str, int]]]
     """What became of the queries in each run."""
     rows = []
     index = house.library.benchmark_index(shelf)
+    waiting: NotReady | None = None
     for run in shelf.runs.values():
-        with explorer.opened(index, [house.library.run_index(shelf, run)]) as database:
+        try:
+            made = house.library.run_index(shelf, run)
+        except NotReady as error:  # all of them are asked for before anybody waits
+            waiting = waiting or error
+            continue
+        with explorer.opened(index, [made]) as database:
             rows.append((run, explorer.outcome_counts(database)))
+    if waiting is not None:
+        raise waiting
     return rows
 
 

@@ -43,6 +43,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         413: "too large",
         422: "not as it should be",
         429: "too often",
+        503: "being indexed",
     }.items()
 }
 
