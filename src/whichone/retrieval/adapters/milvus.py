@@ -60,6 +60,9 @@ class Milvus(VectorCollection):
     def describe(self) -> dict[str, Any]:
         return {"retriever": "milvus", **self.details(), "ids": self.rule.told}
 
+    def close(self) -> None:
+        self.client.close()
+
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         found = self.client.search(
             self.collection,

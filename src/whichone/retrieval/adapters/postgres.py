@@ -98,6 +98,9 @@ class Postgres(Adapted):
             "ids": self.rule.told,
         }
 
+    def close(self) -> None:
+        self._connection.close()
+
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         found = []
         for text in texts:

@@ -55,6 +55,9 @@ class Qdrant(VectorCollection):
     def describe(self) -> dict[str, Any]:
         return {"retriever": "qdrant", **self.details(), "ids": self.rule.told}
 
+    def close(self) -> None:
+        self.client.close()
+
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         from qdrant_client import models
 

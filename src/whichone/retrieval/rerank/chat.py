@@ -15,22 +15,38 @@ from whichone.records import Passage
 
 WINDOW = 20
 STEP = 10
-LONGEST = 1_200
+CHARACTERS = 1_200
 _NUMBER = re.compile(r"\d+")
 
 
 class ChatOrder:
     """Re-orders with any chat model."""
 
-    def __init__(self, model: ChatModel, *, window: int = WINDOW, step: int = STEP) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        window: int = WINDOW,
+        step: int = STEP,
+        characters: int = CHARACTERS,
+    ) -> None:
         self._model = model
         self._window = window
         self._step = step
+        self._characters = characters
 
     def describe(self) -> dict[str, Any]:
         describe = getattr(self._model, "describe", None)
         told = describe() if describe else {"model": type(self._model).__name__}
-        return {"by": "chat model", **told, "window": self._window, "step": self._step}
+        return {"by": "chat model", **told, **self._shape()}
+
+    def close(self) -> None:
+        close = getattr(self._model, "close", None)
+        if close is not None:
+            close()
+
+    def _shape(self) -> dict[str, int]:
+        return {"window": self._window, "step": self._step, "characters": self._characters}
 
     def order(
         self, question: str, passages: Sequence[Passage]
@@ -42,7 +58,8 @@ class ChatOrder:
         while places:
             window = places[start : start + self._window]
             reply = self._model.complete(
-                messages(question, [passages[n] for n in window]), max_tokens=6 * len(window) + 20
+                messages(question, [passages[n] for n in window], self._characters),
+                max_tokens=6 * len(window) + 20,
             )
             named = permutation(reply.text or "", len(window))
             unread += not named
@@ -55,9 +72,12 @@ class ChatOrder:
         return places, scores, {"unread_replies": unread} if unread else {}
 
 
-def messages(question: str, passages: Sequence[Passage]) -> list[dict[str, str]]:
+def messages(
+    question: str, passages: Sequence[Passage], characters: int = CHARACTERS
+) -> list[dict[str, str]]:
     shown = "\n\n".join(
-        f"[{n}] {passage.title}: {passage.text[:LONGEST]}" for n, passage in enumerate(passages, 1)
+        f"[{n}] {passage.title}: {passage.text[:characters]}"
+        for n, passage in enumerate(passages, 1)
     )
     return [
         {

@@ -10,10 +10,13 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.concurrent import in_order
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.fusion import Scored, ranked
 from whichone.retrieval.run import Run
+
+_FOR_CHAT = ("window", "step", "characters", "concurrency")
 
 
 class Order(Protocol):
@@ -30,6 +33,8 @@ class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """`run` is the folder to start from, `depth` how many of each question's passages are re-ordered.
 
     `model` is a cross-encoder (folder or name), or with `endpoint` the name of a chat model there.
+    It sees `window` passages of up to `characters` each at once, moves up by `step`, and is asked
+    `concurrency` questions at a time.
     """
 
     run: str
@@ -37,6 +42,10 @@ class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     endpoint: str | None = None
     depth: Annotated[int, msgspec.Meta(ge=1)] = 100
     device: str | None = None
+    window: Annotated[int, msgspec.Meta(ge=2)] = 20
+    step: Annotated[int, msgspec.Meta(ge=1)] = 10
+    characters: Annotated[int, msgspec.Meta(ge=1)] = 1_200
+    concurrency: Annotated[int, msgspec.Meta(ge=1)] = 16
 
 
 class Rerank:
@@ -49,12 +58,14 @@ class Rerank:
         passages: dict[str, Passage],
         *,
         depth: int = 100,
+        concurrency: int = 1,
         told: dict[str, Any] | None = None,
     ) -> None:
         self._ranked: dict[str, Scored] = ranked(run)
         self._order = order
         self._passages = passages
         self._depth = depth
+        self._concurrency = concurrency
         self._told: dict[str, Any] = {
             "retriever": "rerank",
             "run": str(run.path),
@@ -71,32 +82,54 @@ class Rerank:
             raise BadInput(
                 f"the run is over {run.benchmark_id}, not over {benchmark.id}", file=run.path
             )
-        told = {k: v for k, v in msgspec.to_builtins(parameters).items() if v is not None}
-        return cls(run, _order(parameters), _passages(benchmark), depth=parameters.depth, told=told)
+        if parameters.step > parameters.window:
+            raise UsageError("windows must overlap or touch", hint="step is at most window")
+        chat = parameters.endpoint is not None
+        told = {
+            name: value
+            for name, value in msgspec.to_builtins(parameters).items()
+            if value is not None and (chat or name not in _FOR_CHAT)
+        }
+        return cls(
+            run,
+            _order(parameters),
+            _passages(benchmark),
+            depth=parameters.depth,
+            concurrency=parameters.concurrency if chat else 1,
+            told=told,
+        )
 
     def describe(self) -> dict[str, Any]:
         return {**self._told, "order": self._order.describe()}
 
+    def close(self) -> None:
+        """Lets go of the endpoint."""
+        close = getattr(self._order, "close", None)
+        if close is not None:
+            close()
+
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        for question in questions:
-            found = [identity for identity, _ in self._ranked.get(question.id, [])]
-            first, rest = found[: self._depth], found[self._depth :]
-            missing = [identity for identity in first if identity not in self._passages]
-            if missing:
-                raise BadInput("passages of the run are not in the corpus", ids=missing)
-            places, scores, notes = (
-                self._order.order(question.text, [self._passages[i] for i in first])
-                if first
-                else ([], [], {})
-            )
-            lowest = scores[-1] if scores else 0.0
-            below = [lowest - n for n in range(1, len(rest) + 1)]
-            yield Ranking(
-                question=question.id,
-                passages=tuple([*(first[n] for n in places), *rest][:k]),
-                scores=tuple([*scores, *below][:k]),
-                notes=notes,
-            )
+        return in_order(lambda question: self._one(question, k), questions, self._concurrency)
+
+    def _one(self, question: Question, k: int) -> Ranking:
+        found = [identity for identity, _ in self._ranked.get(question.id, [])]
+        first, rest = found[: self._depth], found[self._depth :]
+        missing = [identity for identity in first if identity not in self._passages]
+        if missing:
+            raise BadInput("passages of the run are not in the corpus", ids=missing)
+        places, scores, notes = (
+            self._order.order(question.text, [self._passages[i] for i in first])
+            if first
+            else ([], [], {})
+        )
+        lowest = scores[-1] if scores else 0.0
+        below = [lowest - n for n in range(1, len(rest) + 1)]
+        return Ranking(
+            question=question.id,
+            passages=tuple([*(first[n] for n in places), *rest][:k]),
+            scores=tuple([*scores, *below][:k]),
+            notes=notes,
+        )
 
 
 def _order(parameters: RerankParameters) -> Order:
@@ -105,9 +138,18 @@ def _order(parameters: RerankParameters) -> Order:
 
         options = registry.find("chat_models", "endpoint-options")
         opened = registry.find("chat_models", "endpoint")(
-            options(url=parameters.endpoint, model=parameters.model)
+            options(
+                url=parameters.endpoint,
+                model=parameters.model,
+                concurrency=parameters.concurrency,
+            )
         )
-        return ChatOrder(opened)
+        return ChatOrder(
+            opened,
+            window=parameters.window,
+            step=parameters.step,
+            characters=parameters.characters,
+        )
     if not parameters.model:
         raise UsageError("re-ranking needs a model", hint="-o model=FOLDER")
     from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
