@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal
 
-from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.reading.checkpoint import in_batches, open_checkpoint, weights_fingerprint
+from whichone.reading.checkpoint import in_batches
+from whichone.reading.checkpoint_reader import CheckpointReader
 from whichone.records import Answer, Passage, ReadingTask
 
 Rule = Literal["amber", "kilt"]
@@ -35,7 +35,7 @@ _ALIASES = {
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
-class ClaimChecker:
+class ClaimChecker(CheckpointReader):
     """SUPPORTS or REFUTES for a claim.
 
     AmbER's rule: over all passages the highest-scoring prediction that is not NEUTRAL. KILT's rule: the
@@ -43,6 +43,8 @@ class ClaimChecker:
     """
 
     name = "claims"
+    head = "AutoModelForSequenceClassification"
+    settings = ("rule", "window")
 
     def __init__(
         self,
@@ -55,11 +57,8 @@ class ClaimChecker:
     ) -> None:
         if rule not in ("amber", "kilt"):
             raise UsageError(f"the rule is amber or kilt, not {rule!r}")
-        self.place, self.rule, self.batch = model, rule, int(batch)
-        self._model, self._tokenizer, self._device = open_checkpoint(
-            model, "AutoModelForSequenceClassification", device
-        )
-        self.window = min(int(window), int(self._model.config.max_position_embeddings))
+        super().__init__(model, device, window=window, batch=batch)
+        self.rule = rule
         told = {int(i): str(label) for i, label in self._model.config.id2label.items()}
         self.labels = {i: _ALIASES.get(label.lower(), "") for i, label in told.items()}
         if set(self.labels.values()) != {SUPPORTS, REFUTES, NEUTRAL}:
@@ -67,19 +66,6 @@ class ClaimChecker:
                 f"its labels are {sorted(told.values())}; SUPPORTS, REFUTES and NEUTRAL are needed",
                 file=model,
             )
-
-    @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, model: str, **options: Any) -> Self:
-        return cls(model, **options)
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "reader": self.name,
-            "model": str(self.place),
-            "weights": weights_fingerprint(self.place),
-            "rule": self.rule,
-            "window": self.window,
-        }
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.reading.checkpoint import in_batches, open_checkpoint, weights_fingerprint
+from whichone.reading.checkpoint import in_batches
+from whichone.reading.checkpoint_reader import CheckpointReader
 from whichone.reading.slots import as_question
 from whichone.records import Answer, Passage, ReadingTask
 
@@ -23,7 +23,7 @@ class Span:
     null: float
 
 
-class Extractive:
+class Extractive(CheckpointReader):
     """The highest-scoring span of a window that is not classified as holding no answer.
 
     Long passages are read in overlapping windows, never cut in silence. Where every window says that
@@ -31,6 +31,8 @@ class Extractive:
     """
 
     name = "extractive"
+    head = "AutoModelForQuestionAnswering"
+    settings = ("window", "stride", "longest", "threshold")
 
     def __init__(
         self,
@@ -43,29 +45,9 @@ class Extractive:
         batch: int = 16,
         threshold: float = 0.0,
     ) -> None:
-        self.place = model
-        self.window, self.stride, self.longest = int(window), int(stride), int(longest)
-        self.batch, self.threshold = int(batch), float(threshold)
-        self._model, self._tokenizer, self._device = open_checkpoint(
-            model, "AutoModelForQuestionAnswering", device
-        )
-        self.window = min(self.window, int(self._model.config.max_position_embeddings))
-        self.stride = min(self.stride, self.window // 3)
-
-    @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, model: str, **options: Any) -> Self:
-        return cls(model, **options)
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "reader": self.name,
-            "model": str(self.place),
-            "weights": weights_fingerprint(self.place),
-            "window": self.window,
-            "stride": self.stride,
-            "longest": self.longest,
-            "threshold": self.threshold,
-        }
+        super().__init__(model, device, window=window, batch=batch)
+        self.stride = min(int(stride), self.window // 3)
+        self.longest, self.threshold = int(longest), float(threshold)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:

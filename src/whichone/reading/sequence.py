@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal
 
-from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
-from whichone.reading.checkpoint import in_batches, open_checkpoint, weights_fingerprint
+from whichone.reading.checkpoint import in_batches
+from whichone.reading.checkpoint_reader import CheckpointReader
 from whichone.records import Answer, Passage, ReadingTask
 
 How = Literal["each", "joined"]
@@ -16,7 +16,7 @@ How = Literal["each", "joined"]
 NONE = "none"
 
 
-class SequenceToSequence:
+class SequenceToSequence(CheckpointReader):
     """Generates the answer; `each` reads passages alone and keeps the best answer that is not "none".
 
     `joined` puts all passages into one input, as BART + DPR does. Without passages the question alone
@@ -24,6 +24,8 @@ class SequenceToSequence:
     """
 
     name = "seq2seq"
+    head = "AutoModelForSeq2SeqLM"
+    settings = ("how", "longest", "window", "prefix")
 
     def __init__(
         self,
@@ -38,28 +40,8 @@ class SequenceToSequence:
     ) -> None:
         if how not in ("each", "joined"):
             raise UsageError(f"passages are read each or joined, not {how!r}")
-        self.place, self.how, self.prefix = model, how, prefix
-        self.longest, self.batch = int(longest), int(batch)
-        self._model, self._tokenizer, self._device = open_checkpoint(
-            model, "AutoModelForSeq2SeqLM", device
-        )
-        limit = getattr(self._model.config, "max_position_embeddings", None) or int(window)
-        self.window = min(int(window), int(limit))
-
-    @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, model: str, **options: Any) -> Self:
-        return cls(model, **options)
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "reader": self.name,
-            "model": str(self.place),
-            "weights": weights_fingerprint(self.place),
-            "how": self.how,
-            "longest": self.longest,
-            "window": self.window,
-            "prefix": self.prefix,
-        }
+        super().__init__(model, device, window=window, batch=batch)
+        self.how, self.prefix, self.longest = how, prefix, int(longest)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:
