@@ -103,6 +103,7 @@ def test_passages_as_json_lines_keep_their_ids(base: Path, tmp_path: Path) -> No
 def test_what_cannot_be_cut_is_said() -> None:
     with pytest.raises(UsageError):
         Cut(size=0)
+    pytest.importorskip("tokenizers")
     with pytest.raises(Missing, match="no such tokeniser"):
         load_tokenizer("no/such/tokenizer.json")
 

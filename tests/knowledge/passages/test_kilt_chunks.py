@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from whichone.knowledge.passages.kilt_chunks import kilt_chunks, spacy_sentences
 
 
@@ -35,6 +37,7 @@ def test_an_overlong_sentence_stays_whole() -> None:
 
 
 def test_the_splitter_is_a_parameter() -> None:
+    pytest.importorskip("spacy")
     page = ["T", "Mr. Lee came. He left."]
     plain = [c.text for c in kilt_chunks(page, size=4)]
     with_spacy = [c.text for c in kilt_chunks(page, size=4, sentences=spacy_sentences("blank"))]
