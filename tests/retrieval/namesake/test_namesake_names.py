@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.retrieval.namesake.names import NameIndex, remainder
+from whichone.retrieval.namesake.names import NameIndex, names_one_thing, remainder
 
 NAMES = [
     "Dark River",
@@ -23,6 +23,9 @@ NAMES = [
     "capital of Wales",
     "Wales",
     "Polar bear",
+    "Philadelphia crime family",
+    "Philadelphia",
+    "It's a Date",
 ]
 INDEX = NameIndex((name, n) for n, name in enumerate(NAMES))
 
@@ -45,6 +48,9 @@ def found(text: str) -> list[str]:
         ("Who wrote 1984?", ["1984"]),
         ("What is the capital of Wales?", ["Wales"]),
         ('Is "polar bear" a cocktail?', ["polar bear"]),
+        ("Where was Philadelphia crime family founded?", ["Philadelphia crime family"]),
+        ("Is there a philadelphia crime family in Philadelphia?", ["Philadelphia"]),
+        ("Who was It's A Date created by?", ["It's A Date"]),
         ("", []),
         ("?!", []),
     ],
@@ -58,6 +64,21 @@ def test_a_part_of_a_longer_name_is_not_whole() -> None:
     assert (mention.name, mention.whole) == ("Paul", False)
     (mention,) = INDEX.find("Where was Paul born?")
     assert mention.whole
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("Which language was Dark River written in?", True),
+        ("What does Paul owe to Paul?", True),
+        ("Which language did Zamenhof write Dark River in?", False),
+        ("Are Paul and Dark River famous?", False),
+        ("Where was Paul Brill born?", False),
+        ("Where was he born?", False),
+    ],
+)
+def test_a_question_about_one_name(text: str, alone: bool) -> None:
+    assert names_one_thing(text, [m for m in INDEX.find(text) if m.proper]) is alone
 
 
 def test_lower_case_questions_still_have_names() -> None:

@@ -69,3 +69,10 @@ def test_every_kind_that_a_relation_names_exists() -> None:
     for relation in TABLE.relations:
         assert set(relation.kinds) <= known, relation.name
         assert relation.asks
+
+
+def test_what_a_question_says_besides_asking() -> None:
+    table = RelationTable.load()
+    assert table.without_cue(["Who was ", " directed by?"]) == "Who was by"
+    assert table.without_cue(["Boris Karloff appeared in "]) == "Boris Karloff"
+    assert table.without_cue(["Tell me of "]) == "Tell me of"

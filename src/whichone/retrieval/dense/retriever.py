@@ -65,7 +65,7 @@ class Dense:
                 f" {stored.size}",
                 where=str(stored.folder.root),
             )
-        self._encoder = encoder
+        self.encoder = encoder
         self._stored = stored
         self._searcher = searcher
         self._told = told
@@ -111,7 +111,7 @@ class Dense:
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         if not questions:
             return
-        vectors = self._encoder.questions([question.text for question in questions])
+        vectors = self.encoder.questions([question.text for question in questions])
         ordinals, scores = self.best(vectors, k)
         for question, found, values in zip(questions, ordinals, scores, strict=True):
             kept = [(i, s) for i, s in zip(found.tolist(), values.tolist(), strict=True) if i >= 0]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from whichone.names import title_key
+from whichone.names import without_parentheses
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "–": "-", "—": "-", "“": '"', "”": '"'})
@@ -65,6 +66,8 @@ _OPENERS = frozenset(
 )
 """Words that open a question or hold it together; alone and unquoted they name nobody."""
 
+Place = tuple[int, int]
+
 
 @dataclass(frozen=True)
 class Mention:
@@ -103,7 +106,10 @@ class NameIndex:
 
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
         held: dict[str, list[int]] = {}
+        self._spelt: set[str] = set()
         for name, page in names:
+            if _mostly_small(name):
+                self._spelt.add(plain(name))
             bearers = held.setdefault(" ".join(tokens(name)), [])
             if page not in bearers[-1:]:
                 bearers.append(page)
@@ -140,7 +146,7 @@ class NameIndex:
                 pages = self._pages.get(" ".join(words[start:end]))
                 if pages and not (end - start == 1 and words[start] in _OPENERS and start == 0):
                     written = end - start > 1 or words[start].isdigit()
-                    proper = _proper(text, places, words, start, end) if cased else written
+                    proper = self._proper(text, places, words, start, end) if cased else written
                     found.append((start, end, pages, proper))
         found.sort(key=lambda f: (not f[3], places[f[0]][0] - places[f[1] - 1][1], f[0]))
         taken = [False] * len(words)
@@ -153,27 +159,35 @@ class NameIndex:
                 kept.append(Mention(text[at:to], at, to, pages, proper, whole))
         return sorted(kept, key=lambda m: m.start)
 
-
-def _proper(
-    text: str, places: Sequence[tuple[int, int]], words: Sequence[str], start: int, end: int
-) -> bool:
-    at, to = places[start][0], places[end - 1][1]
-    quoted = text[at - 1 : at] == '"' and text[to : to + 1] == '"'
-    if quoted:
-        return True
-    significant = [n for n in range(start, end) if words[n] not in _OPENERS and words[n].isalnum()]
-    if not significant:
-        return end - start > 1 and text[at].isupper() and start > 0
-    upper = [n for n in significant if not text[places[n][0]].islower()]
-    opens = significant[0] == 0 and len(significant) == 1 and "?" in text
-    if significant[0] not in upper or opens:
-        return False  # "capital of Wales"; "Music" as the first word of a question
-    return 2 * len(upper) >= len(significant)
+    def _proper(
+        self, text: str, places: Sequence[Place], words: Sequence[str], start: int, end: int
+    ) -> bool:
+        at, to = places[start][0], places[end - 1][1]
+        if text[at - 1 : at] == '"' and text[to : to + 1] == '"':
+            return True
+        significant = [n for n in range(start, end) if _signifies(text, places, words, n)]
+        if not significant:
+            return end - start > 1 and text[at].isupper() and start > 0
+        upper = [n for n in significant if not text[places[n][0]].islower()]
+        opens = significant[0] == 0 and len(significant) == 1 and "?" in text
+        if significant[0] not in upper or opens:
+            return False  # "capital of Wales"; "Music" as the first word of a question
+        return 2 * len(upper) >= len(significant) or text[at:to] in self._spelt
 
 
-def _whole(
-    text: str, places: Sequence[tuple[int, int]], words: Sequence[str], start: int, end: int
-) -> bool:
+def _mostly_small(name: str) -> bool:
+    """Whether a name is written with fewer capitals than words: "Philadelphia crime family"."""
+    words = name.split()
+    return 2 * sum(word[0].isupper() for word in words) < len(words)
+
+
+def _signifies(text: str, places: Sequence[Place], words: Sequence[str], n: int) -> bool:
+    """Whether a word tells something; neither "the" does nor the end of "It's"."""
+    ending = n > 1 and words[n - 1] == "'" and places[n - 1] == (places[n - 2][1], places[n][0])
+    return words[n].isalnum() and words[n] not in _OPENERS and not ending
+
+
+def _whole(text: str, places: Sequence[Place], words: Sequence[str], start: int, end: int) -> bool:
     """Whether the words right before and after are no part of a longer name."""
     if text[places[start][0] - 1 : places[start][0]] == '"':
         return True
@@ -200,7 +214,24 @@ def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:
     return [piece for piece in pieces if piece.strip()]
 
 
+def names_one_thing(text: str, mentions: Sequence[Mention]) -> bool:
+    """Whether a question holds one whole name, and no other word of it is written as one."""
+    if len({mention.pages for mention in mentions}) != 1:
+        return False
+    if not all(mention.whole and mention.proper for mention in mentions):
+        return False
+    text, first = plain(text), True
+    taken = [(mention.start, mention.end) for mention in mentions]
+    for token in _TOKEN.finditer(text):
+        inside = any(start <= token.start() < end for start, end in taken)
+        capital = text[token.start()].isupper() and token.group().casefold() not in _OPENERS
+        if capital and not inside and not first:
+            return False
+        first = False
+    return True
+
+
 def title_names(titles: Mapping[str, str], number: Mapping[str, int]) -> Iterable[tuple[str, int]]:
     """A page is named by its title without parentheses."""
     for page, title in titles.items():
-        yield title_key(title), number[page]
+        yield without_parentheses(html.unescape(title)).replace("_", " "), number[page]

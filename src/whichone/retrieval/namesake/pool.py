@@ -12,8 +12,9 @@ from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.dense.retriever import Dense
 from whichone.retrieval.namesake.corpus import Pages
-from whichone.retrieval.namesake.names import Mention, remainder, subject
+from whichone.retrieval.namesake.names import Mention, names_one_thing, remainder, subject
 from whichone.retrieval.namesake.parameters import NamesakeParameters
+from whichone.retrieval.namesake.relations import RelationTable
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,7 +24,7 @@ MOST_NAMES = 32
 
 @dataclass(frozen=True)
 class Group:
-    """A name of the question, with each bearer's BM25 on the question without that name."""
+    """A name of the question, with each bearer's BM25 on what the question says besides asking."""
 
     mention: Mention
     lexical: dict[int, float]
@@ -49,6 +50,7 @@ class Pooler:
         self._bm25 = bm25
         self._dense = dense
         self._weights = parameters
+        self._relations = RelationTable.load()
 
     def by_words(self, text: str, k: int) -> list[int]:
         """Passages by BM25, best first."""
@@ -92,7 +94,11 @@ class Pooler:
             if page not in best or score > best[page][0]:
                 best[page] = (score, row)
         length = max(len(subject(text)), 1)
-        scores = {page: best[page][0] + self._name(named.get(page), length) for page in pages}
+        alone = self._weights.alone if names_one_thing(text, mentions) else 0.0
+        scores = {
+            page: best[page][0] + self._name(named.get(page), length) + alone * (page in named)
+            for page in pages
+        }
         order = sorted(pages, key=lambda page: (-scores[page], page))
         passages = {page: best[page][1] for page in pages}
         return Pool(order, [scores[page] for page in order], passages, groups)
@@ -120,14 +126,16 @@ class Pooler:
         for same in _by_name(mentions):
             mention = same[0]
             own = self._pages.rows(mention.pages)
-            rest = scorer.of(find(" ".join(remainder(text, same))), own).astype(np.float64)
+            pieces = remainder(text, same)
+            rest = scorer.of(find(" ".join(pieces)), own).astype(np.float64)
             name = float((scores[[at[row] for row in own.tolist()]] - rest).max())
             name = max(name, self._name_worth(mention.name))
             lexical: dict[int, float] = {}
-            for row, value in zip(own.tolist(), rest.tolist(), strict=True):
+            told = scorer.of(find(self._relations.without_cue(pieces)), own).tolist()
+            for row, value, other in zip(own.tolist(), rest.tolist(), told, strict=True):
                 bearing[row] = max(bearing.get(row, 0.0), value + name)
                 page = int(self._pages.of_passage[row])
-                lexical[page] = max(lexical.get(page, 0.0), value)
+                lexical[page] = max(lexical.get(page, 0.0), other)
             groups.append(Group(mention, lexical))
         for row, value in bearing.items():
             scores[at[row]] = value

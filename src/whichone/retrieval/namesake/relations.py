@@ -94,18 +94,29 @@ class RelationTable:
 
     def asked(self, remainder: Sequence[str]) -> list[Relation]:
         """The relations that the pieces of a question around its names ask for, the longest cue wins."""
+        return self._asked(remainder)[0]
+
+    def without_cue(self, remainder: Sequence[str]) -> str:
+        """What the pieces say besides asking: "Who played Leia in" of a film leaves "Who Leia in"."""
+        cue = self._asked(remainder)[1]
+        words = [word for piece in remainder for word in _WORD.findall(piece)]
+        return " ".join(word for word in words if _stem()(word.lower()) not in cue)
+
+    def _asked(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
+        """The relations asked for, and the stems of the words that ask."""
         pieces = [stems(piece) for piece in remainder]
         longest = 0
         found: list[Relation] = []
+        words: set[str] = set()
         for relation in self.relations:
-            cue = max(
-                (len(a) for a in relation.asks if any(contains(p, a) for p in pieces)), default=0
-            )
-            if cue > longest:
-                longest, found = cue, []
-            if cue and cue == longest:
+            cues = [a for a in relation.asks if any(contains(p, a) for p in pieces)]
+            size = max(map(len, cues), default=0)
+            if size > longest:
+                longest, found, words = size, [], set()
+            if size and size == longest:
                 found.append(relation)
-        return found
+                words.update(word for cue in cues if len(cue) == size for word in cue)
+        return found, frozenset(words)
 
     def kinds_of(self, title: str, text: str) -> frozenset[str]:
         """What a page says it is about: by its title's parentheses, else by its opening words."""

@@ -31,6 +31,8 @@ from whichone.retrieval.namesake.relations import RelationTable, stems
 from whichone.retrieval.namesake.sentences import SentenceCloseness
 
 _SHOWN_BEARERS = 5
+PLACES = frozenset(["place", "building", "organization"])
+"""Kinds whose titles tell namesakes apart by a comma, not by parentheses."""
 
 
 class Namesake:
@@ -53,7 +55,7 @@ class Namesake:
         self._weigher = weigher
         self._encoder = encoder
         self._relations = RelationTable.load()
-        self._subject = parameters.subject
+        self.parameters = parameters
         self._told = {**msgspec.to_builtins(parameters), **(told or {})}
 
     @classmethod
@@ -95,7 +97,7 @@ class Namesake:
         return {"retriever": "namesake", **self._told}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        vectors = self._vectors(questions)
+        vectors = self.question_vectors(questions)
         mentions = [self.mentions(question) for question in questions]
         self._weigher.learn([m.pages for found in mentions for m in found])
         close = self._pooler.by_closeness(vectors)
@@ -105,7 +107,8 @@ class Namesake:
             pool = self._pooler.pool(question.text, mentions[n], vector, near)
             yield self._rank(question, mentions[n], pool, k, vector)
 
-    def _vectors(self, questions: Sequence[Question]) -> Vectors | None:
+    def question_vectors(self, questions: Sequence[Question]) -> Vectors | None:
+        """What the encoder makes of questions; None where there is none."""
         if self._encoder is None or not questions:
             return None
         texts = [question.text.replace(SEPARATOR, " ") for question in questions]
@@ -119,18 +122,8 @@ class Namesake:
         k: int,
         vector: Vectors | None,
     ) -> Ranking:
-        pieces = remainder(question.text, mentions)
-        asked = Asked(
-            pieces,
-            tuple(stem for piece in pieces for stem in stems(piece)),
-            self._relations.asked(pieces),
-            vector,
-        )
-        weighed = {
-            group.mention: self._weigher.weigh(group.lexical, asked)
-            for group in pool.groups
-            if len(group.lexical) > 1
-        }
+        asked = self._asked(question, mentions, vector)
+        weighed = self._weighed(pool, asked)
         if is_claim(question.text):
             pool = self._subject_first(pool, asked)
         order = reordered(pool.pages, list(weighed.values()))
@@ -139,6 +132,33 @@ class Namesake:
             **self._passages(question, order, pool, k),
             notes=self._notes(pool, weighed, asked),
         )
+
+    def _asked(
+        self, question: Question, mentions: Sequence[Mention], vector: Vectors | None
+    ) -> Asked:
+        pieces = remainder(question.text, mentions)
+        return Asked(
+            pieces,
+            tuple(stem for piece in pieces for stem in stems(piece)),
+            self._relations.asked(pieces),
+            vector,
+        )
+
+    def _weighed(self, pool: Pool, asked: Asked) -> dict[Mention, list[Evidence]]:
+        return {
+            group.mention: self._weigher.weigh(group.lexical, asked)
+            for group in pool.groups
+            if len(group.lexical) > 1
+        }
+
+    def weighed(self, question: Question, vector: Vectors | None = None) -> list[list[Evidence]]:
+        """For each shared name of a question its bearers, best first, and what speaks for each."""
+        mentions = self.mentions(question)
+        pool = self._pooler.pool(question.text, mentions, vector)
+        return list(self._weighed(pool, self._asked(question, mentions, vector)).values())
+
+    def page_id(self, page: int) -> str:
+        return self._pages.ids[page]
 
     def _subject_first(self, pool: Pool, asked: Asked) -> Pool:
         """In a claim the names of its object stand too; the kind tells which is the subject.
@@ -150,7 +170,11 @@ class Namesake:
             return pool
         scores = {
             page: score
-            + (self._subject * self._weigher.kind(page, asked.relations) if page in bearers else 0)
+            + (
+                self.parameters.subject * self._weigher.kind(page, asked.relations)
+                if page in bearers
+                else 0
+            )
             for page, score in zip(pool.pages, pool.scores, strict=True)
         }
         order = sorted(scores, key=lambda page: (-scores[page], page))
@@ -224,7 +248,11 @@ def reordered(pages: Sequence[int], groups: Iterable[Sequence[Evidence]]) -> lis
 def _names(
     benchmark: Benchmark, pages: Pages, knowledge: Knowledge | None
 ) -> Iterator[tuple[str, int]]:
-    yield from title_names(benchmark.page_titles, pages.numbers)
+    for title, number in title_names(benchmark.page_titles, pages.numbers):
+        yield title, number
+        before, comma, _ = title.partition(", ")
+        if comma and pages.kinds(number) & PLACES:  # "Raymond, Maine" is a Raymond
+            yield before, number
     for name_set in benchmark.sets:
         for bearer in name_set.bearers:
             for page in bearer.pages:
