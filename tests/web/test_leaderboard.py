@@ -4,53 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from leaderboards import make_board, submitted, whole_board
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.retrieval.export_run import export_amber_run, export_dpr_run, export_kilt_run
 from whichone.retrieval.run import Run
-
-
-def form_token(page: str) -> str:
-    found = re.search(r'name="form_token" value="(\w+)"', page)
-    assert found
-    return found.group(1)
-
-
-def made(client: Any, key: str, *, hidden: bool = False) -> str:
-    token = form_token(client.get("/boards").text)
-    fields = {
-        "form_token": token,
-        "benchmark": key,
-        "title": "Board",
-        "hidden": "yes" if hidden else "",
-    }
-    assert client.post("/boards", data=fields).status_code == 200
-    return str(client.get("/api/boards").json()[-1]["board"])
-
-
-def submitted(
-    client: Any, board: str, content: bytes, form: str, name: str = "mine", **fields: Any
-) -> Any:
-    """The submission once it has been scored or refused."""
-    who = {"authorization": f"Bearer {client.app.state.house.gate.link('annotator', 'ann')}"}
-    answer = client.post(
-        f"/api/boards/{board}/submissions", headers=who, files={"file": ("../../etc/x.txt", content)},
-        data={"name": name, "format": form, **fields},
-    )  # fmt: skip
-    assert answer.status_code == 202, answer.text
-    place = f"/api/boards/{board}/submissions/{answer.json()['submission']}"
-    for _ in range(600):
-        row = client.get(place).json()
-        if row["state"] in ("done", "refused"):
-            return row
-        time.sleep(0.05)
-    raise AssertionError("it was never scored")
 
 
 def trec(benchmark: Benchmark, right: bool = True) -> bytes:
@@ -61,19 +24,9 @@ def trec(benchmark: Benchmark, right: bool = True) -> bytes:
     return "\n".join(lines).encode()
 
 
-def whole_board(client: Any, board: str, systems: int) -> dict[str, Any]:
-    for _ in range(600):
-        client.get(f"/boards/{board}")
-        document = client.get(f"/api/boards/{board}").json()
-        if len(document["systems"]) == systems:
-            return dict(document)
-        time.sleep(0.05)
-    raise AssertionError("not all were scored")
-
-
 def test_runs_and_submissions_stand_side_by_side(client: Any, key: str, settings: Any) -> None:
     benchmark = Benchmark.open(settings.folder / "small")
-    board = made(client, key)
+    board = make_board(client, key)
     assert submitted(client, board, trec(benchmark), "trec")["state"] == "done"
     assert (
         submitted(client, board, gzip.compress(trec(benchmark, False)), "trec", "wrong")["state"]
@@ -105,7 +58,7 @@ def test_every_format_gives_the_same_row(
 ) -> None:
     benchmark = Benchmark.open(settings.folder / "small")
     run = Run.open(settings.folder / "runs" / "second")
-    board = made(client, key)
+    board = make_board(client, key)
     own = [
         {"question": q.id, "passages": [f"{p}#0" for p in run.ranked_pages()[q.id]]}
         for q in benchmark.queries
@@ -129,7 +82,7 @@ def test_every_format_gives_the_same_row(
 
 def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> None:
     benchmark = Benchmark.open(settings.folder / "small")
-    board = made(client, key)
+    board = make_board(client, key)
     kilt = [{"id": q.id, "output": [{"answer": q.answers()[0]}]} for q in benchmark.queries]
     own = [{"question": q.id, "text": "nowhere"} for q in benchmark.queries]
     for name, form, lines in (("kilt", "kilt", kilt), ("own", "whichone", own)):
@@ -161,7 +114,7 @@ def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> 
 def test_messages_name_the_line_and_no_path(
     client: Any, key: str, content: bytes, form: str, message: str
 ) -> None:
-    row = submitted(client, made(client, key), content, form)
+    row = submitted(client, make_board(client, key), content, form)
     assert row["state"] == "refused"
     assert message in row["message"]
     assert "/tmp" not in row["message"]
@@ -170,7 +123,7 @@ def test_messages_name_the_line_and_no_path(
 
 def test_hidden_gold_never_leaves_the_server(client: Any, key: str, settings: Any) -> None:
     benchmark = Benchmark.open(settings.folder / "small")
-    board = made(client, key, hidden=True)
+    board = make_board(client, key, hidden=True)
     submitted(client, board, trec(benchmark), "trec")
     for role in ("reader", "annotator"):
         who = {"authorization": f"Bearer {client.app.state.house.gate.link(role)}"}

@@ -52,21 +52,24 @@ def rows_of(database: Database, board: str) -> list[dict[str, Any]]:
         "where board = ? and state = 'done' order by made, submission",
         (board,),
     )
-    found = []
-    for row in rows:
-        result = msgspec.json.decode(row["result"])
-        estimates = {name: Estimate(**e) for name, e in result["measures"].items()}
-        found.append(
-            {
-                "submission": row["submission"],
-                "name": row["name"],
-                "format": row["format"].partition("+")[0],
-                "kind": result["kind"],
-                "estimates": estimates,
-                "counts": result["counts"],
-            }
-        )
-    return found
+    return [
+        {
+            "submission": row["submission"],
+            "name": row["name"],
+            "format": row["format"].partition("+")[0],
+            "kind": part["kind"],
+            "estimates": {name: Estimate(**e) for name, e in part["measures"].items()},
+            "counts": part["counts"],
+        }
+        for row in rows
+        for part in parts_of(row["result"])
+    ]
+
+
+def parts_of(result: str) -> list[dict[str, Any]]:
+    """What was scored of a submission: its rankings, its answers, or both."""
+    decoded = msgspec.json.decode(result)
+    return list(decoded.get("parts", [decoded]))  # a board of an older server has one, unlisted
 
 
 def refresh_marks(database: Database, board: str, queries: Sequence[Query]) -> None:
@@ -78,9 +81,12 @@ def refresh_marks(database: Database, board: str, queries: Sequence[Query]) -> N
     tests: list[tuple[str, float]] = []
     for kind in ("rankings", "answers"):
         values = {
-            row["submission"]: np.frombuffer(base64.b64decode(result["values"]), np.float32)
+            f"{row['submission']} {kind}": np.frombuffer(
+                base64.b64decode(part["values"]), np.float32
+            )
             for row in rows
-            if (result := msgspec.json.decode(row["result"]))["kind"] == kind
+            for part in parts_of(row["result"])
+            if part["kind"] == kind
         }
         if len(values) > 1:
             tests += list(_against_best(values, clusters))
@@ -109,7 +115,7 @@ def _against_best(
 
 
 def marks_of(database: Database, board: str) -> dict[str, float]:
-    """The corrected p of each system against the best of its kind."""
+    """The corrected p of each system and kind ('SUBMISSION KIND') against the best of that kind."""
     found = database.read("select value from settings where name = ?", (f"marks {board}",))
     return msgspec.json.decode(found[0]["value"], type=dict[str, float]) if found else {}
 
@@ -123,12 +129,15 @@ def board_tables(database: Database, board: Row) -> list[Table]:
         own = [row for row in rows if row["kind"] == kind]
         if not own:
             continue
-        names = list(own[0]["estimates"])
+        fullest = max(own, key=lambda r: len(r["estimates"]))  # some have KILT's measures as well
+        names = list(
+            dict.fromkeys([*fullest["estimates"], *(n for r in own for n in r["estimates"])])
+        )
         own.sort(key=lambda r: (-(r["estimates"][names[0]].value or 0), r["name"]))
         signs = {
             (place, 1): "†"
             for place, row in enumerate(own)
-            if marks.get(row["submission"], 1.0) < LEVEL
+            if marks.get(f"{row['submission']} {kind}", 1.0) < LEVEL
         }
         tables.append(
             Table(

@@ -30,6 +30,7 @@ from whichone.web.storage.database import Database, Row
 from whichone.web.upload_formats import read_upload, told, unpack
 
 MEASURES = ("acc@1", "acc@5", "acc@20", "all_correct@1", "confused@20", "rprec")
+KILT_LIKE = {"em": ("kilt_em",), "f1": ("kilt_f1",), "accuracy": ("kilt_accuracy",)}
 ON_DISK = "run"
 """The format of a run that lies in the served folder."""
 
@@ -121,8 +122,6 @@ class Scorer:
                 result = self._result(row, benchmark, Path(temporary))
             self._tell(row, "done", 1.0, "", msgspec.json.encode(result).decode())
             refresh_marks(self._house.database, row["board"], benchmark.queries)
-        except BadInput as error:
-            self._tell(row, "refused", 1.0, told(error))
         except WhichoneError as error:
             self._tell(row, "refused", 1.0, error.message)
         except Exception as error:
@@ -134,18 +133,21 @@ class Scorer:
             key = row["submission"].rpartition(":")[2]
             if key not in shelf.runs:
                 raise BadInput("the run is not in the served folder any more")
-            read: Run | Answers = Run(shelf.runs[key].folder)
+            read: list[Run | Answers] = [Run(shelf.runs[key].folder)]
         else:
             (work / "packed").write_bytes(row["content"])
             unpack(work / "packed", work / "file", self._house.settings.unpacked_bytes)
             self._tell(row, "scoring", 0.3, "reading")
             format, _, missing = row["format"].partition("+")
-            read = read_upload(
-                work / "file", work / "read", benchmark, format=format, name=row["name"],
-                missing_is_wrong=bool(missing),
-            )  # fmt: skip
+            try:
+                read = read_upload(
+                    work / "file", work, benchmark, format=format, name=row["name"],
+                    missing_is_wrong=bool(missing),
+                )  # fmt: skip
+            except BadInput as error:
+                raise BadInput(told(error, work / "file")) from error
         self._tell(row, "scoring", 0.6, "scoring")
-        return scored(read, benchmark)
+        return {"parts": [scored(part, benchmark) for part in read]}
 
 
 def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
@@ -153,7 +155,7 @@ def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
     if isinstance(read, Run):
         scores: Scores = score_run(read, benchmark, parse_measures(MEASURES))
     else:
-        scores = score_answers(read, benchmark, parse_measures(usual_measures(benchmark)))
+        scores = score_answers(read, benchmark, parse_measures(answer_measures(read, benchmark)))
     every = np.arange(len(scores.queries))
     first = scores.values[str(scores.measures[0])].astype(np.float32)
     return {
@@ -162,6 +164,14 @@ def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
         "values": base64.b64encode(first.tobytes()).decode(),
         "counts": {"queries": len(scores.queries), "failures": len(read.failures)},
     }
+
+
+def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:
+    """The usual ones; where answers say which pages they rest on, KILT's beside their like."""
+    usual = usual_measures(benchmark)
+    if not any(a.passages for a in answers.answers.values()):
+        return usual
+    return [name for m in usual for name in (m, *KILT_LIKE.get(m, ()))]
 
 
 def put_runs_on_boards(house: House, board: str | None = None) -> None:

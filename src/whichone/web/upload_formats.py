@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from whichone.benchmarks.ambigdocs.files import read_objects
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.lines import open_binary, read_json_lines
-from whichone.reading.answers import ANSWERS, LEFT_OUT, Answers
-from whichone.reading.answers import KIND as ANSWERS_KIND
-from whichone.reading.answers import TIMING as ANSWER_TIMING
-from whichone.records import Answer, Ranking, page_of
+from whichone.reading.answers import Answers
+from whichone.records import Ranking, page_of
 from whichone.retrieval.import_run import import_run
 from whichone.retrieval.run import FAILURES, KIND, RANKINGS, TIMING, Run
+from whichone.web.upload_answers import (
+    Reader,
+    ambigdocs_answers,
+    check,
+    converted,
+    kilt_answers,
+    missing_rows,
+    own_answers,
+    read_answers,
+)
 
 FORMATS = {
     "amber": "AmbER predictions",
@@ -50,139 +55,99 @@ def unpack(packed: Path, out: Path, most: int) -> int:
     return size
 
 
-def told(error: BadInput) -> str:
-    """A message for whoever uploaded the file: its line, not the server's paths."""
-    where = f"line {error.line}: " if error.line is not None else ""
+def told(error: BadInput, file: Path) -> str:
+    """A message for whoever uploaded the file: its line or record, not the server's paths."""
     hint = error.hint or ""
     if "--on-error" in hint:
         hint = "say that missing queries count as wrong, or give every query a ranking"
-    return f"{where}{error.message}" + (f" ({hint})" if hint else "")
+    return _where(error, file) + error.message + (f" ({hint})" if hint else "")
+
+
+def _where(error: BadInput, file: Path) -> str:
+    """The line; in a JSON list the record, or the line of the byte that cannot be read."""
+    data = file.read_bytes()
+    listed = data[:256].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"[")
+    if error.line is not None:
+        return f"record {error.line}: " if listed else f"line {error.line}: "
+    if byte := re.search(r"\(byte (\d+)\)", error.message):
+        lines = data.count(b"\n", 0, int(byte[1]))
+        return f"line {lines + 1}: "
+    if "truncated" in error.message:
+        return f"line {len(data.splitlines())}: "
+    if record := re.search(r"`\$\[(\d+)\]", error.message):
+        return f"record {int(record[1]) + 1}: "
+    return ""
 
 
 def read_upload(
     file: Path, work: Path, benchmark: Benchmark, *, format: str, name: str, missing_is_wrong: bool
-) -> Run | Answers:
-    """A run, or answers, of what was uploaded; `work` is an empty folder of its own."""
-    on_error = "skip" if missing_is_wrong else "fail"
+) -> list[Run | Answers]:
+    """A run, or answers, or both, of what was uploaded; `work` is an empty folder of its own."""
+
+    def answers(read: Reader) -> Answers:
+        return read_answers(file, work / "answers", benchmark, name, read, missing_is_wrong)
+
     if format == "ambigdocs":
-        return _answers(file, work, benchmark, name, _ambigdocs_texts, missing_is_wrong)
+        return [answers(ambigdocs_answers)]
     if format == "whichone":
         first: Any = next(iter(read_json_lines(file)), (0, None))[1]
         if isinstance(first, dict) and "text" in first:
-            return _answers(file, work, benchmark, name, _own_texts, missing_is_wrong)
-        return _own_rankings(file, work, benchmark, name, missing_is_wrong)
-    if format == "kilt" and _only_answers(file):
-        return _answers(file, work, benchmark, name, _kilt_texts, missing_is_wrong)
-    return import_run(
-        file, work, benchmark, place="", format=format, name=name, on_error=on_error
-    )  # fmt: skip
+            return [answers(own_answers)]
+        return [_own_rankings(file, work / "run", benchmark, name, missing_is_wrong)]
+    pages, texts = _kilt_parts(file) if format == "kilt" else (True, False)
+    made: list[Run | Answers] = []
+    if pages or not texts:
+        on_error = "skip" if missing_is_wrong else "fail"
+        made.append(
+            import_run(
+                file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error
+            )
+        )
+    if texts and any(q.answers() for q in benchmark.queries):
+        made.append(answers(kilt_answers))
+    return made
 
 
-def _only_answers(file: Path) -> bool:
-    """Whether the first KILT prediction has an answer and no provenance."""
-    record = next(iter(read_json_lines(file)), (0, None))[1]
-    outputs = record.get("output") if isinstance(record, dict) else None
-    first = outputs[0] if isinstance(outputs, list) and outputs else None
-    return isinstance(first, dict) and "answer" in first and "provenance" not in first
-
-
-Texts = Callable[[Path], Iterator[tuple[int, str, str | None]]]
-"""Line, query id and answer of every record of a file."""
-
-
-def _kilt_texts(file: Path) -> Iterator[tuple[int, str, str | None]]:
-    for line, record in read_json_lines(file):
-        try:
-            yield line, str(record["id"]), str(record["output"][0]["answer"])
-        except (KeyError, IndexError, TypeError):
-            raise BadInput("not a prediction: id or output.answer is missing", line=line) from None
-
-
-def _ambigdocs_texts(file: Path) -> Iterator[tuple[int, str, str | None]]:
-    for line, record in read_objects(file):
-        if "qid" not in record or "gen_answer" not in record:
-            raise BadInput("not a prediction: qid or gen_answer is missing", line=line)
-        yield line, str(record["qid"]), str(record["gen_answer"] or "")
-
-
-def _own_texts(file: Path) -> Iterator[tuple[int, str, str | None]]:
-    for line, record in read_json_lines(file):
-        answer = _converted(record, Answer, line)
-        yield line, answer.question, answer.text
-
-
-def _converted(record: Any, kind: type[Any], line: int) -> Any:
-    try:
-        return msgspec.convert(record, kind)
-    except msgspec.ValidationError as error:
-        raise BadInput(str(error), line=line) from None
-
-
-def _answers(
-    file: Path, work: Path, benchmark: Benchmark, name: str, texts: Texts, missing_is_wrong: bool
-) -> Answers:
-    known = {q.id for q in benchmark.queries}
-    by_source = {str(q.attributes["qid"]): q.id for q in benchmark.queries if "qid" in q.attributes}
-    rows: dict[str, dict[str, Any]] = {}
-    for line, named, text in texts(file):
-        question = by_source.get(named, named)
-        _check(question, known, rows, line)
-        rows[question] = {"question": question, "text": text, "passages": [], "shown": [],
-                          "score": None, "notes": None}  # fmt: skip
-    missing = _missing(known, rows, missing_is_wrong)
-    with Folder.create(work, ANSWERS_KIND) as folder:
-        folder.write(ANSWERS, ANSWERS.from_rows(list(rows.values())))
-        folder.write(FAILURES, FAILURES.from_rows(missing))
-        folder.write(LEFT_OUT, LEFT_OUT.from_rows([]))
-        folder.write(ANSWER_TIMING, ANSWER_TIMING.from_rows([]))
-        folder.commit(name=name, parents={"benchmark": benchmark.id})
-    return Answers.open(work)
+def _kilt_parts(file: Path) -> tuple[bool, bool]:
+    """Whether KILT's predictions name pages, and whether they answer."""
+    pages = texts = False
+    for _, record in read_json_lines(file):
+        outputs = record.get("output") if isinstance(record, dict) else None
+        for output in outputs if isinstance(outputs, list) else []:
+            if isinstance(output, dict):
+                pages = pages or bool(output.get("provenance"))
+                texts = texts or bool(output.get("answer"))
+        if pages and texts:
+            break
+    return pages, texts
 
 
 def _own_rankings(
     file: Path, work: Path, benchmark: Benchmark, name: str, missing_is_wrong: bool
 ) -> Run:
-    known = {q.id for q in benchmark.queries}
+    known = {q.id: q for q in benchmark.queries}
     ids = set(benchmark.passages["id"].to_pylist()) | benchmark.pages
     seen: dict[str, Any] = {}
     rows: list[dict[str, Any]] = []
     for line, record in read_json_lines(file):
-        ranking = _converted(record, Ranking, line)
-        _check(ranking.question, known, seen, line)
+        ranking = converted(record, Ranking, line)
+        check(ranking.question, known, seen, line)
         seen[ranking.question] = True
         scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
         if len(scores) != len(ranking.passages):
             raise BadInput("as many scores as passages are expected", line=line)
         strange = [p for p in ranking.passages if ids and p not in ids]
         if strange:
-            raise BadInput("the corpus has no such page or passage", line=line, ids=strange)
+            raise BadInput(f"the corpus has no such page or passage: {strange[0][:100]}", line=line)
         once = dict(zip(ranking.passages, scores, strict=True))
         rows += [
             {"question": ranking.question, "rank": rank, "passage": p, "page": page_of(p), "score": s}
             for rank, (p, s) in enumerate(once.items(), 1)
         ]  # fmt: skip
-    missing = _missing(known, seen, missing_is_wrong)
+    missing = missing_rows(known, seen, missing_is_wrong)
     with Folder.create(work, KIND) as folder:
         folder.write(RANKINGS, RANKINGS.from_rows(rows))
         folder.write(FAILURES, FAILURES.from_rows(missing))
         folder.write(TIMING, TIMING.from_rows([]))
         folder.commit(name=name, parents={"benchmark": benchmark.id})
     return Run.open(work)
-
-
-def _check(question: str, known: set[str], seen: dict[str, Any], line: int) -> None:
-    if question not in known:
-        raise BadInput("the benchmark has no such query", line=line, ids=[question])
-    if question in seen:
-        raise BadInput("this query came before", line=line, ids=[question])
-
-
-def _missing(known: set[str], seen: dict[str, Any], missing_is_wrong: bool) -> list[dict[str, Any]]:
-    missing = sorted(known - seen.keys())
-    if missing and not missing_is_wrong:
-        raise BadInput(
-            f"{len(missing)} of {len(known)} queries are missing",
-            ids=missing,
-            hint="say that missing queries count as wrong, or answer every query",
-        )
-    return [{"question": q, "error": "the file has nothing for it"} for q in missing]

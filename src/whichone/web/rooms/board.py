@@ -167,7 +167,7 @@ def _document(house: House, row: Row) -> dict[str, Any]:
             "kind": r["kind"],
             "format": r["format"],
             "measures": {name: e.brief() for name, e in r["estimates"].items()},
-            "p_against_best": marks.get(r["submission"]),
+            "p_against_best": marks.get(f"{r['submission']} {r['kind']}"),
             "counts": r["counts"],
         }
         for r in rows_of(house.database, row["board"])
