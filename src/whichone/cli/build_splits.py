@@ -1,0 +1,63 @@
+"""`whichone build splits`: parts of a benchmark that share no name and no entity."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import Words, json_option, seed_option
+from whichone.errors import UsageError
+
+
+@click.command("splits")
+@click.argument("benchmark", type=str)
+@click.argument("out", type=click.Path())
+@click.option(
+    "--shares",
+    type=Words(),
+    default="train=0.8,dev=0.1,test=0.1",
+    show_default=True,
+    help="The parts and their shares of the queries.",
+)
+@seed_option
+@json_option
+def command(benchmark: str, out: str, shares: tuple[str, ...], seed: int, as_json: bool) -> None:
+    """Split BENCHMARK by name into benchmarks OUT/train, OUT/dev and OUT/test.
+
+    Names that share an entity or a gold page go together, so that nothing learnt on one part is
+    asked in another. All parts are asked of the same corpus.
+
+    \b
+    whichone build splits BENCH PARTS --shares train=0.7,test=0.3 --seed 1
+    """
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.benchmarks.splits import split_benchmark
+    from whichone.cli.output import emit_json, emit_table
+
+    made = split_benchmark(Benchmark.open(benchmark), out, _shares(shares), seed=seed)
+    rows = [
+        {
+            "part": part,
+            "id": one.id,
+            "queries": one.folder.manifest.counts["queries"],
+            "sets": one.folder.manifest.counts["sets"],
+            "path": str(one.folder.root),
+        }
+        for part, one in made.items()
+    ]
+    if as_json:
+        emit_json(rows)
+    else:
+        emit_table(rows)
+
+
+def _shares(words: tuple[str, ...]) -> dict[str, float]:
+    shares = {}
+    for word in words:
+        part, _, share = word.partition("=")
+        try:
+            shares[part] = float(share)
+        except ValueError:
+            raise UsageError(f"{word!r} is no part and share", hint="write it as dev=0.1") from None
+        if not part or "/" in part or part in (".", ".."):
+            raise UsageError(f"{part!r} cannot be the name of a folder")
+    return shares
