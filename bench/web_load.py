@@ -4,13 +4,16 @@ Every annotator has a connection of their own and, click after click, sends an a
 next task. In the first part all click, on average, once a second; in the second all send at one moment.
 Latency is measured at the client. At the end every confirmed answer is looked for in the database.
 
-    python bench/web_load.py [--people 200] [--clicks 15] [--database URL]
+    python bench/web_load.py [--people 200] [--clicks 15] [--database URL | --postgres] [--kind categories]
+
+`--postgres` starts a PostgreSQL server of its own, as the tests do.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -27,6 +30,7 @@ import numpy as np
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.web.campaign import queue
+from whichone.web.campaign.category import AskedBearer, CategoryTask
 from whichone.web.campaign.evidence_tasks import AskedPassage, Task
 from whichone.web.gate import Gate, secret_of
 from whichone.web.storage.database import open_database
@@ -34,7 +38,23 @@ from whichone.web.storage.database import open_database
 CAMPAIGN = "0123456789abcdef"
 
 
-def prepare(folder: Path, database_url: str, people: int, clicks: int) -> list[str]:
+def made_tasks(kind: str, count: int) -> list[Any]:
+    """Five passages a question, or an answer about a name of three bearers."""
+    if kind == "evidence":
+        return [
+            Task(f"q{n}", f"Question {n}?", ("Word",),
+                 tuple(AskedPassage(f"wiki:{(5 * n + i) % 1000}#0", control=i == 0) for i in range(5)))
+            for n in range(count)
+        ]  # fmt: skip
+    bearers = tuple(AskedBearer(f"Name ({b})", (f"Answer {b}",), "Words. " * 100) for b in range(3))
+    return [
+        CategoryTask(query=f"q{n}", qid=f"q{n}", question=f"Question {n}?", name="Name",
+                     text="Name (1): Answer 1.", bearers=bearers, automatic="partial", system="s")
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str) -> list[str]:
     """A benchmark, a campaign with a task for every click, and a token for everybody."""
     passages = [
         Passage(
@@ -46,17 +66,20 @@ def prepare(folder: Path, database_url: str, people: int, clicks: int) -> list[s
     query = Query(id="q", task="qa", input="Which?", outputs=(output,))
     benchmark = save_benchmark(folder / "bench", name="load", queries=[query], passages=passages)
     database = open_database(database_url)
-    tasks = [
-        Task(f"q{n}", f"Question {n}?", ("Word",),
-             tuple(AskedPassage(f"wiki:{(5 * n + i) % 1000}#0", control=i == 0) for i in range(5)))
-        for n in range(people * (clicks + 8) // 3 + people)
-    ]  # fmt: skip
-    plan = queue.Plan(seed=0)
+    tasks = made_tasks(kind, people * (clicks + 8) // 3 + people)
+    plan = queue.Plan(seed=0, kind=kind)
     queue.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
     gate = Gate(secret_of(database))
     tokens = [gate.link("annotator", f"p{n}") for n in range(people)]
     database.close()
     return tokens
+
+
+def annotation(task: dict[str, Any]) -> dict[str, Any]:
+    if "categories" in task:
+        return {"category": "partial"}
+    judged = {p["id"]: {"enough": True, "span": p["text"][:8].strip()} for p in task["passages"]}
+    return {"passages": judged}
 
 
 class Annotator:
@@ -95,11 +118,8 @@ class Annotator:
         return dict(task)
 
     async def click(self, task: dict[str, Any]) -> None:
-        judged = {
-            p["id"]: {"enough": True, "span": p["text"][:8].strip()} for p in task["passages"]
-        }
         path = f"/api/campaigns/{CAMPAIGN}/tasks/{task['task']}/annotation"
-        answer, seconds = await self.ask("POST", path, {"passages": judged})
+        answer, seconds = await self.ask("POST", path, annotation(task))
         if answer["kept"]:
             self.confirmed.append(task["task"])
             self.clicks.append(seconds)
@@ -155,46 +175,56 @@ def main() -> None:
     options.add_argument("--people", type=int, default=200)
     options.add_argument("--clicks", type=int, default=15)
     options.add_argument("--database", default=None)
+    options.add_argument("--postgres", action="store_true")
+    options.add_argument("--kind", choices=("evidence", "categories"), default="evidence")
     given = options.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        database = given.database or str(folder / "web.sqlite")
-        tokens = prepare(folder, database, given.people, given.clicks)
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            port = found.getsockname()[1]
-        command = [sys.executable, "-m", "whichone", "serve", str(folder), "--port", str(port)]
-        environment = {**os.environ, "WHICHONE_CACHE": temporary}
-        begun = 0.0
-        server = subprocess.Popen([*command, "--database", database], env=environment)
-        try:
-            for _ in range(300):
-                try:
-                    socket.create_connection(("127.0.0.1", port), 0.2).close()
-                    break
-                except OSError:
-                    time.sleep(0.2)
-            begun = processor_seconds(server.pid)
-            people = asyncio.run(load(tokens, port, given.clicks))
-        finally:
-            used = processor_seconds(server.pid) - begun
-            server.kill()  # as hard as it can be
-            server.wait()
-        opened = open_database(database)
-        rows = opened.read("select person, task from annotations where answered is not null")
-        kept = {(row["person"], row["task"]) for row in rows}
-        confirmed = {(one.name, task) for one in people for task in one.confirmed}
-        opened.close()
-        print(
-            f"{len(confirmed):,} answers confirmed, {len(confirmed - kept)} of them lost, server killed"
-        )
-        requests = sum(len(one.clicks) + len(one.loads) for one in people)
-        print(f"the server used {1000 * used / requests:.2f} ms of processor time a request")
-        print(
-            f"load of the machine over the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-        )
-        if confirmed - kept:
-            raise SystemExit(1)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if given.postgres:
+            sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "web"))
+            from web_server import postgres_server
+
+            given.database = stack.enter_context(postgres_server())
+        measure(folder, given)
+
+
+def measure(folder: Path, given: argparse.Namespace) -> None:
+    """A server, everybody's clicks, a kill, and a look whether all that was confirmed is there."""
+    database = given.database or str(folder / "web.sqlite")
+    tokens = prepare(folder, database, given.people, given.clicks, given.kind)
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, "-m", "whichone", "serve", str(folder), "--port", str(port)]
+    environment = {**os.environ, "WHICHONE_CACHE": str(folder)}
+    begun = 0.0
+    server = subprocess.Popen([*command, "--database", database], env=environment)
+    try:
+        for _ in range(300):
+            try:
+                socket.create_connection(("127.0.0.1", port), 0.2).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        begun = processor_seconds(server.pid)
+        people = asyncio.run(load(tokens, port, given.clicks))
+    finally:
+        used = processor_seconds(server.pid) - begun
+        server.kill()  # as hard as it can be
+        server.wait()
+    opened = open_database(database)
+    rows = opened.read("select person, task from annotations where answered is not null")
+    kept = {(row["person"], row["task"]) for row in rows}
+    confirmed = {(one.name, task) for one in people for task in one.confirmed}
+    opened.close()
+    print(f"{opened.kind}, {given.kind}: {len(confirmed):,} answers confirmed, "
+          f"{len(confirmed - kept)} of them lost, server killed")  # fmt: skip
+    requests = sum(len(one.clicks) + len(one.loads) for one in people)
+    print(f"the server used {1000 * used / requests:.2f} ms of processor time a request")
+    load_now = os.getloadavg()[0]
+    print(f"load of the machine over the last minute: {load_now:.1f} on {os.cpu_count()} cores")
+    if confirmed - kept:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

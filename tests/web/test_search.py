@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from small_benchmark import small_benchmark
 from starlette.testclient import TestClient
@@ -20,7 +21,7 @@ from whichone.files.folder import Folder
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.runner import run_retriever
-from whichone.web import found, indexes
+from whichone.web import found, indexes, set_numbers
 from whichone.web.app import make_app
 from whichone.web.explorer import opened
 from whichone.web.folded import fold
@@ -286,3 +287,24 @@ def test_an_index_that_cannot_be_made_says_why(
         time.sleep(0.05)
     assert answer.status_code == 422
     assert "no room on the disk" in answer.text
+
+
+def test_sets_are_numbered_by_their_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand, with sets that lie in several batches."""
+    popularity = {"a": [5.0, 50.0, 20.0], "b": [None, 3.0], "c": [None, None], "d": [900.0, 0.0]}
+    sets = [
+        NameSet(id=key, name=key, bearers=tuple(
+            Bearer(entity=f"{key}{n}", popularity=value) for n, value in enumerate(values)))
+        for key, values in popularity.items()
+    ]  # fmt: skip
+    small = save_benchmark(
+        tmp_path / "b", name="b", sets=sets, passages=[],
+        queries=[Query(id="q", task="qa", input="?", outputs=(Output(answer="x"),))],
+    )  # fmt: skip
+    for batch in (1, 2, 4, 100):
+        monkeypatch.setattr(set_numbers, "_BATCH", batch)
+        found = set_numbers.number_sets(small.folder.path("sets.parquet"))
+        assert found.number.tolist() == [2, 3, 4, 1]
+        assert found.bearers.tolist() == [3, 2, 2, 2]
+        assert np.isnan(found.gap).tolist() == [False, True, True, False]
+        assert (found.gap[0], found.gap[3]) == (2.5, 900.0)

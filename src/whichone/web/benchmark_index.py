@@ -1,12 +1,12 @@
 """The index of one benchmark for its pages: name sets and queries by what is typed, and facets.
 
-It is derived, lies in the cache, is named by the benchmark's content, and may be deleted at will. Rows
-are joined and ordered by DuckDB within a bound of memory, and copied over a batch at a time.
+It is derived, lies in the cache, is named by the benchmark's content, and may be deleted at will. Of a
+name set a few numbers are held in memory while it is made, everything else a batch at a time.
 """
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import json
 import os
 import sqlite3
@@ -14,79 +14,73 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+
 from whichone.files.folder import Folder
-from whichone.files.tables import connect
 from whichone.web.folded import fold
+from whichone.web.set_numbers import number_sets, with_places
 from whichone.web.text_grams import QUERIES, SETS, build_grams
 
-FORMAT = 2
-MEMORY = "512MB"
-_BATCH = 16_384
+FORMAT = 3
+_BATCH = 8192
+_SET_COLUMNS = [
+    "name",
+    "collection",
+    "rank",
+    "entity",
+    "label",
+    "role",
+    "popularity",
+    "types",
+    "pages",
+]
+_QUERY_COLUMNS = ["id", "task", "input", "name", "name_set", "role", "relation", "entity", "gold_pages",
+                  "outputs", "attributes"]  # fmt: skip
 
 _SCHEMA = """
-create table sets (
-    n integer primary key, id text, name text, collection text, bearers integer, gap real, key text
+create table staged (
+    n integer, id text, name text, collection text, bearers integer, gap real, key text
 );
 create table bearers (
-    n integer, rank integer, entity text, label text, role text, popularity real, types text, pages text,
-    primary key (n, rank)
-) without rowid;
+    n integer, rank integer, entity text, label text, role text, popularity real, types text, pages text
+);
 create table queries (
     q integer primary key, id text, n integer, task text, relation text, role text, entity text,
     name text, input text, gold text, others text, answers text, key text
 );
-create table facets (kind text, value text, n integer, primary key (kind, value, n)) without rowid;
 """
-_INDEXES = """
+_SETS = """
+create table sets (
+    n integer primary key, id text, name text, collection text, bearers integer, gap real, key text
+);
+insert into sets select * from staged order by n;
+drop table staged;
+create unique index sets_by_id on sets (id);
+create index bearers_by_set on bearers (n, rank);
+"""
+_FACETS = """
 create unique index queries_by_id on queries (id);
 create index queries_by_set on queries (n, q);
+create table facets (kind text, value text, n integer, primary key (kind, value, n)) without rowid;
+insert into facets select distinct 'task', task, n from queries where n is not null order by 2, 3;
+insert into facets select distinct 'relation', relation, n from queries
+    where n is not null and relation is not null order by 2, 3;
+insert into facets select distinct 'type', value, n from bearers, json_each(bearers.types) order by 2, 3;
+insert into facets select 'collection', collection, n from sets where collection <> '' order by 2, 3;
+insert into facets select 'bearers', case when bearers < 6 then bearers else '6 or more' end, n
+    from sets order by 2, 3;
+insert into facets select 'gap', case
+    when gap is null then 'unknown' when gap < 2 then 'under 2 times' when gap < 10 then '2 to 10 times'
+    when gap < 100 then '10 to 100 times' when gap < 1000 then '100 to 1000 times'
+    else '1000 times or more' end, n from sets order by 2, 3;
 create table facet_counts as select kind, value, count(*) as sets from facets group by kind, value;
 create table query_facets (kind text, value text, queries integer);
 insert into query_facets select 'task', task, count(*) from queries group by task;
 insert into query_facets select 'relation', relation, count(*) from queries where relation is not null group by relation;
 insert into query_facets select 'role', role, count(*) from queries where role is not null group by role;
 """
-_SETS = """
-create temp table numbered as
-select row_number() over (order by coalesce(top[1], 0) desc, id) as n, * from (
-    select "set" as id, min_by(name, rank) as name,
-        min_by(coalesce(collection, ''), rank) as collection, count(*) as bearers,
-        max(popularity, 2) as top
-    from sets group by "set");
-create temp table asked as
-select q.*, n, row_number() over (order by place, q.id) as q,
-    json_extract_string(attributes, '$.property_label') as label
-from queries q left join numbered on numbered.id = q.name_set;
-create temp table others as
-select q, list_sort(list(distinct page)) as pages from (
-    select q, gold_pages, unnest(pages) as page from (
-        select asked.q, asked.gold_pages, s.pages from asked join sets s on s."set" = asked.name_set
-        where s.entity is distinct from asked.entity))
-where not list_contains(gold_pages, page) group by q
-"""
-_RELATION = "case when label is not null then label || ' (' || relation || ')' else relation end"
-_ROWS = {
-    "sets": """select n, id, name, collection, bearers,
-        case when len(top) > 1 then top[1] / greatest(top[2], 1.0) end as gap from numbered order by n""",
-    "bearers": """select n, rank, entity, coalesce(nullif(label, ''), entity), role, popularity,
-        to_json(coalesce(types, [])), to_json(coalesce(pages, []))
-        from sets join numbered on numbered.id = sets."set" order by n, rank""",
-    "queries": f"""select asked.q, asked.id, n, task, {_RELATION} as relation, role, entity, name, input,
-        to_json(list_sort(gold_pages)),
-        to_json(coalesce(pages, [])),
-        outputs from asked left join others using (q) order by asked.q""",
-    "facets": f"""select distinct kind, value, n from (
-        select 'task' as kind, task as value, n from asked
-        union all select 'relation', {_RELATION}, n from asked
-        union all select 'type', unnest(types), n from sets join numbered on numbered.id = sets."set"
-        union all select 'collection', nullif(collection, ''), n from numbered
-        union all select 'bearers', case when bearers < 6 then bearers::text else '6 or more' end, n from numbered
-        union all select 'gap', case when gap is null then 'unknown' when gap < 2 then 'under 2 times'
-            when gap < 10 then '2 to 10 times' when gap < 100 then '10 to 100 times'
-            when gap < 1000 then '100 to 1000 times' else '1000 times or more' end, n
-            from (select n, case when len(top) > 1 then top[1] / greatest(top[2], 1.0) end as gap from numbered)
-    ) where n is not null and value is not null order by kind, value, n""",
-}  # fmt: skip
 
 
 def index_path(folder: Folder, cache: Path) -> Path:
@@ -94,8 +88,8 @@ def index_path(folder: Folder, cache: Path) -> Path:
     return cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
 
 
-def build_benchmark_index(path: Path, folder: Folder, cache: Path) -> None:
-    build_whole(path, lambda database: _build(database, folder, cache))
+def build_benchmark_index(path: Path, folder: Folder) -> None:
+    build_whole(path, lambda database: _build(database, folder))
 
 
 def build_whole(path: Path, build: Callable[[sqlite3.Connection], None]) -> None:
@@ -115,54 +109,81 @@ def build_whole(path: Path, build: Callable[[sqlite3.Connection], None]) -> None
         raise
 
 
-def _build(database: sqlite3.Connection, folder: Folder, cache: Path) -> None:
+def _build(database: sqlite3.Connection, folder: Folder) -> None:
     database.executescript(_SCHEMA)
-    with _engine(folder, cache) as engine:
-        for statement in _SETS.split(";"):
-            engine.execute(statement)
-        database.execute("begin")
-        _copy(database, "sets", _rows(engine, "sets"), lambda row: (*row, fold(row[2])))
-        _copy(database, "bearers", _rows(engine, "bearers"))
-        _copy(database, "queries", _rows(engine, "queries"), _query)
-        _copy(database, "facets", _rows(engine, "facets"))
-        database.execute("commit")
-    database.executescript(_INDEXES)
+    database.execute("begin")
+    _add_sets(database, folder.path("sets.parquet"))
+    database.execute("commit")
+    database.executescript(_SETS)
+    database.execute("begin")
+    places = _rows(folder.path("queries.parquet"), _QUERY_COLUMNS)
+    for number, row in enumerate(places, 1):
+        _add_query(database, number, row)
+    database.execute("commit")
+    database.executescript(_FACETS)
     build_grams(database, SETS)
     build_grams(database, QUERIES)
 
 
-@contextlib.contextmanager
-def _engine(folder: Folder, cache: Path) -> Iterator[Any]:
-    """DuckDB with the benchmark's tables, spilling beside the index."""
-    with connect(MEMORY, cache) as engine:
-        engine.execute("set threads = 2")
-        for table in ("sets", "queries"):
-            place = str(folder.path(f"{table}.parquet")).replace("'", "''")
-            engine.execute(f"create view {table} as from read_parquet('{place}')")
-        yield engine
+def _add_sets(database: sqlite3.Connection, table: Path) -> None:
+    """Bearers as they lie, each set at its first one."""
+    numbers = number_sets(table)
+    encode = functools.lru_cache(4096)(lambda texts: msgspec.json.encode(texts).decode())
+    before = -1
+    for batch, places in with_places(table, _SET_COLUMNS):
+        rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        numbered = numbers.number[places].tolist()
+        database.executemany(
+            "insert into bearers values (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (n, rank, entity, label or entity, role, popularity, encode(tuple(types or ())),
+                 msgspec.json.encode(pages or []).decode())
+                for n, (_, _, _, rank, entity, label, role, popularity, types, pages)
+                in zip(numbered, rows, strict=True)
+            ),
+        )  # fmt: skip
+        first = np.flatnonzero(np.diff(places, prepend=before)).tolist()
+        before = int(places[-1])
+        gaps = numbers.gap[places].tolist()
+        sizes = numbers.bearers[places].tolist()
+        database.executemany(
+            "insert into staged values (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (numbered[i], rows[i][0], rows[i][1], rows[i][2] or "", sizes[i],
+                 None if gaps[i] != gaps[i] else gaps[i], fold(rows[i][1]))
+                for i in first
+            ),
+        )  # fmt: skip
 
 
-def _rows(engine: Any, table: str) -> Iterator[tuple[Any, ...]]:
-    for batch in engine.sql(_ROWS[table]).to_arrow_reader(_BATCH):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+def _rows(table: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a table on disk, a batch in memory at a time."""
+    with pq.ParquetFile(table) as file:
+        for batch in file.iter_batches(_BATCH, columns=columns):
+            yield from batch.to_pylist()
 
 
-def _copy(
-    database: sqlite3.Connection, table: str, rows: Iterator[tuple[Any, ...]],
-    change: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
-) -> None:  # fmt: skip
-    columns = len(database.execute(f"pragma table_info({table})").fetchall())
-    changed = rows if change is None else map(change, rows)
-    database.executemany(f"insert into {table} values ({', '.join('?' * columns)})", changed)
-
-
-def _query(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The answers in place of the outputs, and the question as it is searched."""
-    *kept, outputs = row
+def _add_query(database: sqlite3.Connection, number: int, row: dict[str, Any]) -> None:
+    found = database.execute("select n from sets where id = ?", (row["name_set"],)).fetchone()
+    n = found[0] if found else None
+    gold = set(row["gold_pages"])
+    others: set[str] = set()
+    if n is not None:
+        bearers = database.execute("select entity, pages from bearers where n = ?", (n,))
+        for entity, pages in bearers:
+            if entity != row["entity"]:
+                others.update(json.loads(pages))
     answers = [
         text
-        for output in json.loads(outputs)
+        for output in json.loads(row["outputs"])
         for text in (output.get("answer"), *output.get("aliases", ()))
         if text
     ]
-    return (*kept, json.dumps(list(dict.fromkeys(answers))), fold(row[8]))
+    label = json.loads(row["attributes"]).get("property_label")
+    relation = f"{label} ({row['relation']})" if label and row["relation"] else row["relation"]
+    database.execute(
+        "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
+         row["input"], json.dumps(sorted(gold)), json.dumps(sorted(others - gold)),
+         json.dumps(list(dict.fromkeys(answers))), fold(row["input"])),
+    )  # fmt: skip

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from whichone.errors import BadInput
 from whichone.files.folder import Folder
+from whichone.progress import talk
 from whichone.web.benchmark_index import build_benchmark_index
 from whichone.web.benchmark_index import index_path as benchmark_path
 from whichone.web.run_index import build_run_index
@@ -35,7 +37,7 @@ class Indexes:
         path = benchmark_path(folder, self.cache)
         return self._made(
             path, _rows(folder, "sets", "queries"), folder.manifest.name,
-            lambda: build_benchmark_index(path, folder, self.cache),
+            lambda: build_benchmark_index(path, folder),
         )  # fmt: skip
 
     def of_run(self, run: Folder, benchmark: Folder) -> Path:
@@ -62,7 +64,9 @@ class Indexes:
                 self._later[path] = self._worker.submit(build)
             elif later.done():
                 del self._later[path]
-                later.result()  # raises what went wrong; asked again, it is tried again
+                if error := later.exception():  # asked again, it is tried again
+                    talk(f"{name} could not be indexed: {error!r}")
+                    raise BadInput(f"{name} could not be indexed: {error}") from error
                 return path
         raise NotReady(f"{name} is being indexed ({rows:,} rows), once; the page comes by itself")
 
