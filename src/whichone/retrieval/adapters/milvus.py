@@ -54,7 +54,13 @@ class Milvus(VectorCollection):
         token = os.environ.get(token_variable, "") if token_variable else ""
         client = MilvusClient(uri or str(work / "milvus.db"), token=token)
         return cls(
-            benchmark, client, encoder=encoder, collection=collection, vector=vector, ids=ids
+            benchmark,
+            client,
+            encoder=encoder,
+            collection=collection,
+            vector=vector,
+            ids=ids,
+            work=work,
         )
 
     def describe(self) -> dict[str, Any]:

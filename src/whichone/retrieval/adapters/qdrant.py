@@ -49,7 +49,13 @@ class Qdrant(VectorCollection):
             raise UsageError("url and path are two places; name one")
         client = _client(url, path or str(work / "qdrant"), api_key_variable)
         return cls(
-            benchmark, client, encoder=encoder, collection=collection, vector=vector, ids=ids
+            benchmark,
+            client,
+            encoder=encoder,
+            collection=collection,
+            vector=vector,
+            ids=ids,
+            work=work,
         )
 
     def describe(self) -> dict[str, Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.progress import progress
 from whichone.retrieval.adapters.adapted import Adapted
 from whichone.retrieval.dense.encoder import Encoder, Vectors, need_encoder
+from whichone.retrieval.dense.vectors import encode_corpus
 from whichone.retrieval.indexes import corpus_hash
 
 BATCH = 512
@@ -19,7 +23,8 @@ class VectorCollection(Adapted):
     """A collection of passage vectors in a store, made of the benchmark or there already.
 
     Collections that are made here keep `passage` and `page` of each vector, whatever ids the store
-    wants. A collection that is named is taken as it is, and never written to.
+    wants. A collection that is named is taken as it is, and never written to. With `work` the vectors
+    are made there first, as for `dense`: resumed after a kill, and made once for all stores.
     """
 
     def __init__(
@@ -29,6 +34,7 @@ class VectorCollection(Adapted):
         encoder: Encoder | str = "auto",
         collection: str | None = None,
         ids: str | None = None,
+        work: Path | None = None,
     ) -> None:
         if collection is not None and ids is None:
             raise UsageError(
@@ -37,6 +43,7 @@ class VectorCollection(Adapted):
             )
         super().__init__(benchmark, ids=ids or "metadata:passage")
         self.encoder = need_encoder(encoder) if isinstance(encoder, str) else encoder
+        self._work = work
         self.own = collection is None
         self.collection = collection or collection_name(benchmark, self.encoder)
 
@@ -50,11 +57,16 @@ class VectorCollection(Adapted):
     def fill(self, benchmark: Benchmark) -> Iterator[tuple[list[dict[str, Any]], Vectors]]:
         """All passages in batches, with `number`, `passage` and `page`, and their vectors."""
         table = benchmark.passages.select(["id", "page", "title", "text"])
+        stored = encode_corpus(benchmark, self.encoder, self._work) if self._work else None
         with progress("filling", table.num_rows, "passages") as advance:
             for start in range(0, table.num_rows, BATCH):
                 part = table.slice(start, BATCH).to_pylist()
-                vectors = self.encoder.passages(
-                    [p["title"] for p in part], [p["text"] for p in part]
+                vectors = (
+                    stored.read(np.arange(start, start + len(part)))
+                    if stored is not None
+                    else self.encoder.passages(
+                        [p["title"] for p in part], [p["text"] for p in part]
+                    )
                 )
                 told = [
                     {"number": start + n, "passage": p["id"], "page": p["page"]}
