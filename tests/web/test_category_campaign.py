@@ -113,7 +113,11 @@ def test_a_new_version_of_the_answers_names_its_parent(ambig: Any, tmp_path: Pat
             pass
     page = ambig.get(f"/annotate/{which}/results").text
     made = ambig.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
-    assert made.status_code == 200
+    assert "The new version is in the served folder" in made.text
+    ambig.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
+    assert (
+        tmp_path / "served" / f"annotated-{which}-version-2-1"
+    ).exists()  # nothing is written over
     root = tmp_path / "served"
     version = Answers.open(root / f"annotated-{which}-1")
     old = Answers.open(root / "answers" / "good")

@@ -60,6 +60,7 @@ def rows_of(database: Database, board: str) -> list[dict[str, Any]]:
             "kind": part["kind"],
             "estimates": {name: Estimate(**e) for name, e in part["measures"].items()},
             "counts": part["counts"],
+            "resampled": part.get("resampled", "name set"),
         }
         for row in rows
         for part in parts_of(row["result"])
@@ -146,7 +147,7 @@ def board_tables(database: Database, board: Row) -> list[Table]:
                 columns=["system", *names],
                 rows=[[r["name"], *(r["estimates"].get(n) for n in names)] for r in own],
                 note=(
-                    f"Percent with 95 % intervals, resampled by name set. † significantly below the best "
+                    f"Percent with 95 % intervals, resampled by {own[0]['resampled']}. † significantly below the best "
                     f"in {names[0]} (paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
                 ),
                 marks=signs,

@@ -20,7 +20,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, WhichoneError
 from whichone.measures.answer_scores import score_answers, usual_measures
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, estimate, score_run
+from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
 from whichone.reading.answers import Answers
 from whichone.retrieval.run import Run
 from whichone.web.board import boards, one_board, refresh_marks
@@ -163,6 +163,7 @@ def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
         "measures": {str(m): estimate(scores, m, every) for m in scores.measures},
         "values": base64.b64encode(first.tobytes()).decode(),
         "counts": {"queries": len(scores.queries), "failures": len(read.failures)},
+        "resampled": cluster_rule(scores.queries),
     }
 
 

@@ -21,6 +21,7 @@ from whichone.web.campaign.category import (
 from whichone.web.campaign.category_results import category_results
 from whichone.web.campaign.category_tasks import make_category_tasks
 from whichone.web.campaign.category_version import label_table, new_answers
+from whichone.web.campaign.done import version_path
 from whichone.web.campaign.kind import GivenAnnotation, MadeTasks
 from whichone.web.campaign.queue import Given, Plan
 from whichone.web.forms import Form
@@ -102,7 +103,7 @@ class CategoryKind:
             raise BadInput(f"the answers of {', '.join(lost)} are not here any more")
         paths = []
         for number, (name, identity) in enumerate(plan.systems.items(), 1):
-            paths.append(root / f"annotated-{campaign}-{number}")
+            paths.append(version_path(root, campaign, f"-{number}"))
             new_answers(
                 folders[identity], tasks, paths[-1], name=name, campaign=campaign, plan=plan,
                 results=results, without=without,

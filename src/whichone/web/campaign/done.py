@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any, Generic, TypeVar
 
@@ -98,3 +99,12 @@ def annotation_lines(tasks: Sequence[Done[T, A]]) -> bytes:
         + b"\n"
         for d in tasks
     )  # fmt: skip
+
+
+def version_path(root: Path, campaign: str, part: str = "") -> Path:
+    """A place for a new version; one that was made before is never written over."""
+    path, number = root / f"annotated-{campaign}{part}", 1
+    while path.exists():
+        number += 1
+        path = root / f"annotated-{campaign}-version-{number}{part}"
+    return path

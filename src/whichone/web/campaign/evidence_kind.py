@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.web.campaign.done import version_path
 from whichone.web.campaign.evidence import Annotation, Judged, check_annotation
 from whichone.web.campaign.evidence_merge import Judgements, evidence_results, low_overlap
 from whichone.web.campaign.evidence_tasks import Task, make_tasks
@@ -115,7 +116,7 @@ class EvidenceKind:
         self, house: House, shelf: Shelf, plan: Plan, tasks: list[Judgements], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
-        path = root / f"annotated-{campaign}"
+        path = version_path(root, campaign)
         new_benchmark(
             shelf.benchmark(), tasks, path, campaign=campaign, plan=plan, results=results,
             resolved=_resolved(house, shelf, tasks), without=without,

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from whichone.web.board import boards
+from whichone.web.campaign.queue import campaigns
 from whichone.web.forms import received
 from whichone.web.gate import DAY, ROLES
 from whichone.web.house import COOKIE, house_of, may_read, set_cookie, show
+from whichone.web.study import studies
 
 router = APIRouter(include_in_schema=False)
 
@@ -42,9 +46,20 @@ async def leave(request: Request) -> Response:
 
 
 @router.get("/access")
-async def access(request: Request) -> Response:
+def access(request: Request) -> Response:
     may_read(request, "admin")
-    return show(request, "access.html", roles=ROLES, links=[])
+    return _page(request, [])
+
+
+def _page(request: Request, links: list[str]) -> Response:
+    """The form, with the places that links may open at by their titles."""
+    database = house_of(request).database
+    places = [
+        *((f"/study/{s['study']}", f"study: {s['title']}") for s in studies(database)),
+        *((f"/annotate/{c['campaign']}", f"annotation: {c['title']}") for c in campaigns(database)),
+        *((f"/boards/{b['board']}", f"leaderboard: {b['title']}") for b in boards(database)),
+    ]
+    return show(request, "access.html", roles=ROLES, links=links, places=places)
 
 
 @router.post("/access")
@@ -61,4 +76,4 @@ async def make_links(request: Request) -> Response:
     base = str(request.base_url).rstrip("/")
     tokens = [house.gate.link(role, seconds=days * DAY) for _ in range(count)]
     links = [f"{base}/enter?token={token}&to={to}" for token in tokens]
-    return show(request, "access.html", roles=ROLES, links=links)
+    return await run_in_threadpool(_page, request, links)

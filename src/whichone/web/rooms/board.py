@@ -81,7 +81,7 @@ def board(request: Request, key: Key) -> Response:
 
 def _html(table: Table) -> Markup:
     """The report's table, whose cells are escaped there, in a region that keys can scroll."""
-    scrolled = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
+    scrolled = f'<div class="scroll figures" tabindex="0" role="region" aria-label="{escape(table.title)}">'
     return Markup(table.to_html().replace('<div class="scroll">', scrolled, 1))
 
 

@@ -150,13 +150,13 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
 
 
 @router.get("/annotate/{key}/results", include_in_schema=False)
-def results(request: Request, key: Key) -> Response:
+def results(request: Request, key: Key, made: bool = False) -> Response:
     may_read(request, "admin")
     house = house_of(request)
     row, plan = _campaign(house.database, key)
     found = _results(house, key, row, plan)
     page = kind_named(plan.kind).tells
-    return show(request, page, campaign=row, plan=plan, results=found)
+    return show(request, page, campaign=row, plan=plan, results=found, made=made)
 
 
 def _results(
@@ -189,7 +189,7 @@ async def make_version(request: Request, key: Key) -> Response:
     form, house = await received(request, "admin"), house_of(request)
     await run_in_threadpool(_make_version, house, key, form.yes("without_flagged"))
     house.library.look_again()
-    return go(request, "/")
+    return go(request, f"/annotate/{key}/results?made=true")
 
 
 def _make_version(house: House, key: str, without_flagged: bool) -> None:

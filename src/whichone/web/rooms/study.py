@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from whichone.benchmarks.three_choice import three_choices
+from whichone.errors import BadInput
 from whichone.web import study as room
 from whichone.web.forms import found_or_refused, making, received
 from whichone.web.gate import Person
@@ -85,7 +86,10 @@ async def make(request: Request) -> Response:
 @router.get("/study/{key}", include_in_schema=False)
 def here(request: Request, key: Key) -> Response:
     """The one page of a study: whatever comes next for this person."""
-    person = _annotator(request)
+    return _here(request, key, _annotator(request), None, 200)
+
+
+def _here(request: Request, key: str, person: Person, error: str | None, status: int) -> Response:
     house = house_of(request)
     row, plan = _study(house, key)
     place = room.place_of(house.database, key, plan, person.id)
@@ -102,7 +106,7 @@ def here(request: Request, key: Key) -> Response:
         texts = page_text(house, row["benchmark"], pages)
         values["pages"] = [(p, *texts.get(p, (p, []))) for p in pages]
         values["item"] = plan.items[place.item]
-    return show(request, "study.html", **values)
+    return show(request, "study.html", status, error=error, **values)
 
 
 def _annotator(request: Request) -> Person:
@@ -124,7 +128,10 @@ async def step(request: Request, key: Key, step: str) -> Response:
     elif step in ("pick", "mark"):
         item = form.number("item", -1, 0, len(plan.items) - 1)
         value = form.text("page" if step == "pick" else "span", longest=2000)
-        await run_in_threadpool(_answer, house, key, row, plan, person.id, item, step, value)
+        try:
+            await run_in_threadpool(_answer, house, key, row, plan, person.id, item, step, value)
+        except BadInput as error:
+            return await run_in_threadpool(_here, request, key, person, error.message, 422)
     else:
         raise HTTPException(404, "there is no such step")
     return go(request, f"/study/{key}")
@@ -141,14 +148,14 @@ def _answer(
         return  # sent twice, or from an old tab: what is kept stays
     if step == "pick":
         if value not in plan.items[item].pages:
-            raise HTTPException(422, "pick one of the three pages")
+            raise BadInput("pick one of the three pages")
         room.pick(house.database, key, person, item, value)
         return
     assert place.page is not None
     span = value.strip()
     text = page_text(house, row["benchmark"], [place.page]).get(place.page, ("", []))[1]
     if span and not holds(text, span):
-        raise HTTPException(422, "these words are not in the page; mark them in it, or copy them")
+        raise BadInput("these words are not in the page; mark them in it, or copy them")
     room.mark(house.database, key, person, item, span)
 
 
