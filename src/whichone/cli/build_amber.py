@@ -36,6 +36,14 @@ from whichone.errors import UsageError
     help="What makes a head; the collection says, views if it does not.",
 )  # fmt: skip
 @click.option(
+    "--min-name-share", type=float, default=None, metavar="SHARE",
+    help="Only names that this share of the links to a bearer use, such as 0.01.",
+)  # fmt: skip
+@click.option(
+    "--properties", type=Words(), default="", metavar="auto|P,P,...",
+    help="Instead of the collection's: those that are selective and stated in pages, or these.",
+)  # fmt: skip
+@click.option(
     "--language", default="en", show_default=True, help="Language of names and templates."
 )
 @click.option(
@@ -76,6 +84,8 @@ def command(
     gap_scale: str | None,
     gap_denominator: str | None,
     popularity: str | None,
+    min_name_share: float | None,
+    properties: tuple[str, ...],
     language: str,
     tasks: tuple[str, ...],
     corpus: str,
@@ -112,13 +122,20 @@ def command(
     if unknown or not tasks:
         raise UsageError(f"there is no task {', '.join(unknown)!r}", hint="qa, sf or fc")
     chosen = load_collection(collection)
-    rule_set = rules_called(rules, gap=gap, gap_scale=gap_scale, gap_denominator=gap_denominator)
+    rule_set = rules_called(
+        rules,
+        gap=gap,
+        gap_scale=gap_scale,
+        gap_denominator=gap_denominator,
+        min_name_share=min_name_share,
+    )
     options: dict[str, Any] = {
         "popularity": popularity,
         "language": language,
         "memory": memory,
         "engine": engine,
         "master": master,
+        "properties": properties,
     }
     if explain:
         figure = explain_name(kb, explain, chosen, rule_set, **options)

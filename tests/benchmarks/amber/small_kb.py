@@ -22,10 +22,12 @@ def write_kb(
     *,
     links: Iterable[tuple[str, str]] = (),
     languages: Mapping[str, str] | None = None,
+    anchors: Iterable[tuple[str, str, int]] = (),
 ) -> Path:
     """Wikidata records, KILT records and views by title as a knowledge base.
 
-    `links` are pairs of page ids; `languages` those of entities whose names are not in English.
+    `links` are pairs of page ids; `languages` those of entities whose names are not in English;
+    `anchors` are texts of links with the entity they lead to and how often.
     """
     rows: dict[str, list[dict[str, Any]]] = {schema.name: [] for schema in tables.ALL}
     for position, entity in enumerate(entities):
@@ -58,6 +60,16 @@ def write_kb(
         }
         for n, (page, t) in enumerate(links)
     ]
+    for name, entity, count in anchors:
+        rows["names"].append(
+            {
+                "entity": entity,
+                "name": name,
+                "key": name_key(name),
+                "kind": "anchor",
+                "count": count,
+            }
+        )
     for row in rows["names"]:
         row["language"] = (languages or {}).get(row["entity"], "en")
     with Folder.create(path, tables.KIND) as folder:

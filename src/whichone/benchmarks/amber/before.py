@@ -30,6 +30,9 @@ def _views(pipeline: Pipeline) -> Iterator[str]:
             f"the knowledge base has no {pipeline.popularity}, by which heads and tails are told apart "
             "(ingest them, or build with --popularity sitelinks, links or none)"
         )
+    anchors = tables.names.filter(tables.names.kind == "anchor").limit(1)
+    if pipeline.rules.min_name_share and not pipeline.number(anchors.count()):
+        yield "the knowledge base has no link texts, by which --min-name-share weighs names"
     if not pipeline.number(tables.pages.limit(1).count()):
         yield "the knowledge base has no pages (ingest --pages)"
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.amber.account import Account
+from whichone.benchmarks.amber.auto_properties import with_properties
 from whichone.benchmarks.amber.before import check_before
 from whichone.benchmarks.amber.card import card
 from whichone.benchmarks.amber.collection import Collection, Popularity
@@ -55,10 +56,14 @@ def opened_pipeline(
     memory: str = DEFAULT_MEMORY,
     engine: str = "duckdb",
     master: str | None = None,
+    properties: Sequence[str] = (),
 ) -> Iterator[Pipeline]:
-    """The pipeline over a knowledge base, on DuckDB or on Spark."""
+    """The pipeline over a knowledge base, on DuckDB or on Spark.
+
+    `properties` take the place of the collection's own; ("auto",) finds them.
+    """
     with opened_engine(engine, kb, memory=memory, master=master) as opened:
-        yield Pipeline(
+        pipeline = Pipeline(
             opened,
             knowledge_tables(opened, kb),
             collection,
@@ -66,6 +71,9 @@ def opened_pipeline(
             popularity=popularity or collection.popularity,
             language=language,
         )
+        if properties:
+            pipeline.collection = with_properties(pipeline, properties)
+        yield pipeline
 
 
 def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built:
@@ -97,6 +105,7 @@ def explain_name(
     memory: str = DEFAULT_MEMORY,
     engine: str = "duckdb",
     master: str | None = None,
+    properties: Sequence[str] = (),
 ) -> Figure:
     """One name as the paper's Figure 3 draws it; nothing is written."""
     kb = Folder.open(kb_path, KIND)
@@ -109,6 +118,7 @@ def explain_name(
         memory=memory,
         engine=engine,
         master=master,
+        properties=properties,
     ) as pipeline:
         return draw(pipeline, name, str(kb_path))
 
@@ -126,6 +136,7 @@ def build_amber(
     memory: str = DEFAULT_MEMORY,
     engine: str = "duckdb",
     master: str | None = None,
+    properties: Sequence[str] = (),
     extent: Extent = "all",
     cut: Cut | None = None,
 ) -> tuple[Benchmark, Account]:
@@ -143,7 +154,9 @@ def build_amber(
         memory=memory,
         engine=engine,
         master=master,
+        properties=properties,
     ) as pipeline:
+        collection = pipeline.collection
         built = build(pipeline, str(kb_path), tasks)
         _remark_on_views(kb, rules, built.account)
         if not built.sets:

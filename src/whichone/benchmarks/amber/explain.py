@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 def relational_steps(pipeline: Pipeline, account: Account) -> None:
     """Steps for the filters that ran inside the engine, with a few of what they removed."""
     relations = pipeline.relations
+    if pipeline.rules.min_name_share:
+        share = f"{pipeline.rules.min_name_share:.1%} of the links to the bearer use the name"
+        used = account.step(share, "bearers of repeated names")
+        used.kept = pipeline.count("used_namings")
+        used.removed = pipeline.count("namings") - used.kept
+        gone = relations["namings"].anti_join(relations["used_namings"], ["grouped", "bearer"])
+        used.examples = _texts(pipeline, gone, ["name", "bearer"], "{}: {}")
     shared = account.step("two or more bearers of the collection's types", "names")
     shared.kept = pipeline.count("shared_names")
     if pipeline.popularity != "none":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whichone.benchmarks.amber import names
 from whichone.benchmarks.amber.collection import Collection, Popularity
 from whichone.benchmarks.amber.engines import Engine
+from whichone.benchmarks.amber.name_shares import used_namings
 from whichone.benchmarks.amber.names import Tables
 from whichone.benchmarks.amber.rules import Rules
 
@@ -147,6 +148,8 @@ class Pipeline:
             naming = naming.filter(naming.grouped == key)
         repeated = self.keep("repeated_names", names.repeated_names(naming))
         namings = self.keep("namings", names.namings(naming, repeated, rules))
+        if rules.min_name_share:
+            namings = self.keep("used_namings", used_namings(namings, tables, rules))
         named = self.keep("named_entities", names.typed_entities(tables, collection, namings))
         people = names.population(tables, named, self.popularity)
         known = self.keep("known_bearers", names.known_bearers(namings, people))

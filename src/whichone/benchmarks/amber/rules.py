@@ -31,6 +31,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     false_value: Literal["knowledge base", "tuples"]
     extra_answers: bool
     tokens: int = TOKENS
+    min_name_share: float = 0.0
+    """The share of links to a bearer that must use the name; the paper takes every alias."""
 
 
 PAPER = Rules(
@@ -71,13 +73,21 @@ def rules_called(
     gap: float | None = None,
     gap_scale: str | None = None,
     gap_denominator: str | None = None,
+    min_name_share: float | None = None,
 ) -> Rules:
-    """One of the two sets of rules, with another gap if one is given."""
+    """One of the two sets of rules, with another gap or least share of links if one is given."""
     if name not in ("paper", "published"):
         raise UsageError(f"there are no rules called {name!r}", hint="paper or published")
     if gap is not None and not (gap >= 0 and math.isfinite(gap)):
         raise UsageError(f"--gap is a share of 0 or more, such as 0.1, not {gap}")
-    given = {"gap": gap, "gap_scale": gap_scale, "gap_denominator": gap_denominator}
+    if min_name_share is not None and not 0 <= min_name_share <= 1:
+        raise UsageError(f"--min-name-share lies between 0 and 1, not {min_name_share}")
+    given = {
+        "gap": gap,
+        "gap_scale": gap_scale,
+        "gap_denominator": gap_denominator,
+        "min_name_share": min_name_share,
+    }
     rules = PAPER if name == "paper" else PUBLISHED
     return msgspec.structs.replace(rules, **{k: v for k, v in given.items() if v is not None})
 
