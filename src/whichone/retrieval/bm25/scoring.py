@@ -69,6 +69,7 @@ class Scorer:
     ) -> npt.NDArray[np.float32]:
         scores = np.zeros(len(passages), np.float32)
         p = self.postings
+        passages = passages.astype(p.documents.dtype)  # or every list would be converted to it
         for term, repeat in counted:
             place = slice(p.starts[term], p.starts[term + 1])
             documents = p.documents[place]
@@ -84,27 +85,40 @@ class Scorer:
         Once what the terms that are left could add is less than the k-th best score so far, passages
         that hold only those cannot be among the best, and their long lists are never read.
         """
-        p = self.postings
+        p, scores = self.postings, self._scores
         order = sorted(counted, key=lambda c: int(p.starts[c[0] + 1] - p.starts[c[0]]))
         left = sum(repeat * self._peak(term) for term, repeat in order)
-        seen = np.zeros(0, np.int64)
-        least = -np.inf
+        lists: list[npt.NDArray[np.int64]] = []
+        held, highest, least = 0, 0.0, 0.0
         for term, repeat in order:
             place = slice(p.starts[term], p.starts[term + 1])
-            documents = p.documents[place]
-            if len(seen) >= k and len(documents) > len(seen):
-                least = np.partition(self._scores[seen], len(seen) - k)[len(seen) - k] * _SAFE
+            documents = p.documents[place].astype(np.int64)  # gathering by it is twice as fast
+            if held >= k and len(documents) > held and left < highest:
+                least = self._least(lists, k, least)
                 if left < least:
                     break
-            fresh = documents[self._scores[documents] == 0]
-            self._scores[documents] += np.float32(repeat) * p.weights[place]
-            seen = np.concatenate([seen, fresh])
+            before = scores.take(documents)
+            after = before + np.float32(repeat) * p.weights[place]
+            scores[documents] = after
+            lists.append(documents[before == 0])
+            held += len(lists[-1])
+            highest = max(highest, float(after.max(initial=0)))
             left -= repeat * self._peak(term)
         else:
-            left, least = 0.0, -np.inf
-        near = seen[self._scores[seen] + left >= least] if left else seen
-        self._scores[seen] = 0
-        return np.sort(near)
+            left, least = 0.0, self._least(lists, k, least) if held > k else 0.0
+        near = [seen[scores.take(seen) + left >= least] for seen in lists]
+        for seen in lists:
+            scores[seen] = 0
+        return np.sort(np.concatenate(near))
+
+    def _least(self, lists: Sequence[npt.NDArray[np.int64]], k: int, least: float) -> float:
+        """What a passage must score at least to be among the k best of these; `least` is known before.
+
+        Scores only grow, so what was too little for the k best can be left out of the search.
+        """
+        found = np.concatenate([self._scores.take(seen) for seen in lists])
+        found = found[found >= least]
+        return float(np.partition(found, len(found) - k)[len(found) - k]) * _SAFE
 
     def _peak(self, term: int) -> float:
         """The most that one occurrence of a term in a query adds to any passage."""
