@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.files.folder import Folder
+from whichone.benchmarks.results import Results
 from whichone.files.tables import TableSchema
 from whichone.records import Answer
-from whichone.retrieval.run import FAILURES, benchmark_of
 
 KIND = "answers"
 
@@ -52,32 +48,10 @@ TIMING = TableSchema(
 )
 
 
-class Answers:
+class Answers(Results):
     """What one reader said to the questions of one benchmark under one setting."""
 
-    def __init__(self, folder: Folder) -> None:
-        self.folder = folder
-
-    @classmethod
-    def open(cls, path: str | Path) -> Answers:
-        return cls(Folder.open(path, KIND))
-
-    @property
-    def path(self) -> Path:
-        return self.folder.root
-
-    @property
-    def name(self) -> str:
-        return self.folder.manifest.name
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """Reader and setting, with every parameter."""
-        return self.folder.manifest.parameters
-
-    @property
-    def benchmark_id(self) -> str:
-        return self.folder.manifest.parents["benchmark"]
+    kind = KIND
 
     @functools.cached_property
     def shown(self) -> dict[str, tuple[str, ...]]:
@@ -100,15 +74,7 @@ class Answers:
         }
 
     @functools.cached_property
-    def failures(self) -> dict[str, str]:
-        rows = self.folder.table(FAILURES.name).to_pylist()
-        return {row["question"]: row["error"] for row in rows}
-
-    @functools.cached_property
     def left_out(self) -> dict[str, str]:
         """Questions that the setting does not fit, with the reason."""
         rows = self.folder.table(LEFT_OUT.name).to_pylist()
         return {row["question"]: row["reason"] for row in rows}
-
-    def benchmark(self, where: str | Path | None = None) -> Benchmark:
-        return benchmark_of(self.folder, where)

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.results import FAILURES
 from whichone.files.folder import Folder
 from whichone.progress import talk
 from whichone.reading.answers import ANSWERS, LEFT_OUT, TIMING
 from whichone.reading.settings import Shown
 from whichone.records import Answer, Query, ReadingTask
-from whichone.retrieval.run import FAILURES
 
 USAGE = "usage"
 """The note in which a reader says what an answer took: seconds, prompt_tokens, tokens, cost, cached."""

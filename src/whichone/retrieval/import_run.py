@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.results import FAILURES
 from whichone.benchmarks.trec_ids import from_trec
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.folder import Folder, file_hash
@@ -18,7 +19,7 @@ from whichone.records import page_of
 from whichone.retrieval.dpr_results import read_dpr_results, score_of
 from whichone.retrieval.linkers.predictions import FORMATS as LINKERS
 from whichone.retrieval.linkers.predictions import read_predictions
-from whichone.retrieval.run import FAILURES, KIND, RANKINGS, TIMING, Run
+from whichone.retrieval.run import KIND, RANKINGS, TIMING, Run
 
 FORMATS = ("trec", "kilt", "amber", "dpr")
 """Those that runs are written in as well; linkers' files are only read."""

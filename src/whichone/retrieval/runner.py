@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.results import FAILURES
 from whichone.errors import BadInput, BrokenFolder, WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
@@ -24,7 +25,7 @@ from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.checks import RankingCheck, Returns
-from whichone.retrieval.run import FAILURES, KIND, NOTES, RANKINGS, TIMING, Run
+from whichone.retrieval.run import KIND, NOTES, RANKINGS, TIMING, Run
 from whichone.versions import environment
 
 BLOCK = 256

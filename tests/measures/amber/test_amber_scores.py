@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whichone.benchmarks.results import FAILURES
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.measures.amber.scores import (
@@ -18,7 +19,7 @@ from whichone.measures.amber.scores import (
     is_correct,
     ranked_pages,
 )
-from whichone.retrieval.run import FAILURES, KIND, RANKINGS
+from whichone.retrieval.run import KIND, RANKINGS
 
 PAGES = st.sampled_from("abcdef")
 

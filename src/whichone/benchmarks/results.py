@@ -1,0 +1,74 @@
+"""A folder of results over a benchmark: what a run and a folder of answers have in common."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.files.tables import TableSchema
+
+FAILURES = TableSchema(
+    "failures",
+    pa.schema([("question", pa.string()), ("error", pa.string())]),
+    ("question",),
+)
+
+
+class Results:
+    """What one system gave to the questions of one benchmark, and the questions it failed at."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        return cls(Folder.open(path, cls.kind))
+
+    @property
+    def path(self) -> Path:
+        return self.folder.root
+
+    @property
+    def name(self) -> str:
+        return self.folder.manifest.name
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The system's full description, with every parameter."""
+        return self.folder.manifest.parameters
+
+    @property
+    def benchmark_id(self) -> str:
+        return self.folder.manifest.parents["benchmark"]
+
+    @functools.cached_property
+    def failures(self) -> dict[str, str]:
+        """Questions that could not be answered, with the error."""
+        table = self.folder.table(FAILURES.name)
+        return dict(zip(table["question"].to_pylist(), table["error"].to_pylist(), strict=True))
+
+    def benchmark(self, where: str | Path | None = None) -> Benchmark:
+        """The benchmark these are over: where it lay when they were made, or where it is said."""
+        place = where or self.folder.manifest.made.get("benchmark")
+        if place is None:
+            raise BadInput(
+                "it does not say where its benchmark lies",
+                file=self.path,
+                hint="name it with --benchmark",
+            )
+        benchmark = Benchmark.open(str(place))
+        if benchmark.id != self.benchmark_id:
+            raise BadInput(
+                f"the {self.kind} is over {self.benchmark_id}, but {place} is {benchmark.id}",
+                file=self.path,
+                hint="name the benchmark it was made on with --benchmark, or make it again",
+            )
+        return benchmark
