@@ -93,3 +93,36 @@ def test_named_properties_as_typed(tmp_path: Path) -> None:
     assert {q.relation for q in benchmark.queries} == {"P641", "P1303"}
     kept = benchmark.folder.manifest.parameters["collection"]["types"]["human"]["properties"]
     assert kept == ["P641", "P1303"]
+
+
+def test_german_templates_and_names(tmp_path: Path) -> None:
+    entities = [
+        item("Q1", "Abe Roe", title="Abe Roe", P1303="Q11"),
+        item("Q2", "Abe Roe", title="Abe Roe (b)", P641="Q13"),
+        item("Q11", "Posaune", types=["Q34379"]),
+        item("Q13", "Korbball", types=["Q31629"]),
+    ]
+    pages = [page(1, "Abe Roe", "Q1", "Posaune"), page(2, "Abe Roe (b)", "Q2", "Korbball")]
+    kb = write_kb(
+        tmp_path / "kb",
+        [*entities, *PROPERTIES],
+        pages,
+        {"Abe Roe": 900, "Abe Roe (b)": 90},
+        languages=dict.fromkeys(("Q1", "Q2", "Q11", "Q13"), "de"),
+    )
+    human = load_collection("human")
+    with opened_pipeline(Folder.open(kb, KIND), human, PAPER, language="de") as pipeline:
+        queries = build(pipeline, str(kb), ("qa", "fc")).queries
+    asked = {q.input for q in queries if q.task == "qa"}
+    assert len(asked) == 2 and all("instrument" in t.lower() or "Sport" in t for t in asked)
+    true = [q.input for q in queries if q.task == "fc" and q.outputs[0].answer == "SUPPORTS"]
+    assert any("Posaune" in text for text in true) and any("Korbball" in text for text in true)
+    assert not any(" the " in q.input or "What" in q.input for q in queries)
+
+
+def test_every_property_has_german_templates() -> None:
+    for name in ("human", "nonhuman"):
+        collection = load_collection(name)
+        for one in collection.property_ids:
+            assert len(collection.questions(one, "de")) == 3, one
+            assert len(collection.claims(one, "de")) == 2, one

@@ -16,6 +16,11 @@ from whichone.records import Output, Provenance, Query, Role
 TASKS = ("qa", "sf", "fc")
 SEPARATOR = " [SEP] "
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
+MADE_UP = {
+    "en": ("What is the {label} of {who}?", "The {label} of {who} is {value}."),
+    "de": ("Was ist „{label}“ von {who}?", "„{label}“ von {who} ist {value}."),
+}
+"""Question and claim for a property without templates, from its label."""
 _SLOT = re.compile(r"\$(?:name|object|qualifier)")
 
 
@@ -58,7 +63,7 @@ class Instantiation:
         self, name: str, bearer: AmberBearer, fact: AmberTuple
     ) -> Iterator[tuple[str, tuple[str, ...], str]]:
         templates = self.collection.questions(fact.property, self.language) or (
-            f"What is the {fact.label} of {self._who()}?",
+            self._made_up(0, fact.label),
         )
         template = choose_template(bearer.entity, fact.property, templates)
         yield self._fill(template, name, bearer), self._answers(fact), ""
@@ -73,7 +78,7 @@ class Instantiation:
         self, name: str, bearer: AmberBearer, fact: AmberTuple
     ) -> Iterator[tuple[str, tuple[str, ...], str]]:
         templates = self.collection.claims(fact.property, self.language) or (
-            f"The {fact.label} of {self._who()} is {OBJECT_SLOT}.",
+            self._made_up(1, fact.label),
         )
         template = choose_template(bearer.entity, fact.property, templates)
         true = next(value.names[0] for value in fact.values if value.found)
@@ -86,6 +91,11 @@ class Instantiation:
             )
             return
         yield self._fill(template, name, bearer, false), (REFUTES,), false
+
+    def _made_up(self, kind: int, label: str) -> str:
+        """A question (0) or claim (1) for a property without templates in the language."""
+        template = MADE_UP.get(self.language, MADE_UP["en"])[kind]
+        return template.format(label=label, who=self._who(), value=OBJECT_SLOT)
 
     def _who(self) -> str:
         """How a made-up template names the bearer."""
