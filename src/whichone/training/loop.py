@@ -76,6 +76,7 @@ class Training(ABC, Generic[E]):
         )
         self.steps = len(examples) // settings.batch
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self._rate)
+        self._saved = 0
 
     @abstractmethod
     def loss(self, batch: Sequence[E], epoch: int) -> torch.Tensor:
@@ -102,8 +103,11 @@ class Training(ABC, Generic[E]):
             enough_memory(self.settings.batch, self.settings.longest),
             bar("training", max(0, left), "steps") as advance,
         ):
+            self._saved = at.total
             while at.epoch < self.settings.epochs and not self._stops_early(at):
                 self._epoch(at, advance)
+            if at.total > self._saved:
+                self._save(at)
         self.finish()
         return Trained(self.folder, at.epoch, at.total, at.losses, at.held_out, at.best_epoch)
 
@@ -124,15 +128,15 @@ class Training(ABC, Generic[E]):
             at.step += 1
             at.total += 1
             advance(1)
-            if at.total % self.settings.every == 0:
+            if at.total - self._saved >= self.settings.every:
                 self._save(at)
         at.losses.append(at.running / max(1, at.step))
         at.epoch, at.step, at.running = at.epoch + 1, 0, 0.0
         self._look_at_held_out(at)
-        self._save(at)
 
     def _save(self, at: Progress) -> None:
         checkpoints.save(self.folder, self.identity, at, *self._parts())
+        self._saved = at.total
 
     def _parts(self) -> tuple[Learner, Any, Any]:
         return self.model, self.optimizer, self.scheduler

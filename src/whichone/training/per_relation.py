@@ -24,6 +24,9 @@ from whichone.training.examples import Example
 from whichone.training.settings import Settings
 from whichone.training.start import Start
 
+LEAST_WATCHED = 20
+"""Held-out examples of a relation at least; by fewer its training is not stopped early."""
+
 
 def train_per_relation(
     joint: BiEncoderTraining,
@@ -51,6 +54,7 @@ def train_per_relation(
     for relation, examples in sorted(chosen.items()):
         here = folder / RELATIONS / folder_name(relation)
         held_out = [e for e in watch if e.relation == relation]
+        held_out = held_out if len(held_out) >= LEAST_WATCHED else []
         talk(f"{relation}: {len(examples)} examples, {len(held_out)} to stop by")
         training = BiEncoderTraining(
             start, examples, held_out, here, _fitting(settings, examples), device=device

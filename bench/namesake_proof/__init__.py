@@ -1,0 +1,1 @@
+"""The parts of bench/namesake_training.py: data, trainings, table."""
