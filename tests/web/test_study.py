@@ -16,6 +16,7 @@ from whichone.reading.settings import Setting
 from whichone.retrieval.run import Run
 from whichone.web import study
 from whichone.web.agreement import cohen_kappa, fleiss_kappa
+from whichone.web.rooms.study import joined
 
 
 def send(client: Any, place: str, **fields: Any) -> Any:
@@ -154,4 +155,9 @@ def test_readers_exact_match_stands_beside_the_people(client: Any, key: str, set
     assert systems["perfect"]["em"] is None
     assert systems["perfect"]["accuracy"]["value"] == 1.0
     page = client.get(f"/study/{which}/results").text
+    assert "0 of 12 items answered by 0 people" in page
     assert re.search(r"reads</th>(.|\n)*?100\.0", page)
+
+
+def test_pages_cut_in_mid_sentence_are_shown_whole() -> None:
+    assert joined(["It ends in the", "ice.", "A new one."]) == ["It ends in the ice.", "A new one."]

@@ -88,8 +88,8 @@ def test_kilt_predictions_are_scored_as_rankings_and_as_answers(
     assert answers["kilt_em"] == pytest.approx(expected["kilt"]["KILT-em"])
     assert answers["kilt_f1"] == pytest.approx(expected["kilt"]["KILT-f1"], abs=1e-3)
     page = client.get(f"/boards/{board}").text
-    assert "Board: rankings" in page
-    assert "Board: answers" in page
+    assert "Board, rankings" in page
+    assert "Board, answers" in page
     lines = content.splitlines()
     refused = submitted(client, board, b"\n".join([*lines[:6], lines[6][:-20], *lines[7:]]), "kilt")
     assert refused["message"].startswith("line 7: ")

@@ -143,7 +143,7 @@ def board_tables(database: Database, board: Row) -> list[Table]:
         tables.append(
             Table(
                 key=f"board-{kind}",
-                title=f"{board['title']}: {kind}",
+                title=f"{board['title']}, {kind}",
                 columns=["system", *names],
                 rows=[[r["name"], *(r["estimates"].get(n) for n in names)] for r in own],
                 note=(

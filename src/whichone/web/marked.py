@@ -11,7 +11,7 @@ from whichone.text.ambigdocs import stop_words
 from whichone.web.folded import fold
 
 _WORD = re.compile(r"\w+")
-_LONGEST = 420
+_LONGEST = 280
 
 
 @functools.lru_cache(maxsize=256)

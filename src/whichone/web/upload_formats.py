@@ -34,6 +34,15 @@ FORMATS = {
     "whichone": "whichone rankings or answers (JSON lines)",
     "ambigdocs": "AmbigDocs predictions",
 }
+EXAMPLES = {
+    "amber": '{"id": "QUERY", "output": {"provenance": [{"wikipedia_id": "307"}]}}',
+    "kilt": '{"id": "QUERY", "output": [{"answer": "TEXT", "provenance": [{"wikipedia_id": "307"}]}]}',
+    "dpr": '[{"question": "TEXT", "answers": [], "ctxs": [{"id": "PASSAGE", "text": "", "score": "1.5"}]}]',
+    "trec": "QUERY Q0 PAGE-OR-PASSAGE 1 1.5 TAG",
+    "whichone": '{"question": "QUERY", "passages": ["PASSAGE"]} or {"question": "QUERY", "text": "TEXT"}',
+    "ambigdocs": '[{"qid": "QUERY", "gen_answer": "TEXT", "docs": [{"title": "", "text": "", "pid": ""}]}]',
+}
+"""One record of each, shown where files are submitted."""
 _BLOCK = 1 << 20
 
 

@@ -89,6 +89,8 @@ def query_view(
         query = explorer.one_query(database, q)
     if query is not None:
         with_rankings(house, shelf, [query], runs)
+        texts = house.shelves.passages(shelf.folder.path("passages.parquet"), query["gold"])
+        query["gold_texts"] = [(page, *texts.get(page, (page, ""))) for page in query["gold"]]
     return query
 
 

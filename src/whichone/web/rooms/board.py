@@ -26,7 +26,7 @@ from whichone.web.house import House, go, house_of, may_call, may_read, new_id, 
 from whichone.web.rooms.explorer import REFUSALS
 from whichone.web.storage.database import Row
 from whichone.web.submissions import one_submission, put_runs_on_boards, submit, submitted_today
-from whichone.web.upload_formats import FORMATS
+from whichone.web.upload_formats import EXAMPLES, FORMATS
 
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A board's key.")]
@@ -75,6 +75,7 @@ def board(request: Request, key: Key) -> Response:
         tables=[(table, _html(table)) for table in tables],
         waiting=_unfinished(house, key),
         formats=FORMATS,
+        examples=EXAMPLES,
         most=house.settings.upload_bytes,
     )
 

@@ -22,6 +22,7 @@ from whichone.web.storage.database import Row
 from whichone.web.study_results import study_results
 
 router = APIRouter()
+_ENDS = (".", "!", "?", '"', "”", "»", ")", ":", "。")
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A study's key.")]
 
 
@@ -42,7 +43,19 @@ def page_text(house: House, benchmark: str, pages: list[str]) -> dict[str, tuple
     shelf = next((s for s in house.library.shelves().values() if s.id == benchmark), None)
     if shelf is None:
         raise HTTPException(404, "the benchmark of this study is not here any more")
-    return house.shelves.pages(shelf.folder.path("passages.parquet"), pages)
+    found = house.shelves.pages(shelf.folder.path("passages.parquet"), pages)
+    return {page: (title, joined(texts)) for page, (title, texts) in found.items()}
+
+
+def joined(passages: list[str]) -> list[str]:
+    """Passages that were cut in the middle of a sentence as the one paragraph they were."""
+    whole: list[str] = []
+    for text in passages:
+        if whole and not whole[-1].rstrip().endswith(_ENDS):
+            whole[-1] = f"{whole[-1].rstrip()} {text.lstrip()}"
+        else:
+            whole.append(text)
+    return whole
 
 
 def holds(text: list[str], span: str) -> bool:
