@@ -42,6 +42,17 @@ class Words(click.ParamType):  # type: ignore[type-arg]
         return tuple(part.strip() for part in str(value).split(",") if part.strip())
 
 
+def names_of(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """What a shell offers for an option that takes a registered name, such as a retriever's."""
+
+    def offered(ctx: click.Context, param: click.Parameter, typed: str) -> list[str]:
+        from whichone import registry
+
+        return [name for name in registry.names(kind) if name.startswith(typed)]
+
+    return offered
+
+
 def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(
         function

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import json_option, seed_option
+from whichone.cli.options import json_option, names_of, seed_option
 from whichone.errors import UsageError
 
 
@@ -15,6 +15,7 @@ from whichone.errors import UsageError
     "--reader",
     default="llm",
     show_default=True,
+    shell_complete=names_of("readers"),
     help="Its name (see `whichone list readers`), or module:function of your own.",
 )
 @click.option(

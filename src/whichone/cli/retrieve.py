@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import json_option
+from whichone.cli.options import json_option, names_of
 from whichone.errors import UsageError
 
 
@@ -15,6 +15,7 @@ from whichone.errors import UsageError
     "--retriever",
     default="bm25",
     show_default=True,
+    shell_complete=names_of("retrievers"),
     help="Its name (see `whichone list retrievers`), or module:function of your own.",
 )
 @click.option(
