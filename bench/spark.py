@@ -1,0 +1,152 @@
+"""Spark beside DuckDB: rows a second of reading a dump and of AmbER's relational steps.
+
+    python bench/spark.py --megabytes 100 400 --entities 50000 200000
+
+Both engines run the same work on the same files and the same cores, each in a process of its own, at
+two sizes: the difference between the sizes is what grows with the rows, the rest is what starting
+costs. CPU seconds are those of all processes below the command, Java's too, as last seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from amber_build import make_knowledge_base
+from wikidata_like import write
+
+ENGINES = ("duckdb", "spark")
+_STEPS = """
+import sys
+from whichone.benchmarks.amber.build import opened_pipeline
+from whichone.benchmarks.amber.collection import load_collection
+from whichone.benchmarks.amber.rules import PAPER
+from whichone.files.folder import Folder
+from whichone.knowledge.tables import KIND
+kb, engine, cores = sys.argv[1:]
+with opened_pipeline(
+    Folder.open(kb, KIND), load_collection("human"), PAPER, engine=engine, master=f"local[{cores}]"
+) as pipeline:
+    pipeline.run()
+    pipeline.count("shared_names")
+"""
+
+
+def reading(engine: str, dump: Path, kb: Path, cores: int) -> list[str]:
+    """Take in a dump: the readers on either engine, the merging on DuckDB."""
+    return [
+        sys.executable, "-m", "whichone", "ingest", "--wikidata", str(dump), "--properties", "amber",
+        "--engine", engine, "--master", f"local[{cores}]", "--workers", str(cores), str(kb),
+    ]  # fmt: skip
+
+
+def relational(engine: str, kb: Path, cores: int) -> list[str]:
+    """The relational steps of a build, paper's rules."""
+    return [sys.executable, "-c", _STEPS, str(kb), engine, str(cores)]
+
+
+def compared(rows: list[int], spent: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
+    """What one row costs each engine, from two sizes, and what is left for starting."""
+    found: dict[str, Any] = {"rows": rows}
+    each: dict[str, float] = {}
+    for engine, ((cpu1, wall1), (cpu2, wall2)) in spent.items():
+        each[engine] = max(cpu2 - cpu1, 1e-9) / (rows[1] - rows[0])
+        found[engine] = {
+            "cpu": [round(cpu1, 1), round(cpu2, 1)],
+            "wall": [round(wall1, 1), round(wall2, 1)],
+            "rows a CPU second": round(1 / each[engine]),
+            "start, CPU s": round(cpu1 - each[engine] * rows[0], 1),
+        }
+    found["CPU of Spark over DuckDB, per row"] = round(each["spark"] / each["duckdb"], 2)
+    return found
+
+
+def run(command: list[str], cores: int) -> tuple[float, float]:
+    """CPU and wall seconds of a command; Java is no child that its parent waits for."""
+    allowed, began = sorted(os.sched_getaffinity(0))[:cores], time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: os.sched_setaffinity(0, allowed),
+    )
+    spent: dict[int, float] = {}
+    while process.poll() is None:
+        spent |= cpu_below(process.pid)
+        time.sleep(0.1)
+    if process.returncode:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    return sum(spent.values()), time.perf_counter() - began
+
+
+def cpu_below(process: int) -> dict[int, float]:
+    """CPU seconds of a process and of each one below it."""
+    found, tick, waiting = {}, os.sysconf("SC_CLK_TCK"), [process]
+    while waiting:
+        one = waiting.pop()
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            for task in Path(f"/proc/{one}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found[one] = (int(fields[11]) + int(fields[12])) / tick
+    return found
+
+
+def measured(
+    command: list[str], cores: int, repeats: int, fresh: Path | None
+) -> tuple[float, float]:
+    best = (float("inf"), float("inf"))
+    for _ in range(repeats):
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+        best = min(best, run(command, cores))
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--megabytes", type=int, nargs=2, default=[100, 400])
+    parser.add_argument("--entities", type=int, nargs=2, default=[50_000, 200_000])
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--repeats", type=int, default=2)
+    given = parser.parse_args()
+    result: dict[str, Any] = {"cores": given.cores}
+    with tempfile.TemporaryDirectory() as place:
+        folder, cores = Path(place), given.cores
+        lines, spent = [], {engine: [] for engine in ENGINES}
+        for size in given.megabytes:
+            plain = folder / f"wikidata-{size}.json"
+            write(plain, size * 1_000_000)
+            with plain.open("rb") as file:
+                lines.append(sum(1 for _ in file) - 2)
+            subprocess.run(["lbzip2", str(plain)], check=True)
+            for engine in ENGINES:
+                kb = folder / "kb"
+                command = reading(engine, plain.with_name(f"{plain.name}.bz2"), kb, cores)
+                spent[engine].append(measured(command, cores, given.repeats, kb))
+        result["reading (a row: an entity)"] = compared(lines, spent)
+        spent = {engine: [] for engine in ENGINES}
+        for size in given.entities:
+            base = folder / f"base-{size}"
+            base.mkdir()
+            make_knowledge_base(base, size, "3GB", 0)
+            for engine in ENGINES:
+                command = relational(engine, base / "kb", cores)
+                spent[engine].append(measured(command, cores, given.repeats, None))
+        names = [3 * size for size in given.entities]
+        result["relational steps (a row: a name)"] = compared(names, spent)
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
