@@ -35,14 +35,20 @@ def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
 
 
 def _qrels(benchmark: Benchmark) -> Iterator[bytes]:
+    yield b"query-id\tcorpus-id\tscore"
+    for query, passage in relevant_passages(benchmark):
+        yield f"{query}\t{passage}\t1".encode()
+
+
+def relevant_passages(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
+    """Query and passage for every gold passage, or for every passage of a gold page."""
     of_page: dict[str, list[str]] = {}
     table = benchmark.passages.select(["page", "id"])
     for page, passage in zip(table["page"].to_pylist(), table["id"].to_pylist(), strict=True):
         of_page.setdefault(page, []).append(passage)
-    yield b"query-id\tcorpus-id\tscore"
     for query in benchmark.queries:
         for passage in _relevant(query, of_page):
-            yield f"{query.id}\t{passage}\t1".encode()
+            yield query.id, passage
 
 
 def _relevant(query: Query, of_page: dict[str, list[str]]) -> list[str]:

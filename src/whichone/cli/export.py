@@ -10,14 +10,14 @@ from whichone.cli.options import json_option
 @click.command()
 @click.argument("folder", type=str)
 @click.argument("out", type=click.Path())
-@click.option("--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr.")
+@click.option("--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr, hf, mteb.")
 @click.option("--benchmark", default=None, help="A run: where its benchmark lies, if it was moved.")
 @json_option
 def command(folder: str, out: str, form: str, benchmark: str | None, as_json: bool) -> None:
     """Write a benchmark, a run or a knowledge base to OUT in another format.
 
     \b
-    whichone export BENCH OUT --format kilt         also amber, ambigdocs, beir, trec, dpr
+    whichone export BENCH OUT --format kilt         also amber, ambigdocs, beir, trec, dpr, hf, mteb
     whichone export RUN run.txt --format trec       also kilt, amber, dpr
     whichone export ANSWERS predictions.json --format ambigdocs
     whichone export KB source.jsonl --format kilt
