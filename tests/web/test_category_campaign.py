@@ -132,7 +132,7 @@ def test_a_new_version_of_the_answers_names_its_parent(ambig: Any, tmp_path: Pat
     labels = read_labels(version.folder.path("labels.csv"))
     assert set(labels.values()) == {Category.COMPLETE}
     asked = {p.question.qid for p in read_any(version.path, root / "ambigdocs")}
-    assert labels.keys() < asked  # what `whichone score ambigdocs --labels` joins on
+    assert labels.keys() < asked  # what `whichone score ambigdocs --people` joins on
     lines = version.folder.path("annotations.jsonl").read_bytes().splitlines()
     assert len(lines) == 2
     assert msgspec.json.decode(lines[0])["first"]["a"]["category"] == "complete"

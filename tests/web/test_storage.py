@@ -16,6 +16,7 @@ from web_server import served
 from whichone.errors import BadInput, UsageError
 from whichone.web.app import make_app
 from whichone.web.campaign import queue
+from whichone.web.campaign.category import CategoryTask
 from whichone.web.campaign.evidence import Annotation, Judged
 from whichone.web.campaign.evidence_tasks import AskedPassage, Task
 from whichone.web.gate import Gate, secret_of
@@ -74,15 +75,32 @@ def test_tasks_go_to_three_people_each_however_many_ask_at_once(database_url: st
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["evidence", "categories"])
 def test_a_kill_loses_nothing_that_was_confirmed(
-    database_url: str, shelf_folder: Path, tmp_path: Path
+    database_url: str, shelf_folder: Path, tmp_path: Path, kind: str
 ) -> None:
     """Twelve people annotate; the server is killed in the middle; all it confirmed is there."""
     shelf = next(s for s in Library(shelf_folder, cache=tmp_path).shelves().values())
     database = open_database(database_url)
     passage = AskedPassage("wiki:00#0", control=True)
-    tasks = [Task(f"q{n}", "?", ("a",), (passage,)) for n in range(2000)]
-    plan = queue.Plan(seed=0)
+    asked = {
+        "qid": "q",
+        "question": "?",
+        "name": "n",
+        "text": "t",
+        "bearers": (),
+        "automatic": "partial",
+    }
+    tasks: list[Any] = [
+        Task(f"q{n}", "?", ("a",), (passage,)) if kind == "evidence"
+        else CategoryTask(query=f"q{n}", **asked)
+        for n in range(2000)
+    ]  # fmt: skip
+    said = {
+        "evidence": {"passages": {"wiki:00#0": {"enough": True, "span": "Lincoln"}}},
+        "categories": {"category": "partial"},
+    }[kind]
+    plan = queue.Plan(seed=0, kind=kind)
     queue.make_campaign(database, "0123456789abcdef", shelf.id, "t", plan, tasks)
     gate = Gate(secret_of(database))
     confirmed: list[tuple[str, int]] = []
@@ -96,7 +114,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
                     task = client.get("/api/campaigns/0123456789abcdef/task").json()["task"]
                     answer = client.post(
                         f"/api/campaigns/0123456789abcdef/tasks/{task}/annotation",
-                        json={"passages": {"wiki:00#0": {"enough": True, "span": "Lincoln"}}},
+                        json=said,
                     )
                 except httpx.TransportError:
                     return

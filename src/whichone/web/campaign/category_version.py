@@ -28,7 +28,7 @@ def new_answers(
 ) -> Folder:  # fmt: skip
     """One system's answers with the majority's category in the notes of each that was decided.
 
-    `labels.csv` is what `whichone score ambigdocs --labels` reads; `annotations.jsonl` has every
+    `labels.csv` is what `whichone score ambigdocs --people` reads; `annotations.jsonl` has every
     annotation, controls included, under pseudonyms.
     """
     own = [d for d in tasks if d.task.system == name]
