@@ -110,6 +110,27 @@ def test_values_are_kept_with_their_names_and_superclasses(tmp_path: Path) -> No
     assert counts["values that are not in the dump"] == 1
 
 
+def test_classes_above_stand_behind_the_types_of_an_item(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    path.write_bytes(
+        dump(
+            line("Q1", "Ann", "Ann", P31="Q5 Q8"),
+            line("Q2", "Ben", "Ben", P54="Q9"),
+            line("Q5", "human", P279="Q6"),
+            line("Q6", "mammal", P279="Q7"),
+            line("Q7", "animal", P279="Q6 Q8"),  # a circle, and a class that Ann has anyhow
+            line("Q8", "thing"),
+        )
+    )
+    selection = select(properties="amber", superclasses=True)
+    ingest(tmp_path / "kb", [WikidataDump(path, selection)])
+    folder = Folder.open(tmp_path / "kb", KIND)
+    assert column(folder, "entities", "types")[0] == ["Q5", "Q8", "Q6", "Q7"]
+    assert not column(folder, "entities", "types")[1]
+    plain = take_in(path, tmp_path / "plain")
+    assert column(plain, "entities", "types")[0] == ["Q5", "Q8"]
+
+
 def test_the_same_bytes_from_every_compression_and_any_number_of_workers(
     tmp_path: Path, small_parts: None
 ) -> None:

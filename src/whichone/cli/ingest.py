@@ -36,6 +36,10 @@ _FILE = click.Path(dir_okay=False)
 )  # fmt: skip
 @click.option("--without-page", is_flag=True, help="Also the facts of items without a page.")
 @click.option(
+    "--superclasses", is_flag=True,
+    help="Give items also the classes above their types (P279), behind those they have.",
+)  # fmt: skip
+@click.option(
     "--views-rules", type=click.Choice(["summed", "published"]), default="summed", show_default=True,
     help="Titles cleaned and views added up, or as AmbER's released program reads them.",
 )  # fmt: skip
@@ -79,6 +83,7 @@ def command(
     wiki: str | None,
     properties: str,
     without_page: bool,
+    superclasses: bool,
     views_rules: str,
     workers: int | None,
     engine: str,
@@ -115,6 +120,7 @@ def command(
         wiki=wiki,
         properties=properties,
         without_page=without_page,
+        superclasses=superclasses,
         views_rules=views_rules,
     )
     options = Options(

@@ -12,7 +12,7 @@ from typing import Any
 
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import read_lines
-from whichone.knowledge.readers.wikidata import Selection
+from whichone.knowledge.readers.wikidata import SUBCLASS_OF, Selection
 
 _PROPERTY = re.compile(r"P[1-9][0-9]*")
 
@@ -29,18 +29,23 @@ def select(
     wiki: str | None = None,
     properties: str = "all",
     without_page: bool = False,
+    superclasses: bool = False,
 ) -> Selection:
     """A selection as it is typed; the wiki is that of the first language unless it is named."""
     if not languages:
         raise UsageError("no language is chosen", hint="for example --language en")
     known = _known()["fallbacks"]
     fallbacks = [f for language in languages for f in known.get(language, ["mul"])]
+    chosen = chosen_properties(properties)
+    if superclasses and chosen is not None:
+        chosen = tuple(dict.fromkeys((*chosen, SUBCLASS_OF)))
     return Selection(
         languages=tuple(dict.fromkeys(languages)),
         fallbacks=tuple(dict.fromkeys(f for f in fallbacks if f not in languages)),
         wiki=wiki or f"{languages[0].replace('-', '_')}wiki",
-        properties=chosen_properties(properties),
+        properties=chosen,
         without_page=without_page,
+        superclasses=superclasses,
     )
 
 

@@ -87,6 +87,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     wiki: str = "enwiki"
     properties: tuple[str, ...] | None = None  # None: all
     without_page: bool = False  # also the facts of items that have no page in the wiki
+    superclasses: bool = False  # types are followed by all classes above them
 
 
 def _decoder(name: str, fields: list[Any]) -> Callable[[bytes], Any]:

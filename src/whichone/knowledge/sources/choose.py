@@ -25,6 +25,7 @@ def chosen_sources(
     wiki: str | None = None,
     properties: str = "all",
     without_page: bool = False,
+    superclasses: bool = False,
     views_rules: str = "summed",
 ) -> list[Source]:
     """One source a file, in a fixed order; a MediaWiki dump says its own language if none is."""
@@ -32,7 +33,11 @@ def chosen_sources(
     named = languages[0] if languages else None
     if wikidata is not None:
         selection = select(
-            languages or ("en",), wiki=wiki, properties=properties, without_page=without_page
+            languages or ("en",),
+            wiki=wiki,
+            properties=properties,
+            without_page=without_page,
+            superclasses=superclasses,
         )
         found.append(WikidataDump(wikidata, selection))
     found.extend(pages_source(path, named) for path in pages)

@@ -68,13 +68,22 @@ class WikidataDump(DumpFile):
             for statement in _kept(parts, str(kept), twice > 0):
                 connection.execute(statement)
             absent = connection.sql(_ABSENT).fetchall()[0][0]
+            if self.selection.superclasses:
+                connection.execute(_above(parts, str(parts.folder / "above.parquet")))
         parts.notes["entities that stand twice"] = twice
         parts.notes["values that are not in the dump"] = absent
         chosen = f"join read_parquet('{_quoted(kept)}') using (entity, position)"
         every = _all_entities(parts)
+        types, classed = "types", ""
+        if self.selection.superclasses:
+            more = "list_filter(above, lambda c: not list_contains(types, c))"
+            types = f"case when above is null then types else list_concat(types, {more}) end"
+            classed = (
+                f"left join read_parquet('{_quoted(parts.folder / 'above.parquet')}') using (types)"
+            )
         return {
-            "entities": f"""select entity, label, description, types, sitelinks, title, position,
-                'wikidata' as source from ({every}) {chosen}""",
+            "entities": f"""select entity, label, description, {types} as types, sitelinks, title,
+                position, 'wikidata' as source from ({every}) {chosen} {classed}""",
             "names": f"""select entity, name, language, kind, 1 as count, place
                 from (
                     select entity, label as name, label_language as language, 'label' as kind,
@@ -139,6 +148,25 @@ def _kept(parts: PartFiles, file: str, twice: bool) -> Iterator[str]:
             )
             select entity, position from seen
             semi join (from paged union all from valued union all from superclasses) using (entity)
+        ) to '{_quoted(file)}' (format parquet)
+    """
+
+
+def _above(parts: PartFiles, file: str) -> str:
+    """For each list of types that some item has, all classes above them, by their ids."""
+    return f"""
+        copy (
+            with recursive held as (
+                select types, unnest(types) as class
+                from (select distinct types from ({parts.rows("entities")}) where len(types) > 0)
+            ),
+            subclasses as (select entity, value from facts where property = '{SUBCLASS_OF}'),
+            above as (
+                select types, value as class from held join subclasses on entity = class
+                union
+                select types, value from above join subclasses on entity = class
+            )
+            select types, list(distinct class order by class) as above from above group by types
         ) to '{_quoted(file)}' (format parquet)
     """
 
