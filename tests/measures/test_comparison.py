@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -58,3 +59,19 @@ def test_different_benchmarks_are_refused() -> None:
         compare([a, replace(scores("b", [1, 0]), benchmark="b-2")], MEASURES)
     with pytest.raises(UsageError):
         compare([a], MEASURES)
+
+
+def test_in_slices_all_corrected_together() -> None:
+    a, b = scores("a", [0.0] * 8), scores("b", [1.0] * 4 + [0.0] * 4)
+    roles = [replace_role(q, "head" if n < 4 else "tail") for n, q in enumerate(a.queries)]
+    a, b = replace(a, queries=roles), replace(b, queries=roles)
+    head, tail = compare([a, b], MEASURES[:1], by=["role"])
+    assert (head.where, head.difference.value, head.wins) == ({"role": "head"}, 1.0, 4)
+    assert (tail.where, tail.difference.value, tail.ties) == ({"role": "tail"}, 0.0, 4)
+    assert head.p_holm == min(1, 2 * head.p)
+    with pytest.raises(UsageError, match="rôle"):
+        compare([a, b], MEASURES, by=["rôle"])
+
+
+def replace_role(query: Query, role: str) -> Query:
+    return msgspec.structs.replace(query, role=role)

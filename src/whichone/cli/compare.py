@@ -15,6 +15,12 @@ from whichone.cli.options import Words, json_option, seed_option
     default="",
     help="Such as acc@1,confused@20 of runs, em,f1 of answers; else the usual ones of their kind.",
 )
+@click.option(
+    "--by",
+    type=Words(),
+    default="",
+    help="Compare in every slice by columns or attributes of the queries: role,relation.",
+)
 @click.option("--baseline", default=None, help="Compare each system with this one only.")
 @click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
 @seed_option
@@ -22,6 +28,7 @@ from whichone.cli.options import Words, json_option, seed_option
 def command(
     runs: tuple[str, ...],
     measures: tuple[str, ...],
+    by: tuple[str, ...],
     baseline: str | None,
     benchmark: str | None,
     seed: int,
@@ -31,6 +38,7 @@ def command(
 
     \b
     whichone compare RUN_A RUN_B --measures acc@1,confused@20
+    whichone compare RUN_A RUN_B --measures acc@1 --by dataset,shared_name
     whichone compare OTHER_BEARER GOLD --measures em    # what confusion costs
     """
     from whichone.cli.output import emit_json, emit_table
@@ -40,13 +48,14 @@ def command(
     scores = distinctly_named(
         [score_folder(run, measures, benchmark=benchmark) for run in runs], runs
     )
-    found = compare(scores, scores[0].measures, seed=seed, baseline=baseline)
+    found = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
     if as_json:
         emit_json(found)
         return
     emit_table(
         [
             {
+                **c.where,
                 "measure": c.measure,
                 "a": c.a,
                 "b": c.b,
@@ -59,7 +68,7 @@ def command(
                 "p": f"{c.p:.4f}",
                 "p (Holm)": f"{c.p_holm:.4f}",
                 "effect": c.effect,
-                "win/tie/loss": f"{c.wins}/{c.ties}/{c.losses}",
+                "b higher/equal/lower": f"{c.wins}/{c.ties}/{c.losses}",
             }
             for c in found
         ],

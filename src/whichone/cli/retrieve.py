@@ -44,7 +44,7 @@ from whichone.errors import UsageError
     "index",
     type=click.Path(),
     default=None,
-    help="Folder for indexes; beside the run when not given.",
+    help="Folder for indexes; in the cache when not given.",
 )
 @click.option("--name", default=None, help="The system's name in tables.")
 @click.option(

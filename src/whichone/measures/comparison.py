@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,7 +12,8 @@ import numpy.typing as npt
 from whichone.errors import BadInput, UsageError
 from whichone.measures.intervals import Estimate, cluster_sums, resampled_means
 from whichone.measures.measure import Measure
-from whichone.measures.scores import Scores, cluster
+from whichone.measures.scores import Scores, cluster, column, subset
+from whichone.records import Query
 
 PERMUTATIONS = 10_000
 
@@ -38,16 +40,21 @@ class Comparison(msgspec.Struct, frozen=True):
     wins: int
     ties: int
     losses: int
+    where: dict[str, Any] = {}
 
 
 def compare(
     systems: Sequence[Scores],
     measures: Sequence[Measure],
     *,
+    by: Sequence[str] = (),
     seed: int = 0,
     baseline: str | None = None,
 ) -> list[Comparison]:
-    """Every pair of systems (or each with the baseline) on every measure, Holm-corrected together."""
+    """Every pair of systems (or each with the baseline) on every measure, Holm-corrected together.
+
+    With `by` in every slice of the queries by these columns or attributes, all corrected together.
+    """
     check_comparable(systems)
     if baseline is not None and baseline not in {s.system for s in systems}:
         raise UsageError(f"no system is called {baseline!r}")
@@ -59,9 +66,30 @@ def compare(
     ]
     if baseline is not None:
         pairs = [(b, a) if b.system == baseline else (a, b) for a, b in pairs]
-    found = [_pair(a, b, m, seed) for m in measures for a, b in pairs]
+    found = [
+        msgspec.structs.replace(_pair(subset(a, chosen), subset(b, chosen), m, seed), where=where)
+        for where, chosen in _slices(systems[0].queries, by)
+        for m in measures
+        for a, b in pairs
+    ]
     corrected = holm([c.p for c in found])
     return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(found, corrected, strict=True)]
+
+
+def _slices(
+    queries: Sequence[Query], by: Sequence[str]
+) -> list[tuple[dict[str, Any], Callable[[Query], bool]]]:
+    """What is common to the queries of each slice, and whether a query is in it."""
+    readers = [column(name, queries) for name in by]
+
+    def is_in(wanted: tuple[Any, ...]) -> Callable[[Query], bool]:
+        return lambda query: tuple(read(query) for read in readers) == wanted
+
+    keys = {tuple(read(query) for read in readers) for query in queries}
+    return [
+        (dict(zip(by, wanted, strict=True)), is_in(wanted))
+        for wanted in sorted(keys, key=lambda key: [(v is None, str(v)) for v in key])
+    ]
 
 
 def check_comparable(systems: Sequence[Scores]) -> None:
