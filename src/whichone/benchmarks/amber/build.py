@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import msgspec
+import pyarrow as pa
 
 from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.amber.auto_properties import with_properties
@@ -45,33 +46,38 @@ class Built(msgspec.Struct):
     account: Account
 
 
+class How(TypedDict, total=False):
+    """How the pipeline runs: what every way into it may be given."""
+
+    popularity: Popularity | None
+    language: str
+    memory: str
+    engine: str
+    master: str | None
+    properties: Sequence[str]
+    """In place of the collection's own; ("auto",) finds them."""
+
+
 @contextmanager
 def opened_pipeline(
-    kb: Folder,
-    collection: Collection,
-    rules: Rules,
-    *,
-    popularity: Popularity | None = None,
-    language: str = "en",
-    memory: str = DEFAULT_MEMORY,
-    engine: str = "duckdb",
-    master: str | None = None,
-    properties: Sequence[str] = (),
+    kb: Folder, collection: Collection, rules: Rules, **how: Unpack[How]
 ) -> Iterator[Pipeline]:
-    """The pipeline over a knowledge base, on DuckDB or on Spark.
-
-    `properties` take the place of the collection's own; ("auto",) finds them.
-    """
-    with opened_engine(engine, kb, memory=memory, master=master) as opened:
+    """The pipeline over a knowledge base, on DuckDB or on Spark."""
+    with opened_engine(
+        how.get("engine", "duckdb"),
+        kb,
+        memory=how.get("memory", DEFAULT_MEMORY),
+        master=how.get("master"),
+    ) as opened:
         pipeline = Pipeline(
             opened,
             knowledge_tables(opened, kb),
             collection,
             rules,
-            popularity=popularity or collection.popularity,
-            language=language,
+            popularity=how.get("popularity") or collection.popularity,
+            language=how.get("language", "en"),
         )
-        if properties:
+        if properties := how.get("properties"):
             pipeline.collection = with_properties(pipeline, properties)
         yield pipeline
 
@@ -99,27 +105,11 @@ def explain_name(
     name: str,
     collection: Collection,
     rules: Rules = PAPER,
-    *,
-    popularity: Popularity | None = None,
-    language: str = "en",
-    memory: str = DEFAULT_MEMORY,
-    engine: str = "duckdb",
-    master: str | None = None,
-    properties: Sequence[str] = (),
+    **how: Unpack[How],
 ) -> Figure:
     """One name as the paper's Figure 3 draws it; nothing is written."""
     kb = Folder.open(kb_path, KIND)
-    with opened_pipeline(
-        kb,
-        collection,
-        rules,
-        popularity=popularity,
-        language=language,
-        memory=memory,
-        engine=engine,
-        master=master,
-        properties=properties,
-    ) as pipeline:
+    with opened_pipeline(kb, collection, rules, **how) as pipeline:
         return draw(pipeline, name, str(kb_path))
 
 
@@ -130,59 +120,57 @@ def build_amber(
     collection: Collection,
     rules: Rules = PAPER,
     *,
-    popularity: Popularity | None = None,
-    language: str = "en",
     tasks: Sequence[str] = TASKS,
-    memory: str = DEFAULT_MEMORY,
-    engine: str = "duckdb",
-    master: str | None = None,
-    properties: Sequence[str] = (),
     extent: Extent = "all",
     cut: Cut | None = None,
+    **how: Unpack[How],
 ) -> tuple[Benchmark, Account]:
     """Build AmbER sets of a collection and write them as a benchmark.
 
     `extent` and `cut` say which pages are the corpus and how they are cut into passages.
     """
-    kb = Folder.open(kb_path, KIND)
-    with opened_pipeline(
-        kb,
-        collection,
-        rules,
-        popularity=popularity,
-        language=language,
-        memory=memory,
-        engine=engine,
-        master=master,
-        properties=properties,
-    ) as pipeline:
-        collection = pipeline.collection
+    kb, cut = Folder.open(kb_path, KIND), cut or Cut()
+    with opened_pipeline(kb, collection, rules, **how) as pipeline:
         built = build(pipeline, str(kb_path), tasks)
         _remark_on_views(kb, rules, built.account)
         if not built.sets:
-            steps = "; ".join(
-                f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed"
-                for s in built.account.steps
-            )
-            raise BadInput(
-                f"no AmbER set is left ({steps})",
-                file=kb_path,
-                hint="where all entries have the same properties, give the collection a qualifier, "
-                "the property that tells namesakes apart; --explain NAME shows one name",
-            )
-    cut = cut or Cut()
-    passages = corpus(kb, built.sets, extent, cut)
-    sets = name_sets(collection, built.sets, ranked=pipeline.popularity != "none")
-    statistics = set_statistics(sets, built.queries)
-    shares = property_shares(collection, built.sets)
+            raise _nothing_left(built.account, kb_path)
     parameters = {
-        "collection": msgspec.to_builtins(collection),
+        "collection": msgspec.to_builtins(pipeline.collection),
         "rules": msgspec.to_builtins(rules),
         "popularity": pipeline.popularity,
-        "language": language,
+        "language": pipeline.language,
         "tasks": list(tasks),
         "corpus": {"extent": extent, **msgspec.to_builtins(cut)},
     }
+    passages = corpus(kb, built.sets, extent, cut)
+    return _save(out, kb, pipeline, built, passages, parameters), built.account
+
+
+def _nothing_left(account: Account, kb_path: str | Path) -> BadInput:
+    steps = "; ".join(
+        f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed" for s in account.steps
+    )
+    return BadInput(
+        f"no AmbER set is left ({steps})",
+        file=kb_path,
+        hint="where all entries have the same properties, give the collection a qualifier, the "
+        "property that tells namesakes apart; --explain NAME shows one name",
+    )
+
+
+def _save(
+    out: str | Path,
+    kb: Folder,
+    pipeline: Pipeline,
+    built: Built,
+    passages: pa.Table,
+    parameters: dict[str, Any],
+) -> Benchmark:
+    collection = pipeline.collection
+    sets = name_sets(collection, built.sets, ranked=pipeline.popularity != "none")
+    statistics = set_statistics(sets, built.queries)
+    shares = property_shares(collection, built.sets)
     counts: dict[str, Any] = {
         **statistics,
         "properties": shares,
@@ -190,20 +178,19 @@ def build_amber(
         "remarks": built.account.remarks,
     }
     lines = b"".join(msgspec.json.encode(tuple_record(s)) + b"\n" for s in built.sets)
-    benchmark = save_benchmark(
+    return save_benchmark(
         out,
         name=f"amber-{collection.key}",
         queries=built.queries,
         sets=sets,
         passages=passages,
-        card=card(collection, rules, statistics, shares, built.account, kb),
+        card=card(collection, pipeline.rules, statistics, shares, built.account, kb),
         parameters=parameters,
         sources=kb.manifest.sources,
         parents={"knowledge base": kb.content_hash},
         counts=counts,
         files={TUPLES_FILE: lines},
     )
-    return benchmark, built.account
 
 
 def _remark_on_views(kb: Folder, rules: Rules, account: Account) -> None:
