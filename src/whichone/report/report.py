@@ -133,7 +133,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
     return Table(
         key="comparison",
         title="Paired differences",
-        columns=("measure", "a", "b", "b − a", "p", "p (Holm)", "effect", "win/tie/loss"),
+        columns=("measure", "a", "b", "b − a", "p", "p (Holm)", "effect", "b higher/equal/lower"),
         rows=[
             (
                 c.measure,
@@ -150,7 +150,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
         note=(
             "b minus a in points with a bootstrap interval; p from a permutation test that swaps whole "
             f"clusters ({cluster_rule(systems[0].queries)}); effect: mean difference of clusters over their "
-            "standard deviation; wins, ties and losses count queries from b's side."
+            "standard deviation; b higher/equal/lower counts queries, and higher confusion is worse."
         ),
     )
 

@@ -87,13 +87,15 @@ def show_manifest(folder: Folder) -> Shown:
         "content": folder.content_hash,
         "parameters": manifest.parameters,
         "parents": manifest.parents,
+        "sources": {str(s.get("file") or n): s for n, s in enumerate(manifest.sources)},
         "counts": manifest.counts,
         "made": manifest.made,
         "command": command_of(manifest, folder.root),
     }
     lines = [f"{folder.root}: {manifest.kind} {manifest.name}".rstrip()]
-    for key in ("parameters", "parents", "counts", "made"):
-        lines.append(f"{key}:")
+    for key in ("parameters", "parents", "sources", "counts", "made"):
+        if document[key]:
+            lines.append(f"{key}:")
         lines += [f"  {k}: {_short(v)}" for k, v in document[key].items()]
     if document["command"]:
         lines += ["made by:", f"  {document['command']}"]
