@@ -16,6 +16,10 @@ def listed(kind: str) -> list[dict[str, Any]]:
         from whichone.benchmarks.datasets import dataset_rows
 
         return dataset_rows()
+    if kind == "benchmarks":
+        from whichone.benchmarks.builtin import BUILTIN
+
+        return [{"name": name, "what": what} for name, what in BUILTIN.items()]
     return [
         {"name": name, "what": first_sentence(registry.target(kind, name))}
         for name in registry.names(kind)

@@ -27,6 +27,11 @@ from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.world.compile import compile_builtin
 
 COLLECTIONS = ("human", "nonhuman")
+BUILTIN = {
+    "builtin/amber": "AmbER sets of the built-in world: 85 shared names, three tasks.",
+    "builtin/ambigdocs": "AmbigDocs' questions of the built-in world: one answer for each bearer.",
+}
+"""Names that stand wherever a benchmark is asked for."""
 
 
 def builtin_benchmark(name: str) -> Path:

@@ -41,7 +41,7 @@ def long_tail(benchmark: Benchmark, name: str | None = None) -> Figure | None:
                     xytext=(5, 4),
                     textcoords="offset points",
                 )
-        axis.set(yscale="log", xlabel="rank", ylabel="page views")
+        axis.set(yscale="log", xlabel="rank", ylabel="popularity")
         return finish(
             figure,
             "long-tail",

@@ -84,11 +84,17 @@ def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
     relations = sorted(places, key=lambda r: (-len(places[r]), r))[:MOST_RELATIONS]
     if not relations:
         return None
-    with drawing(1, len(relations), (3.4 * len(relations), 3.0)) as (figure, axes):
+    curves = [
+        (colour, style, scores, kind)
+        for colour, scores in zip(PALETTE, systems, strict=False)
+        for style, kind in zip(("-", "--"), kinds(queries), strict=False)
+    ]
+    size = (max(4.5, 2.6 * len(relations)), 3.0 + 0.18 * (len(curves) // 4))
+    with drawing(1, len(relations), size) as (figure, axes):
         for axis, relation in zip(axes[0], relations, strict=True):
-            for colour, scores in zip(PALETTE, systems, strict=False):
-                for style, kind in zip(("-", "--"), kinds(queries), strict=False):
-                    _draw(axis, curve(scores, measure, places[relation], kind), colour, style)
+            for n, (colour, style, scores, kind) in enumerate(curves):
+                values = curve(scores, measure, places[relation], kind)
+                _draw(axis, values, colour, style, 0.4 * ((n + 0.5) / len(curves) - 0.5))
             axis.set(
                 title=relation,
                 xlabel="bucket (0: most frequent)",
@@ -96,23 +102,21 @@ def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
                 xlim=(-0.4, BUCKETS - 0.6),
             )
         axes[0][0].set_ylabel("accuracy (%)")
-        labels = [
-            (c, s, f"{scores.system}, {kind[0]}")
-            for c, scores in zip(PALETTE, systems, strict=False)
-            for s, kind in zip(("-", "--"), kinds(queries), strict=False)
-        ]
-        for colour, style, label in labels:
-            axes[0][-1].plot([], [], style, color=colour, label=label)
-        axes[0][-1].legend(fontsize=6, frameon=False, loc="lower left")
+        for colour, style, scores, kind in curves:
+            axes[0][-1].plot([], [], style, color=colour, label=f"{scores.system}, {kind[0]}")
+        figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
         return finish(
             figure,
             "entityquestions-figure-1",
             "Accuracy by how often the entity is met (EntityQuestions, Figure 1)",
-            f"{measure} in eight buckets of equal summed frequency, with 95 % intervals.",
+            f"{measure} in eight buckets of equal summed frequency, with 95 % intervals; curves stand side by "
+            "side within a bucket so that their intervals can be seen.",
         )
 
 
-def _draw(axis: Any, values: Sequence[Estimate | None], colour: str, style: str) -> None:
+def _draw(
+    axis: Any, values: Sequence[Estimate | None], colour: str, style: str, shift: float
+) -> None:
     known = [(n, e) for n, e in enumerate(values) if e is not None and e.value is not None]
     heights = [100 * (e.value or 0.0) for _, e in known]
     below = [
@@ -124,7 +128,7 @@ def _draw(axis: Any, values: Sequence[Estimate | None], colour: str, style: str)
         for h, (_, e) in zip(heights, known, strict=True)
     ]
     axis.errorbar(
-        [n for n, _ in known],
+        [n + shift for n, _ in known],
         heights,
         yerr=[[max(0.0, b) for b in below], [max(0.0, a) for a in above]],
         fmt=style,

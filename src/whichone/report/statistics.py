@@ -33,6 +33,7 @@ def set_statistics(benchmark: Benchmark) -> Table:
     for collection in collections:
         for row, value in zip(rows, _column(benchmark, collection), strict=True):
             row.append(value)
+    rows = [row for row in rows if row[0] not in _TASK_ROWS or any(row[1:])]
     return Table(
         key="statistics",
         title="Statistics (AmbER, Table 4)",
@@ -52,6 +53,9 @@ _FIGURES = (
     "slot filling",
     "fact checking",
 )
+
+
+_TASK_ROWS = _FIGURES[-3:]
 
 
 def _column(benchmark: Benchmark, collection: str) -> list[Cell]:
