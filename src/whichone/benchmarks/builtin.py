@@ -14,6 +14,7 @@ from whichone.benchmarks.amber.build import build_amber
 from whichone.benchmarks.amber.collection import load_collection
 from whichone.benchmarks.ambigdocs.build_benchmark import build_ambigdocs
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.entityquestions.build import BuildOptions, build_entityquestions
 from whichone.benchmarks.tables import KIND
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.files.cache import cache_folder
@@ -30,6 +31,7 @@ COLLECTIONS = ("human", "nonhuman")
 BUILTIN = {
     "builtin/amber": "AmbER sets of the built-in world: 85 shared names, three tasks.",
     "builtin/ambigdocs": "AmbigDocs' questions of the built-in world: one answer for each bearer.",
+    "builtin/entityquestions": "EntityQuestions of the built-in world: simple facts of 19 relations.",
 }
 """Names that stand wherever a benchmark is asked for."""
 
@@ -39,6 +41,7 @@ def builtin_benchmark(name: str) -> Path:
     builders: dict[str, Callable[[Path, Path], Benchmark]] = {
         "builtin/amber": build_builtin_amber,
         "builtin/ambigdocs": lambda kb, out: build_ambigdocs(kb, out)[0],
+        "builtin/entityquestions": build_builtin_entityquestions,
     }
     if name not in builders:
         raise UsageError(f"there is no benchmark {name!r}", hint=did_you_mean(name, builders))
@@ -110,6 +113,12 @@ def build_builtin_amber(kb: Path, out: Path) -> Benchmark:
             parents=parts[0].folder.manifest.parents,
             counts={"sets": sum(len(part.sets) for part in parts)},
         )
+
+
+def build_builtin_entityquestions(kb: Path, out: Path) -> Benchmark:
+    """Every relation with two facts and two answers: a small world has few of each."""
+    options = BuildOptions(least_facts=1, least_answers=2, frequency="views")
+    return build_entityquestions(kb, out, options).benchmark
 
 
 def _fingerprint() -> str:

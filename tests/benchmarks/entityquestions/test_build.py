@@ -178,3 +178,14 @@ def _file(folder: Path, text: str) -> Path:
     path = folder / "given.json"
     path.write_text(text)
     return path
+
+
+def test_the_built_in_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path))
+    benchmark = Benchmark.open("builtin/entityquestions")
+    assert len({query.relation for query in benchmark.queries}) >= 15
+    asked = {query.input: query for query in benchmark.queries}
+    assert len(benchmark.queries) >= 400
+    lincolns = [q for q in benchmark.queries if q.name == "Abe Lincoln"]
+    assert {query.role for query in lincolns} == {"head", "tail"}
+    assert "What kind of work does Abe Lincoln do?" in asked
