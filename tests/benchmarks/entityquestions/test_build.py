@@ -186,6 +186,6 @@ def test_the_built_in_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len({query.relation for query in benchmark.queries}) >= 15
     asked = {query.input: query for query in benchmark.queries}
     assert len(benchmark.queries) >= 400
-    lincolns = [q for q in benchmark.queries if q.name == "Abe Lincoln"]
-    assert {query.role for query in lincolns} == {"head", "tail"}
-    assert "What kind of work does Abe Lincoln do?" in asked
+    assert asked["What kind of work does Abe Lincoln do?"].role == "tail"
+    assert asked["What kind of work does Abraham Lincoln do?"].role is None
+    assert {query.role for query in benchmark.queries} == {"head", "tail", None}
