@@ -32,6 +32,8 @@ class FusionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class Fusion:
     """Fuses runs that were made before; nothing is searched."""
 
+    Parameters = FusionParameters
+
     def __init__(
         self, runs: Sequence[Run], parameters: FusionParameters, weights: Sequence[float]
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import Missing, UsageError
+from whichone.errors import Missing, UsageError, did_you_mean
 from whichone.protocols import Retriever
 from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.run import Run
@@ -80,13 +81,25 @@ def _called(name: str, make: Any, arguments: tuple[Any, ...], options: dict[str,
         inspect.signature(make).bind(*arguments, **options)
         return make(*arguments, **options)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{name} does not take these options: {error}") from error
+        raise _not_taken(name, make, error) from error
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
             inside = error.__traceback__.tb_next.tb_frame.f_code.co_filename
             if inside != inspect.__file__:
                 raise
         raise UsageError(f"{name} does not take these options: {error}") from error
+
+
+def _not_taken(name: str, make: Any, error: msgspec.ValidationError) -> UsageError:
+    """The error in the user's words; a retriever that names its `Parameters` gets a hint."""
+    known = getattr(getattr(make, "__self__", None), "Parameters", None)
+    unknown = re.search(r"unknown field `(.+?)`", str(error))
+    if known is None or unknown is None:
+        return UsageError(f"{name} does not take these options: {error}")
+    options = [field.name for field in msgspec.structs.fields(known)]
+    return UsageError(
+        f"{name} has no option {unknown[1]!r}", hint=did_you_mean(unknown[1], options)
+    )
 
 
 def as_retriever(search: Any, *, batched: bool | None = None, name: str | None = None) -> Retriever:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.retrieval.namesake.names import NameIndex, names_one_thing, remainder
+from whichone.retrieval.namesake.names import PageNames, names_one_thing, remainder
 
 NAMES = [
     "Dark River",
@@ -27,7 +27,7 @@ NAMES = [
     "Philadelphia",
     "It's a Date",
 ]
-INDEX = NameIndex((name, n) for n, name in enumerate(NAMES))
+INDEX = PageNames((name, n) for n, name in enumerate(NAMES))
 
 
 def found(text: str) -> list[str]:
@@ -87,7 +87,7 @@ def test_lower_case_questions_still_have_names() -> None:
 
 
 def test_all_bearers_of_a_name() -> None:
-    index = NameIndex([("John Bell", 4), ("john  bell", 2), ("John Bell", 4), ("", 9)])
+    index = PageNames([("John Bell", 4), ("john  bell", 2), ("John Bell", 4), ("", 9)])
     (mention,) = index.find("Where was John Bell born?")
     assert mention.pages == (2, 4)
     assert index.bearers("JOHN BELL") == (2, 4)

@@ -36,6 +36,8 @@ class Bm25Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class Bm25:
     """Ranks passages by BM25 over title and text."""
 
+    Parameters = Bm25Parameters
+
     def __init__(
         self,
         postings: index.Postings,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import torch
 
 TOKENS = 1 << 18
-MULTIPLE = 16
+MULTIPLE = 8
+"""Lengths are rounded up to it: attention with a mask wants rows of 16 bytes."""
 
 Ints = npt.NDArray[np.int32]
 
@@ -85,18 +86,14 @@ def encode(
 
     if not len(held):
         raise BadInput("there is nothing to encode")
-    vectors: torch.Tensor | None = None
+    order, parts = [], []
     with torch.inference_mode():
         for rows, width in batches(held.lengths, tokens=tokens):
             ids, lengths = padded(held, rows, width, pad)
-            pooled = _pooled(model, _to(ids, device), _to(lengths, device))
-            if vectors is None:
-                vectors = torch.empty(
-                    (len(held), pooled.shape[1]), dtype=pooled.dtype, device=device
-                )
-            vectors[torch.from_numpy(rows).to(device)] = pooled
-    assert vectors is not None
-    return vectors
+            parts.append(_pooled(model, _to(ids, device), _to(lengths, device)))
+            order.append(rows)  # put back at the end: doing it here would wait for the device
+        back = np.argsort(np.concatenate(order))
+        return torch.cat(parts)[torch.from_numpy(back).to(device)]
 
 
 def _to(array: Ints, device: str) -> torch.Tensor:

@@ -51,6 +51,8 @@ class Searcher(Protocol):
 class Dense:
     """Encodes questions and returns the passages whose vectors are closest."""
 
+    Parameters = DenseParameters
+
     def __init__(
         self,
         encoder: Encoder,

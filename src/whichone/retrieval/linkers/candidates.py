@@ -47,7 +47,7 @@ class BenchmarkNames:
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
-        from whichone.retrieval.namesake.names import NameIndex, title_names
+        from whichone.retrieval.namesake.names import PageNames, title_names
 
         self._pages = sorted(benchmark.pages)
         numbers = {page: n for n, page in enumerate(self._pages)}
@@ -62,7 +62,7 @@ class BenchmarkNames:
                         self._views[number] = float(bearer.popularity or 0)
                         self._entities[number] = bearer.entity
         self._titles = {numbers[p]: name_key(t) for p, t in benchmark.page_titles.items()}
-        self._index = NameIndex(names)
+        self._index = PageNames(names)
 
     def describe(self) -> dict[str, Any]:
         return {"names": "benchmark"}

@@ -101,8 +101,12 @@ def subject(text: str) -> str:
     return text.partition(SEPARATOR)[0]
 
 
-class NameIndex:
-    """From names to the pages that bear them; pages are numbers."""
+class PageNames:
+    """From names to the pages of a corpus that bear them; pages are numbers.
+
+    Where `knowledge.name_index` finds every name of a knowledge base in a text, on disk and however it
+    is written, this one reads questions: it tells a name from ordinary words by how it stands there.
+    """
 
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
         held: dict[str, list[int]] = {}

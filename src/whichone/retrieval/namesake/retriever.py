@@ -20,7 +20,7 @@ from whichone.retrieval.namesake.knowledge import Knowledge
 from whichone.retrieval.namesake.names import (
     SEPARATOR,
     Mention,
-    NameIndex,
+    PageNames,
     remainder,
     subject,
     title_names,
@@ -38,10 +38,12 @@ PLACES = frozenset(["place", "building", "organization"])
 class Namesake:
     """Finds the names in a question, takes all their bearers, and weighs them."""
 
+    Parameters = NamesakeParameters
+
     def __init__(
         self,
         pages: Pages,
-        names: NameIndex,
+        names: PageNames,
         pooler: Pooler,
         weigher: Weigher,
         parameters: NamesakeParameters,
@@ -85,7 +87,7 @@ class Namesake:
         }
         return cls(
             pages,
-            NameIndex(_names(benchmark, pages, knowledge)),
+            PageNames(_names(benchmark, pages, knowledge)),
             Pooler(pages, bm25, dense, parameters),
             weigher,
             parameters,

@@ -51,6 +51,8 @@ class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class Rerank:
     """Re-orders what a run found; what lies deeper keeps its order below."""
 
+    Parameters = RerankParameters
+
     def __init__(
         self,
         run: Run,

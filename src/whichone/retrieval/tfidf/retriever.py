@@ -37,6 +37,8 @@ class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class TfIdf:
     """Ranks pages."""
 
+    Parameters = TfIdfParameters
+
     def __init__(
         self,
         postings: index.Postings,
