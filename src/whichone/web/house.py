@@ -15,12 +15,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from whichone.web.campaign.queue import Plan
 from whichone.web.gate import DAY, Gate, Person, Role, secret_of
 from whichone.web.library import Library
 from whichone.web.limits import Buckets
 from whichone.web.passage_cache import PassageCache
 from whichone.web.rankings import Shelves
-from whichone.web.storage.database import Database, Transaction, open_database
+from whichone.web.storage.database import Database, Row, Transaction, open_database
 
 T = TypeVar("T")
 
@@ -66,6 +67,7 @@ class House:
     writes: Buckets
     passages: PassageCache
     tries: Buckets = field(default_factory=lambda: Buckets(0.5, 20))
+    campaigns: dict[str, tuple[Row, Plan]] = field(default_factory=dict)
     local: Person | None = None
     """Whoever sits at the machine of a server on loopback."""
 

@@ -27,8 +27,13 @@ Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's ke
 Number = Annotated[int, Path(ge=0, le=2**53)]
 
 
-def _campaign(database: Readable, key: str) -> tuple[Row, queue.Plan]:
-    return found_or_refused(queue.one_campaign(database, key), "campaign")
+def _campaign(house: House, t: Readable, key: str) -> tuple[Row, queue.Plan]:
+    """A campaign, which never changes once it is made, is read once."""
+    known = house.campaigns.get(key)
+    if known is None:
+        known = found_or_refused(queue.one_campaign(t, key), "campaign")
+        house.campaigns[key] = known
+    return known
 
 
 def _agreed(t: Readable, key: str, plan: queue.Plan, person: str) -> None:
@@ -73,7 +78,7 @@ def _here(
     request: Request, key: str, person: str, kept: bool, error: str | None, status: int
 ) -> Response:
     house = house_of(request)
-    row, plan = _campaign(house.database, key)
+    row, plan = _campaign(house, house.database, key)
     if not queue.has_agreed(house.database, key, plan, person):
         return show(
             request, "consent.html", title=row["title"], consent=plan.consent, note="",
@@ -98,7 +103,7 @@ def _here(
 @router.post("/annotate/{key}/consent", include_in_schema=False)
 async def consent_form(request: Request, key: Key) -> Response:
     form, house = await received(request, "annotator"), house_of(request)
-    await run_in_threadpool(_campaign, house.database, key)
+    await run_in_threadpool(_campaign, house, house.database, key)
     await committed(house, lambda t: queue.agree(t, key, form.person.id))
     return go(request, f"/annotate/{key}")
 
@@ -107,7 +112,7 @@ def _keep(
     t: Transaction, house: House, key: str, number: int, person: str, sent: Form | GivenAnnotation
 ) -> bool:
     """Checks and keeps one annotation, and moves its task on; False when it was kept before."""
-    row, plan = _campaign(t, key)
+    row, plan = _campaign(house, t, key)
     _agreed(t, key, plan, person)
     held = queue.in_hand(t, key, person)
     if held is None or held.number != number:
@@ -153,7 +158,7 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
 def results(request: Request, key: Key, made: bool = False) -> Response:
     may_read(request, "admin")
     house = house_of(request)
-    row, plan = _campaign(house.database, key)
+    row, plan = _campaign(house, house.database, key)
     found = _results(house, key, row, plan)
     page = kind_named(plan.kind).tells
     return show(request, page, campaign=row, plan=plan, results=found, made=made)
@@ -173,7 +178,7 @@ def export(request: Request, key: Key, format: Literal["json", "csv", "jsonl"]) 
     """The results, a table of what was decided, or every annotation; for admins."""
     may_read(request, "admin")
     house = house_of(request)
-    row, plan = _campaign(house.database, key)
+    row, plan = _campaign(house, house.database, key)
     if format == "json":
         return JSONResponse(_document(house, key, row, plan))
     kind = kind_named(plan.kind)
@@ -195,7 +200,7 @@ async def make_version(request: Request, key: Key) -> Response:
 def _make_version(house: House, key: str, without_flagged: bool) -> None:
     if house.library.root is None:
         raise HTTPException(422, "a new version needs a folder: start the server with one")
-    row, plan = _campaign(house.database, key)
+    row, plan = _campaign(house, house.database, key)
     found = _results(house, key, row, plan, without_flagged)
     kind = kind_named(plan.kind)
     kind.new_version(
@@ -218,7 +223,7 @@ async def agree(request: Request, key: Key) -> dict[str, Any]:
     house = house_of(request)
 
     def work(t: Transaction) -> str:
-        _, plan = _campaign(t, key)
+        _, plan = _campaign(house, t, key)
         queue.agree(t, key, person.id)
         return plan.consent
 
@@ -232,7 +237,7 @@ async def task_in_hand(request: Request, key: Key) -> dict[str, Any]:
     house = house_of(request)
 
     def work(t: Transaction) -> dict[str, Any]:
-        row, plan = _campaign(t, key)
+        row, plan = _campaign(house, t, key)
         _agreed(t, key, plan, person.id)
         given = queue.hand_out(t, key, person.id)
         if given is None:
@@ -260,7 +265,7 @@ def get_results(request: Request, key: Key) -> dict[str, Any]:
     """Counts, agreement, controls, and what people decided; for admins."""
     may_read(request, "admin")
     house = house_of(request)
-    row, plan = _campaign(house.database, key)
+    row, plan = _campaign(house, house.database, key)
     return _document(house, key, row, plan)
 
 

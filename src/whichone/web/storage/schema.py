@@ -22,7 +22,8 @@ TABLES = (
     """create table if not exists tasks (
         campaign text not null, task integer not null, query text not null, content text not null,
         queue integer not null, claimed integer not null, primary key (campaign, task))""",
-    "create index if not exists tasks_open on tasks (campaign, queue, claimed, task)",
+    "drop index if exists tasks_open",  # of older servers, in an order that nobody asks for
+    "create index if not exists tasks_next on tasks (campaign, queue, claimed desc, task)",
     """create table if not exists annotations (
         campaign text not null, task integer not null, person text not null, claimed real not null,
         content text, seconds real, answered real, queue integer not null,
