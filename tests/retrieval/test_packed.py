@@ -16,7 +16,7 @@ def test_every_text_once_in_batches_of_a_size(lengths: list[int], tokens: int) -
     array = np.array(lengths)
     seen: list[int] = []
     for rows, width in batches(array, tokens=tokens):
-        assert width % 16 == 0
+        assert width % 8 == 0
         assert array[rows].max() <= width
         assert len(rows) == 1 or len(rows) * width <= tokens
         seen += rows.tolist()
