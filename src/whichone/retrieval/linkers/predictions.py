@@ -139,9 +139,8 @@ def _read(record: dict[str, Any], format: str, file: Path, line: int) -> list[tu
     try:
         return _PAIRS[format](record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(
-            f"not what {format} writes ({type(error).__name__}: {error})", file=file, line=line
-        ) from error
+        told = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        raise BadInput(f"not what {format} writes: {told}", file=file, line=line) from error
 
 
 def _bootleg(record: dict[str, Any]) -> list[tuple[str, float]]:
@@ -182,6 +181,8 @@ def _together(names: Sequence[str], scores: Sequence[float] | None) -> list[tupl
     told = [-float(n) for n in range(len(names))] if scores is None else [float(s) for s in scores]
     if any(not math.isfinite(score) for score in told):
         raise ValueError("a score is not a finite number")
+    if isinstance(names, str) or len(names) != len(told):
+        raise ValueError(f"{len(told)} scores for the predictions {names!r}")
     return [(str(name).strip(), score) for name, score in zip(names, told, strict=True)]
 
 
