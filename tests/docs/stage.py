@@ -1,0 +1,155 @@
+"""A folder with an input under every name that the pages use, so that their commands can be run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.cli import whichone
+from whichone.reading.read import read
+from whichone.report.export import export
+from whichone.retrieval.retrieve import retrieve
+from whichone.world.compile import compile_builtin
+
+PLACES = """
+name = "places"
+file = "places.jsonl"
+type = "place"
+[columns]
+id = "id"
+name = "name"
+text = "text"
+"""
+SEARCH = "def search(text, k, index=''):\n    return []\n"
+POPQA = {
+    "id": 1, "subj": "Abe Lincoln", "prop": "occupation", "obj": "musician", "subj_id": 1,
+    "prop_id": 22, "obj_id": 2, "s_aliases": "[]", "o_aliases": "[]", "s_uri": "u", "o_uri": "u",
+    "s_wiki_title": "Abe Lincoln", "o_wiki_title": "Musician", "s_pop": 100, "o_pop": 50,
+    "question": "What is Abe Lincoln's occupation?", "possible_answers": '["musician"]',
+}  # fmt: skip
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+def build_stage(stage: Path) -> None:
+    """Everything from the built-in world: dumps, knowledge base, benchmarks, runs, answers, files."""
+    stage.mkdir()
+    made = compile_builtin(stage / "dumps")
+    for file in (stage / "dumps").iterdir():
+        shutil.copy(file, stage / file.name)
+    assert made
+    shutil.copy(stage / "pages-articles.xml.bz2", stage / "dewiki-pages-articles.xml.bz2")
+    amber = builtin_benchmark("builtin/amber")
+    shutil.copytree(amber, stage / "BENCH")
+    shutil.copytree(amber.parent / "kb", stage / "KB")
+    bench = str(stage / "BENCH")
+    for name, k1 in (("RUN", 0.9), ("RUN_A", 0.9), ("RUN_B", 1.2)):
+        retrieve(bench, stage / name, retriever="bm25", options={"k1": k1}, k=20, index=stage / "i")
+    retrieve(bench, stage / "every", retriever="popular", k=20)
+    shutil.copytree(stage / "RUN", stage / "LAST_RUN")
+    _amber_and_kilt(stage)
+    _questions(stage)
+    _ambigdocs(stage)
+    _other_runs(stage)
+
+
+def _other_runs(stage: Path) -> None:
+    """Runs over benchmarks that know which of their names are shared."""
+    kilt = ["import", "kilt", str(stage / "nq-dev-kilt.jsonl"), str(stage / "KILT")]
+    simple = ["build", "entityquestions", str(stage / "KB"), str(stage / "SIMPLE")]
+    for words in ([*kilt, "--knowledge", str(stage / "KB")], simple):
+        result = CliRunner().invoke(whichone, words, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    retrieve(stage / "KILT", stage / "KILT_RUN", retriever="bm25", k=20)
+    retrieve(stage / "SIMPLE", stage / "SIMPLE_RUN", retriever="bm25", k=20)
+    retrieve("builtin/ambigdocs", stage / "AMBIGDOCS_RUN", retriever="bm25", k=20)
+
+
+def _amber_and_kilt(stage: Path) -> None:
+    bench = str(stage / "BENCH")
+    export(bench, stage, "amber")
+    export(str(stage / "every"), stage / "run.txt", "trec")
+    asked = {q.id for q in Benchmark.open(bench).queries if q.task == "qa"}
+    gold, guess = [], []
+    for query in Benchmark.open(bench).queries:
+        if query.id in asked:
+            pages = [{"wikipedia_id": p.rpartition(":")[2]} for p in sorted(query.gold_pages())]
+            output = {"answer": query.answers()[0], "provenance": pages}
+            gold.append({"id": query.id, "input": query.input, "output": [output]})
+            guess.append({"id": query.id, "output": [output]})
+    lines(stage / "GOLD.jsonl", gold)
+    lines(stage / "GUESS.jsonl", guess)
+    lines(stage / "PREDICTIONS", [{"id": g["id"], "output": g["output"][0]} for g in guess])
+    for name in ("nq-dev-kilt.jsonl", "hotpotqa-dev-kilt.jsonl"):
+        lines(stage / name, [{**g, "id": f"{name}-{g['id']}"} for g in gold[:20]])
+    for place in ("gold", "predictions/bart", "predictions/rag"):
+        lines(stage / place / "nq-dev-kilt.jsonl", gold[:20])
+    evidence = "Abe Lincoln played the trombone"
+    task = {"input": "What did Abe Lincoln play?", "answer": "trombone", "evidence": evidence}
+    lines(stage / "my-task.jsonl", [task])
+    lines(stage / "mapped.jsonl", gold[:5])
+
+
+def _questions(stage: Path) -> None:
+    passages = [
+        {"id": "1", "title": "Jo Mill (nurse)", "text": "Jo Mill is a nurse in Oslo."},
+        {"id": "2", "title": "Jo Mill (pilot)", "text": "Jo Mill is a pilot of Turin."},
+    ]
+    asked = {"question": "Where was Jo Mill born?", "answers": ["Oslo"]}
+    for name in ("passages.jsonl", "passages.jsonl.gz"):
+        lines(stage / name, passages)
+    own = {**asked, "id": "q1", "gold_titles": ["Jo Mill (nurse)"], "name": "Jo Mill"}
+    lines(stage / "questions-dev.jsonl.gz", [own])
+    results = [{**asked, "ctxs": [{**passages[0], "score": 1.0, "has_answer": True}]}]
+    for name in ("P19.test.json", "P26.test.json"):
+        (stage / name).write_text(json.dumps(results))
+    (stage / "dev").mkdir()
+    (stage / "dev" / "P19.dev.json").write_text(json.dumps([asked]))
+    lines(stage / "NQ-open.dev.jsonl", [{"question": asked["question"], "answer": ["Oslo"]}])
+    rows = [{**POPQA, "id": n, "s_pop": 10**n} for n in range(1, 9)]
+    table = ["\t".join(POPQA), *("\t".join(map(str, row.values())) for row in rows)]
+    (stage / "test.tsv").write_text("\n".join(table) + "\n")
+    for name in ("predictions.jsonl", "closed-book.jsonl"):
+        lines(stage / name, [{"id": n, "prediction": "a musician"} for n in range(1, 9)])
+    (stage / "places.toml").write_text(PLACES)
+    lines(stage / "places.jsonl", [{"id": 1, "name": "Paris", "text": "Paris is in France."}])
+    (stage / "my_module.py").write_text(SEARCH)
+
+
+def _ambigdocs(stage: Path) -> None:
+    export("builtin/ambigdocs", stage / "questions", "ambigdocs")
+    files = sorted((stage / "questions").glob("*.json"))
+    asked = [question for file in files for question in json.loads(file.read_text())]
+    for n, name in enumerate(("train.json", "dev.json", "test.json")):
+        (stage / name).write_text(json.dumps(asked[n::3]))
+    rows = {str(d["pid"]): d for q in asked for d in q["documents"]}
+    table = [f"{pid}\t{d['text']}\t{d['title']}" for pid, d in rows.items()]
+    (stage / "psgs_w100.tsv").write_text("\n".join(["id\ttext\ttitle", *table]) + "\n")
+    said = [{**q, "gen_answer": q["documents"][0]["answer"], "docs": q["documents"]} for q in asked]
+    for name in ("PREDICTIONS.json", "MODEL--zero-shot.json", "MODEL--few-shot.json"):
+        (stage / name).write_text(json.dumps(said))
+    document = {"text": "Her is a film.", "type": "correct", "answer": "Spike Jonze"}
+    lines(
+        stage / "RAMDocs_test.jsonl",
+        [
+            {
+                "question": "Who made Her?",
+                "documents": [document],
+                "disambig_entity": ["Her (film)"],
+                "gold_answers": ["Spike Jonze"],
+                "wrong_answers": [],
+            }
+        ],
+    )
+    read("builtin/ambigdocs", stage / "ANSWERS", reader="kb-lookup", passages="gold")

@@ -1,0 +1,93 @@
+"""Commands in untagged blocks: each is run on prepared inputs, or named here with the reason why not."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from stage import build_stage
+from test_docs import PAGES, command_lines, name
+
+from whichone.cli import whichone
+
+pytestmark = pytest.mark.slow
+
+RUN_ELSEWHERE = {"readers.md", "experiments.md"}
+"""Pages whose commands tests/reading runs against a server of its own."""
+
+NOT_RUN = {
+    r"spark://": "a cluster; tests/knowledge/engine starts a local one",
+    r"\bfetch (popqa|kilt)": "the network; tests/benchmarks/test_fetch.py has a server",
+    r"\bserve\b": "goes on until it is stopped; tests/web starts it",
+    r"FOLDER|dpr\.cp|BERT_|encoder=auto|--encoder gt-|rerank": "a model; tests/retrieval/dense has one",
+    r"--retriever (langchain|qdrant|postgres|opensearch|http)": "a server or a user's store",
+    r"--original": "the original files of a dataset; tests/benchmarks/kilt/convert has them",
+    r"import run (FILE|run\.tsv)": "files of linkers and MS MARCO; tests/retrieval has them",
+    r"mentions=spacy": "a spaCy model; tests/retrieval/linkers has one",
+    r"--cut tokens": "a tokeniser",
+    r"--shares|build amber|PLACES|--catalogue staff": "run in its own page's blocks",
+}
+RUNS = {
+    r"score RUN .*entity_coverage": "AMBIGDOCS_RUN",
+    r"score RUN .*rprec": "KILT_RUN",
+    r"score RUN .*lucky_hit": "SIMPLE_RUN",
+}
+"""Runs over the benchmark that a page is about."""
+WRITES = {"retrieve", "import", "build", "ingest", "passages", "map", "export", "demo"}
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("docs") / "stage"
+    build_stage(place)
+    return place
+
+
+def reason(line: str) -> str | None:
+    return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, line)), None)
+
+
+STAGED = [
+    pytest.param(line, id=f"{name(page)}: {line}")
+    for page in PAGES
+    if page.name not in RUN_ELSEWHERE and "reference" not in page.parts
+    for line in command_lines(page)
+    if reason(line) is None
+]
+
+
+@pytest.mark.parametrize("line", STAGED)
+def test_it_runs(line: str, stage: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "stage"
+    shutil.copytree(stage, place)
+    monkeypatch.chdir(place)
+    monkeypatch.syspath_prepend(str(place))
+    words = shlex.split(line.partition("  #")[0], comments=True)[1:]
+    own = next((run for pattern, run in RUNS.items() if re.search(pattern, line)), "RUN")
+    words = [own if word == "RUN" else word for word in words]
+    for target in written(words):
+        shutil.rmtree(target, ignore_errors=True)
+    result = CliRunner().invoke(whichone, words, catch_exceptions=False)
+    assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def written(words: list[str]) -> list[Path]:
+    """The output of a command that writes: its last argument, which must not be there yet."""
+    if words[0] not in WRITES:
+        return []
+    command: click.Command = whichone
+    while isinstance(command, click.Group) and words:
+        child = command.get_command(click.Context(command), words[0])
+        if child is None:
+            break
+        command, words = child, words[1:]
+    context = command.make_context("", list(words), resilient_parsing=True)
+    last = [p for p in command.params if isinstance(p, click.Argument)][-1]
+    value = context.params[last.name or ""]
+    value = value[-1] if isinstance(value, tuple) else value
+    return [Path(value)] if value and Path(value).is_dir() else []
