@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -74,6 +75,7 @@ class Lookup:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
+        weakref.finalize(self, database.close)  # Python 3.13 warns of connections left open
 
     @classmethod
     def open(cls, base: str | Path | Folder) -> Lookup:
