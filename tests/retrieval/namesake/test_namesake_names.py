@@ -26,6 +26,8 @@ NAMES = [
     "Philadelphia crime family",
     "Philadelphia",
     "It's a Date",
+    "It",
+    "I",
 ]
 INDEX = PageNames((name, n) for n, name in enumerate(NAMES))
 
@@ -51,6 +53,8 @@ def found(text: str) -> list[str]:
         ("Where was Philadelphia crime family founded?", ["Philadelphia crime family"]),
         ("Is there a philadelphia crime family in Philadelphia?", ["Philadelphia"]),
         ("Who was It's A Date created by?", ["It's A Date"]),
+        ("Who was It created by?", ["It"]),
+        ("Who wrote Dark River? It is by whom? And what do I do with it?", ["Dark River"]),
         ("", []),
         ("?!", []),
     ],

@@ -170,8 +170,9 @@ class PageNames:
         if text[at - 1 : at] == '"' and text[to : to + 1] == '"':
             return True
         significant = [n for n in range(start, end) if _signifies(text, places, words, n)]
-        if not significant:
-            return end - start > 1 and text[at].isupper() and start > 0
+        if not significant:  # "It" within a question is a title, "I" is not
+            inside = start > 0 and words[start - 1].isalnum() and words[start] != "i"
+            return text[at].isupper() and (inside or (end - start > 1 and start > 0))
         upper = [n for n in significant if not text[places[n][0]].islower()]
         opens = significant[0] == 0 and len(significant) == 1 and "?" in text
         if significant[0] not in upper or opens:
