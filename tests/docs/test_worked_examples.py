@@ -1,0 +1,89 @@
+"""The examples by hand in docs/what-the-numbers-mean.md: every line is computed, every measure is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from whichone import registry
+from whichone.measures.measure import Answered, Retrieved, parse_measure
+from whichone.records import Output, Passage, Provenance, Query
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-the-numbers-mean.md"
+LINE = re.compile(r"^\| `([\w@]+)` \| (.+?) \| ([\d.]+|–) \| ", re.M)
+EXAMPLES = LINE.findall(PAGE.read_text("utf-8"))
+
+TEXTS = {
+    "T": "Abe Lincoln played the trombone",
+    "P": "Lincoln once heard a trombone",
+    "X": "The trombone is a brass instrument",
+    "Y": "Lincoln is a city in Nebraska",
+    "F": "Her is a film by Spike Jonze",
+    "S": "Her is a song by Aaron Tippin",
+}
+TITLES = {"F": "Her (film)", "S": "Her (song)"}
+
+
+def output(page: str, answer: str, *aliases: str) -> Output:
+    source = Provenance(page=page, passage=f"{page}#0", title=TITLES.get(page))
+    return Output(answer=answer, aliases=aliases, entity=TITLES.get(page), provenance=((source,),))
+
+
+ABE = Query(
+    id="q", task="qa", input="What instrument does Abe Lincoln play?", name="Abe Lincoln",
+    outputs=(output("T", "trombone", "slide trombone"),), name_set="abe", entity="T",
+    attributes={"resolvable": "no", "candidates": 2},
+)  # fmt: skip
+HER = Query(
+    id="h", task="ambigdocs", input="Who made Her?", name="Her", name_set="ambigdocs/her",
+    outputs=(output("F", "Spike Jonze"), output("S", "Aaron Tippin")),
+    attributes={"qid": "h", "bearers": 2},
+)  # fmt: skip
+
+
+def passage(identity: str) -> Passage:
+    page = identity.partition("#")[0]
+    title = TITLES.get(page, page)
+    return Passage(id=identity, page=page, title=title, text=TEXTS[page])
+
+
+def retrieved(query: Query, pages: list[str], failed: bool = False) -> Retrieved:
+    ids = [f"{page}#0" for page in pages]
+    return Retrieved(query, pages, query.gold_pages(), frozenset("P"), ids, passage, failed=failed)
+
+
+def answered(query: Query, told: str) -> Answered:
+    said = re.search(r'"(.*)"', told)
+    rests = re.findall(r"resting on (\w)", told)
+    shown = ["F#0", "S#0"] if query is HER else []
+    return Answered(
+        query, said[1].replace(" / ", "\n") if said else None, query.gold_pages(), rests, rests,
+        ["axe"], shown, passage,
+    )  # fmt: skip
+
+
+def value(name: str, told: str) -> float | None:
+    measure = parse_measure(name)
+    if told == "(the film's page and another)":
+        return measure.value(retrieved(HER, ["F", "Y"]))
+    if measure.of == "answers":
+        several = "Jonze" in told or "Lee" in told or "Nobody" in told
+        return measure.value(answered(HER if several else ABE, told))
+    pages = [] if told.startswith("(") else told.split(", ")
+    return measure.value(retrieved(ABE, pages, failed=told == "(fails)"))
+
+
+@pytest.mark.parametrize(("name", "told", "shown"), EXAMPLES)
+def test_the_value_is_the_one_shown(name: str, told: str, shown: str) -> None:
+    found = value(name, told)
+    if shown == "–":
+        assert found is None
+    else:
+        assert found == pytest.approx(float(shown), abs=5e-4)
+
+
+def test_every_measure_is_worked_out() -> None:
+    named = {name.partition("@")[0] for name, _, _ in EXAMPLES} | {"all_correct"}
+    assert named == set(registry.names("measures"))
