@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -60,3 +62,27 @@ def test_vectors_equal_those_of_the_library() -> None:
     )
     expected = SentenceEncoder(folder, name="minilm", device="cpu").questions(texts)
     assert torch.allclose(vectors.float(), torch.tensor(expected), atol=1e-4)
+
+
+def test_only_averaged_transformers_are_packed(tmp_path: Path) -> None:
+    """In single precision the packed way gives the library's vectors; other poolings go its way."""
+    torch = pytest.importorskip("torch")
+    library = pytest.importorskip("sentence_transformers")
+    from sentence_transformers.sentence_transformer import modules
+
+    from whichone.retrieval.dense.sentence import PackedPassages, _packed
+
+    transformers = pytest.importorskip("transformers")
+    words = {w: n for n, w in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])}
+    transformers.BertTokenizerFast(vocab=words).save_pretrained(tmp_path)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.BertConfig(vocab_size=7, intermediate_size=16, **sizes)
+    transformers.BertModel(config).save_pretrained(tmp_path)
+    inner = modules.Transformer(str(tmp_path), max_seq_length=8)
+    mean = library.SentenceTransformer(modules=[inner, modules.Pooling(16)], device="cpu")
+    assert _packed(mean) is not None
+    texts = ["a b a", "b", "a b a b a b a b a b a b"]
+    wanted = mean.encode(texts, normalize_embeddings=True)
+    assert np.allclose(PackedPassages(mean, torch.float32)(texts), wanted, atol=1e-5)
+    first = modules.Pooling(16, pooling_mode="cls")
+    assert _packed(library.SentenceTransformer(modules=[inner, first], device="cpu")) is None

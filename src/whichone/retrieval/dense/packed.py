@@ -6,6 +6,8 @@ number of tokens, so that the device is always full.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 TOKENS = 1 << 18
+_PARALLEL = "TOKENIZERS_PARALLELISM"
 MULTIPLE = 8
 """Lengths are rounded up to it: attention with a mask wants rows of 16 bytes."""
 
@@ -34,13 +37,14 @@ class Tokenised:
     @classmethod
     def of(cls, texts: Sequence[str], tokenizer: Any, longest: int) -> Tokenised:
         """Tokenise with a fast tokenizer, on all cores; special tokens included."""
-        rows = tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=longest,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )["input_ids"]
+        with _all_cores():
+            rows = tokenizer(
+                list(texts),
+                truncation=True,
+                max_length=longest,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+            )["input_ids"]
         starts = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(r) for r in rows], out=starts[1:])
         tokens = np.fromiter((t for r in rows for t in r), np.int32, int(starts[-1]))
@@ -52,6 +56,20 @@ class Tokenised:
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         return np.diff(self.starts)
+
+
+@contextlib.contextmanager
+def _all_cores() -> Iterator[None]:
+    """Let the tokenizer use them, whatever was said of it elsewhere."""
+    before = os.environ.get(_PARALLEL)
+    os.environ[_PARALLEL] = "true"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_PARALLEL]
+        else:
+            os.environ[_PARALLEL] = before
 
 
 def batches(
@@ -100,7 +118,9 @@ def _to(array: Ints, device: str) -> torch.Tensor:
     import torch
 
     tensor = torch.from_numpy(array)
-    return tensor.pin_memory().to(device, non_blocking=True) if device == "cuda" else tensor
+    return (
+        tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor
+    )
 
 
 def _pooled(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
