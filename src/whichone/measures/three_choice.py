@@ -67,8 +67,9 @@ def score_three(
         exact = _exact_matches(one, benchmark)
         for collection, members in _collections(choices, queries).items():
             asked = [query for query in members if not np.isnan(exact[query.id])]
-            em = _estimate(exact, asked, seed)
-            rows.append(ThreeRow(one.name, collection, len(asked), em=em))
+            if asked:
+                em = _estimate(exact, asked, seed)
+                rows.append(ThreeRow(one.name, collection, len(asked), em=em))
     return sorted(rows, key=lambda row: row.collection)
 
 

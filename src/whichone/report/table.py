@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from whichone.measures.intervals import Estimate
 
+WIDE = 8
+"""Tables with more columns than that put intervals below their values on paper."""
 Cell = str | int | float | Estimate | None
 
 _LATEX = str.maketrans(
@@ -82,9 +84,11 @@ class Table:
             same = self._same_as_above(r)
             cells = "".join(self._html_cell(r, c, c < same) for c in range(len(self.columns)))
             body.append(f"<tr{'' if same or not r else ' class=group'}>{cells}</tr>")
-        grouped = " class=grouped" if any(map(self._same_as_above, range(len(self.rows)))) else ""
+        kinds = ["grouped"] if any(map(self._same_as_above, range(len(self.rows)))) else []
+        kinds += ["wide"] if len(self.columns) > WIDE else []
+        kind = f' class="{" ".join(kinds)}"' if kinds else ""
         return (
-            f'<div class="scroll"><table{grouped}><caption>{html.escape(self.title)}</caption>'
+            f'<div class="scroll"><table{kind}><caption>{html.escape(self.title)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         )
 
