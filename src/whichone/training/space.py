@@ -1,0 +1,164 @@
+"""What training does to the space of passages: how close they lie before and after, and a picture.
+
+EntityQuestions, Figure 2: the gold passages of one relation beside those of all other questions. And
+what concerns namesakes: how close the bearers of one name lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, UsageError, did_you_mean, missing_extra
+from whichone.names import title_key
+from whichone.retrieval.dense.encoder import Encoder
+from whichone.training.examples import Text
+from whichone.training.negatives import ExampleMaker
+
+Points = npt.NDArray[np.float32]
+LEAST = 5
+COLOURS = ("#0072b2", "#d55e00")
+FORMATS = (".png", ".svg", ".pdf")
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """Gold passages of the relation and of the others, and pairs of passages that share a name."""
+
+    relation: str
+    asked: tuple[Text, ...]
+    others: tuple[Text, ...]
+    bearers: tuple[tuple[Text, Text], ...]
+
+    def texts(self) -> list[Text]:
+        return [*self.asked, *self.others, *(text for pair in self.bearers for text in pair)]
+
+
+class Closeness(msgspec.Struct, frozen=True):
+    """Mean cosines of one encoder's passages; None where there is nothing to compare."""
+
+    encoder: str
+    relation: float
+    others: float
+    between: float
+    bearers: float | None
+
+
+def sample_passages(
+    benchmark: Benchmark, work: Path, relation: str | None, *, most: int = 400, seed: int = 0
+) -> Sample:
+    """Drawn by the seed alone; without a relation the one with most questions."""
+    maker = ExampleMaker(benchmark, work, kinds=())
+    by_relation: dict[str, dict[Text, None]] = {}
+    for example in maker.examples(benchmark.queries)[0]:
+        by_relation.setdefault(example.relation, {})[example.positive] = None
+    known = {r: tuple(held) for r, held in by_relation.items() if r}
+    if relation is None:
+        relation = max(sorted(known), key=lambda r: len(known[r]), default="")
+    if relation not in known:
+        raise UsageError(
+            f"no question asks for the relation {relation!r}", hint=did_you_mean(relation, known)
+        )
+    asked = known[relation]
+    others = tuple(
+        dict.fromkeys(t for r, held in sorted(by_relation.items()) if r != relation for t in held)
+    )
+    others = tuple(t for t in others if t not in set(asked))
+    generator = np.random.default_rng(seed)
+    asked, others = _drawn(asked, most, generator), _drawn(others, most, generator)
+    if min(len(asked), len(others)) < LEAST:
+        raise BadInput(
+            f"{len(asked)} passages of {relation} and {len(others)} of other questions are too few"
+        )
+    return Sample(relation, asked, others, _drawn(_bearers(benchmark), most, generator))
+
+
+def _drawn(items: Sequence[Any], most: int, generator: np.random.Generator) -> tuple[Any, ...]:
+    chosen = generator.permutation(len(items))[:most]
+    return tuple(items[i] for i in sorted(chosen))
+
+
+def _bearers(benchmark: Benchmark) -> list[tuple[Text, Text]]:
+    """First passages of two pages of one name: the benchmark's sets, else equal titles."""
+    first: dict[str, Text] = {}
+    for passage in benchmark.passage_records():
+        first.setdefault(passage.page, Text(passage.title, passage.text, passage.page))
+    groups = [[p for b in s.bearers for p in b.pages if p in first] for s in benchmark.sets]
+    if not groups:
+        named: dict[str, list[str]] = {}
+        for page, text in first.items():
+            named.setdefault(title_key(text.title), []).append(page)
+        groups = list(named.values())
+    return [
+        (first[a], first[b])
+        for pages in groups
+        for i, a in enumerate(pages)
+        for b in pages[i + 1 :]
+        if a != b
+    ]
+
+
+def vectors_of(encoder: Encoder, sample: Sample) -> Points:
+    """Unit vectors, so that closeness is the cosine whatever the encoder was trained with."""
+    texts = sample.texts()
+    found = encoder.passages([t.title for t in texts], [t.text for t in texts])
+    unit: Points = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+    return unit
+
+
+def closeness(name: str, vectors: Points, sample: Sample) -> Closeness:
+    a, b = len(sample.asked), len(sample.others)
+    asked, others, pairs = vectors[:a], vectors[a : a + b], vectors[a + b :]
+    return Closeness(
+        encoder=name,
+        relation=mean_pairwise(asked),
+        others=mean_pairwise(others),
+        between=float((asked @ others.T).mean()),
+        bearers=float((pairs[::2] * pairs[1::2]).sum(1).mean()) if len(pairs) else None,
+    )
+
+
+def mean_pairwise(vectors: Points) -> float:
+    """The mean cosine of two different ones."""
+    count = len(vectors)
+    return float((np.square(vectors.sum(0)).sum() - count) / (count * (count - 1)))
+
+
+def draw_space(
+    file: Path, found: Sequence[tuple[Closeness, Points]], sample: Sample, *, seed: int = 0
+) -> None:
+    """One panel an encoder, t-SNE seeded, the relation's passages in one colour, the others in another."""
+    if file.suffix not in FORMATS:
+        raise UsageError(f"a figure is written as {', '.join(FORMATS)}", where=str(file))
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from sklearn.manifold import TSNE
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        extra = "figures" if package == "matplotlib" else "dense"
+        raise missing_extra(package, extra) from None
+    figure = Figure(figsize=(5 * len(found), 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    a, b = len(sample.asked), len(sample.others)
+    for place, (told, vectors) in enumerate(found):
+        axes = figure.add_subplot(1, len(found), place + 1)
+        near = min(30.0, (a + b) / 4)
+        flat = TSNE(perplexity=near, init="pca", random_state=seed).fit_transform(vectors[: a + b])
+        for colour, rows, label in (
+            (COLOURS[1], slice(a, a + b), "other questions"),
+            (COLOURS[0], slice(0, a), sample.relation),
+        ):
+            axes.scatter(flat[rows, 0], flat[rows, 1], s=9, c=colour, label=label, alpha=0.7)
+        axes.set_title(
+            f"{told.encoder}: {sample.relation} {told.relation:.2f}, others {told.others:.2f}"
+        )
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.legend(loc="best", fontsize=8)
+    figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)
