@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import as_person, make_campaign
 from leaderboards import make_board, submitted, whole_board
 
 from whichone.benchmarks.benchmark import Benchmark
@@ -129,6 +130,7 @@ def test_hidden_gold_never_leaves_the_server(client: Any, key: str, settings: An
         who = {"authorization": f"Bearer {client.app.state.house.gate.link(role)}"}
         assert client.get("/api/benchmarks", headers=who).json() == []
         for place in (f"/b/{key}", f"/b/{key}/set/1", f"/b/{key}/query/1", f"/b/{key}/compare",
+                      f"/b/{key}/queries", f"/api/benchmarks/{key}/queries",
                       f"/api/benchmarks/{key}/sets", f"/api/benchmarks/{key}/sets/1"):  # fmt: skip
             assert client.get(place, headers=who).status_code == 404
         for place in (
@@ -142,3 +144,34 @@ def test_hidden_gold_never_leaves_the_server(client: Any, key: str, settings: An
             assert "Place00" not in page.text
             assert "values" not in page.text
     assert client.get(f"/b/{key}").status_code == 200  # the admin's own
+
+
+def test_what_is_hidden_is_shown_in_no_study_and_no_campaign(client: Any, key: str) -> None:
+    boss = as_person(client, "boss", "admin")
+    make_board(client, key, hidden=True)
+    for room in ("/study", "/annotate"):
+        refused = client.post(room, data={"benchmark": key}, headers=boss)
+        assert refused.status_code == 422
+        assert "hides the gold" in refused.text
+
+
+def test_what_people_have_seen_cannot_be_hidden(client: Any, key: str) -> None:
+    boss = as_person(client, "boss", "admin")
+    assert (
+        client.post("/annotate", data={"benchmark": key, "questions": 1}, headers=boss).status_code
+        == 200
+    )
+    refused = client.post("/boards", data={"benchmark": key, "hidden": "yes"}, headers=boss)
+    assert refused.status_code == 422
+    assert "cannot be hidden" in refused.text
+    assert client.post("/boards", data={"benchmark": key}, headers=boss).status_code == 200
+
+
+def test_results_of_people_are_for_admins(client: Any, key: str) -> None:
+    which = make_campaign(client, key)
+    for role in ("reader", "annotator"):
+        who = as_person(client, "ann", role)
+        places = [f"/annotate/{which}/export/{form}" for form in ("json", "csv", "jsonl")]
+        for place in (*places, f"/annotate/{which}/results", f"/api/campaigns/{which}/results"):
+            assert client.get(place, headers=who).status_code == 403
+    assert client.get(f"/annotate/{which}/export/json").status_code == 200

@@ -27,6 +27,14 @@ def hidden_benchmarks(database: Database) -> frozenset[str]:
     return frozenset(row["benchmark"] for row in rows)
 
 
+def shown_to_people(database: Database, benchmark: str) -> bool:
+    """Whether a study or a campaign is over a benchmark, so that people see its gold."""
+    return any(
+        database.read(f"select 1 from {table} where benchmark = ? limit 1", (benchmark,))
+        for table in ("studies", "campaigns")
+    )
+
+
 def make_board(database: Database, board: str, benchmark: str, title: str, *, hidden: bool) -> None:
     database.write(
         lambda t: t.execute(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from whichone.web.board import hidden_benchmarks
 from whichone.web.gate import Person, Role
 from whichone.web.house import clean, house_of, may_call, new_id
 from whichone.web.library import Shelf
@@ -89,12 +91,15 @@ class Making:
     form: Form
 
 
-async def making(request: Request) -> Making:
-    """An admin's form for something new over a benchmark."""
+async def making(request: Request, *, shows_gold: bool) -> Making:
+    """An admin's form for something new over a benchmark; people see no gold that is hidden."""
     form = await received(request, "admin")
-    shelf = house_of(request).library.shelf(form.text("benchmark"))
+    house = house_of(request)
+    shelf = house.library.shelf(form.text("benchmark"))
     if shelf is None:
         raise HTTPException(422, "choose a benchmark")
+    if shows_gold and shelf.id in await run_in_threadpool(hidden_benchmarks, house.database):
+        raise HTTPException(422, "a leaderboard hides the gold of this benchmark: choose another")
     title = form.text("title", longest=_LONGEST_TITLE).strip() or shelf.name
     return Making(new_id(), title, shelf, form)
 

@@ -20,6 +20,7 @@ from whichone.web.board import (
     marks_of,
     one_board,
     rows_of,
+    shown_to_people,
 )  # fmt: skip
 from whichone.web.forms import found_or_refused, making, received
 from whichone.web.house import House, go, house_of, may_call, may_read, new_id, show
@@ -52,11 +53,13 @@ def board_list(request: Request) -> Response:
 
 @router.post("/boards", include_in_schema=False)
 async def make(request: Request) -> Response:
-    new = await making(request)
-    await run_in_threadpool(
-        make_board, house_of(request).database, new.key, new.shelf.id, new.title,
-        hidden=new.form.yes("hidden"),
-    )  # fmt: skip
+    new = await making(request, shows_gold=False)
+    database, hidden = house_of(request).database, new.form.yes("hidden")
+    if hidden and await run_in_threadpool(shown_to_people, database, new.shelf.id):
+        raise HTTPException(
+            422, "a study or campaign shows people this benchmark: its gold cannot be hidden"
+        )
+    await run_in_threadpool(make_board, database, new.key, new.shelf.id, new.title, hidden=hidden)
     return go(request, f"/boards/{new.key}")
 
 

@@ -56,7 +56,7 @@ def campaign_list(request: Request) -> Response:
 
 @router.post("/annotate", include_in_schema=False)
 async def make(request: Request) -> Response:
-    new = await making(request)
+    new = await making(request, shows_gold=True)
     kind = kind_named(new.form.text("kind", "evidence"))
     house = house_of(request)
     made = await run_in_threadpool(kind.make, house, new.shelf, new.form)

@@ -78,7 +78,7 @@ def study_list(request: Request) -> Response:
 
 @router.post("/study", include_in_schema=False)
 async def make(request: Request) -> Response:
-    new = await making(request)
+    new = await making(request, shows_gold=True)
     form = new.form
     seed = form.number("seed", 0, 0, 2**31)
     pilot = form.number("pilot", 2, 0, 50)
