@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from whichone.benchmarks.licence import with_licence
 from whichone.benchmarks.tables import KIND, PASSAGES, QUERIES, SETS
 from whichone.collector import without_collector
 from whichone.errors import BadInput, sample
@@ -124,7 +125,7 @@ def save_benchmark(
         folder.write(
             PASSAGES, passages if isinstance(passages, pa.Table) else passage_rows(passages)
         )
-        folder.write_bytes("card.md", card.encode())
+        folder.write_bytes("card.md", with_licence(card, sources).encode())
         for file, content in (files or {}).items():
             folder.write_bytes(file, content)
         folder.commit(

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.licence import card_beside, with_licence
 from whichone.errors import UsageError, did_you_mean
+from whichone.files.folder import Folder
+from whichone.files.lines import write_atomic
 from whichone.report.show import folder_kind
 from whichone.retrieval.run import Run
 
@@ -28,11 +31,20 @@ def export(folder: str, out: str | Path, form: str, benchmark: str | None = None
         raise UsageError(f"a {kind} cannot be written as {form!r}", hint=did_you_mean(form, known))
     write = registry.find(GROUPS[kind], form)
     if kind == "benchmark":
-        written: dict[str, int] = write(Benchmark.open(folder), out)
+        opened = Benchmark.open(folder)
+        written: dict[str, int] = write(opened, out)
+        _add_card(Path(out), opened.card)
     elif kind == "run":
         written = write(Run.open(folder), out, benchmark)
     elif kind == "answers":
         written = write(folder, out, benchmark)
     else:
         written = write(folder, out)
+        sources = Folder.open(folder, kind).manifest.sources
+        _add_card(Path(out), with_licence(f"# {form} export of a knowledge base\n", sources))
     return written
+
+
+def _add_card(out: Path, card: str) -> None:
+    """How it was made, licence and attribution go with every export of texts."""
+    write_atomic(card_beside(out), card.encode())

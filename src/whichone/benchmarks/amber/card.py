@@ -8,12 +8,8 @@ from typing import Any
 from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.amber.collection import Collection
 from whichone.benchmarks.amber.rules import Rules
+from whichone.benchmarks.licence import licence_text
 from whichone.files.folder import Folder
-
-LICENCE = (
-    "Wikidata is in the public domain (CC0). Text of Wikipedia is under CC BY-SA: whoever passes it "
-    "on names its authors by a link to each page and keeps the licence."
-)
 
 
 def card(
@@ -52,7 +48,7 @@ def card(
         "Sources: "
         + (", ".join(str(s.get("file")) for s in kb.manifest.sources) or "not recorded"),
         "",
-        LICENCE,
+        licence_text(kb.manifest.sources),
     ]
     return "\n".join(lines) + "\n"
 
