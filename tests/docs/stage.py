@@ -125,6 +125,8 @@ def _questions(stage: Path) -> None:
     (stage / "places.toml").write_text(PLACES)
     lines(stage / "places.jsonl", [{"id": 1, "name": "Paris", "text": "Paris is in France."}])
     (stage / "my_module.py").write_text(SEARCH)
+    (stage / "my_package").mkdir()
+    (stage / "my_package" / "search.py").write_text(SEARCH)
 
 
 def _ambigdocs(stage: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -74,6 +77,28 @@ def test_it_runs(line: str, stage: Path, tmp_path: Path, monkeypatch: pytest.Mon
         shutil.rmtree(target, ignore_errors=True)
     result = CliRunner().invoke(whichone, words, catch_exceptions=False)
     assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_the_ci_snippet_runs(stage: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the CI file in order, as a CI would run them."""
+    (page,) = (p for p in PAGES if p.name == "rag-engineer.md")
+    steps = re.findall(r"^- run: (whichone .*)$", page.read_text("utf-8"), re.M)
+    assert [step.split()[1] for step in steps] == ["retrieve", "check"]
+    place = tmp_path / "stage"
+    shutil.copytree(stage, place)
+    shutil.rmtree(place / "RUN")
+    environment = {**os.environ, "GITHUB_STEP_SUMMARY": "summary.md"}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+    for step in steps:
+        done = subprocess.run(
+            ["bash", "-euc", step], cwd=place, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == (1 if "check" in step else 0), done.stdout + done.stderr
+    assert (
+        "regression" in (place / "summary.md").read_text()
+        or "baseline" in (place / "summary.md").read_text()
+    )
+    assert "<testsuite" in (place / "whichone.xml").read_text()
 
 
 def written(words: list[str]) -> list[Path]:
