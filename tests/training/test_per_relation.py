@@ -104,8 +104,21 @@ def test_per_relation_needs_a_fixed_index(
     from whichone.training.settings import Settings
     from whichone.training.start import Start
 
-    plan = Plan(sources=(str(bench.folder.root),))
+    plan, start = Plan(sources=(str(bench.folder.root),)), Start(str(checkpoint))
     with pytest.raises(UsageError, match="one index"):
-        train_retriever(
-            plan, tmp_path, start=Start(str(checkpoint)), settings=Settings(), per_relation=True
-        )
+        train_retriever(plan, tmp_path, start=start, settings=Settings(), per_relation=True)
+
+
+def test_places_that_cannot_be(bench: Benchmark, checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    start = ["--checkpoint", str(checkpoint)]
+    for arguments, told in (
+        ([tmp_path / "file", *start], "this is a file"),
+        ([bench.folder.root, *start], "holds a benchmark"),
+        ([tmp_path / "out", "--checkpoint", "no-such-model"], "no installed package"),
+        ([tmp_path / "out", "--checkpoint", tmp_path], "no model lies in this folder"),
+    ):
+        words = ["train", "reranker", bench.folder.root, *arguments]
+        done = CliRunner().invoke(whichone, list(map(str, words)))
+        assert told in str(done.exception)
+    assert not (tmp_path / "out").exists()

@@ -48,7 +48,7 @@ class PairScorer:
                     num_labels=1,
                     device=device,
                     activation_fn=torch.nn.Identity(),
-                    local_files_only=Path(place).exists(),
+                    local_files_only=True,
                 )
         except (OSError, ValueError, KeyError) as error:
             raise Missing(

@@ -15,7 +15,7 @@ from whichone.progress import talk
 from whichone.reading.checkpoint import HEADS
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.retrieval.retrieve import default_index_folder
-from whichone.training.checkpoints import save_model
+from whichone.training.checkpoints import save_model, training_folder
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.loop import Trained, Training
 from whichone.training.reading_examples import Kind, ReadingExample, reading_examples
@@ -201,7 +201,8 @@ def train_reader(
     device: str | None = None,
 ) -> Trained:
     """Train on the queries of benchmarks, names of the held-out share aside."""
-    device = chosen_device(device)
+    folder, device = training_folder(out), chosen_device(device)
+    Start(checkpoint).check()
     quiet_libraries()
     examples: list[ReadingExample] = []
     unseen: list[str] = []
@@ -217,7 +218,6 @@ def train_reader(
             )
         examples += found
         unseen += [q.id for q in test]
-    folder = Path(out)
     trained = ReaderTraining(kind, checkpoint, examples, folder, settings, device=device).run()
     document = {
         "kind": kind,

@@ -12,6 +12,7 @@ from whichone.errors import UsageError
 from whichone.files.lines import write_atomic
 from whichone.records import Query
 from whichone.training.bi_encoder import BiEncoderTraining
+from whichone.training.checkpoints import training_folder
 from whichone.training.cross_encoder import CrossEncoderTraining
 from whichone.training.data import Plan, training_data
 from whichone.training.devices import chosen_device, quiet_libraries
@@ -38,9 +39,9 @@ def train_retriever(
             "an encoder for each relation on one index leaves the passages as they are",
             hint="add --mode only-questions",
         )
-    device = chosen_device(device)
+    folder, device = training_folder(out), chosen_device(device)
+    start.check()
     quiet_libraries()
-    folder = Path(out)
     data = training_data(plan, settings, folder / "sources")
     training = BiEncoderTraining(
         start,
@@ -64,9 +65,9 @@ def train_reranker(
     plan: Plan, out: str | Path, *, start: Start, settings: Settings, device: str | None = None
 ) -> Trained:
     """A cross-encoder; `OUT/best` is what `retrieve --retriever rerank -o model=` takes."""
-    device = chosen_device(device)
+    folder, device = training_folder(out), chosen_device(device)
+    start.check()
     quiet_libraries()
-    folder = Path(out)
     data = training_data(plan, settings, folder / "sources")
     training = CrossEncoderTraining(start, data.learn, data.watch, folder, settings, device=device)
     trained = training.run()

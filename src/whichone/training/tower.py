@@ -103,9 +103,7 @@ def sentence_tower(checkpoint: str, longest: int, device: str) -> SentenceTower:
     except ImportError:
         raise missing_extra("sentence-transformers", "train") from None
     try:
-        model = SentenceTransformer(
-            checkpoint, device=device, local_files_only=Path(checkpoint).exists()
-        )
+        model = SentenceTransformer(checkpoint, device=device, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
         raise Missing(
             f"cannot load the checkpoint {checkpoint}: {str(error).splitlines()[0]}",
