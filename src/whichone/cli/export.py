@@ -10,7 +10,9 @@ from whichone.cli.options import json_option
 @click.command()
 @click.argument("folder", type=str)
 @click.argument("out", type=click.Path())
-@click.option("--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr, hf, mteb.")
+@click.option(
+    "--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr, hf, mteb."
+)
 @click.option("--benchmark", default=None, help="A run: where its benchmark lies, if it was moved.")
 @json_option
 def command(folder: str, out: str, form: str, benchmark: str | None, as_json: bool) -> None:

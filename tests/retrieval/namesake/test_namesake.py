@@ -143,7 +143,7 @@ def test_the_closest_sentence_decides(
 
 
 def test_unknown_options_are_refused(benchmark: Benchmark, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no option 'encodr'.*\n.*did you mean encoder"):
+    with pytest.raises(UsageError, match=r"no option 'encodr'.*\n.*did you mean encoder"):
         make_retriever("namesake", benchmark, tmp_path, {"encodr": "none"})
     with pytest.raises(UsageError):
         make_retriever("namesake", benchmark, tmp_path, {"encoder": "none", "popularity": "-1"})
