@@ -48,6 +48,21 @@ def test_qdrant_is_filled_and_reopened(small: Benchmark, tmp_path: Path, words: 
     again.client.close()
 
 
+def test_vectors_that_are_there_are_not_made_again(
+    small: Benchmark, tmp_path: Path, words: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("qdrant_client")
+    from whichone.retrieval.adapters.qdrant import Qdrant
+    from whichone.retrieval.dense import Dense
+
+    Dense.for_benchmark(small, tmp_path, encoder=words)
+    monkeypatch.setattr(words, "passages", None)
+    system = Qdrant.for_benchmark(small, tmp_path, encoder=words)
+    (ranking,) = system.search(small.questions()[4:5], 2)
+    system.close()
+    assert sorted(ranking.passages) == ["w:4#0", "w:4#1"]
+
+
 def test_a_qdrant_collection_of_yours(small: Benchmark, memory: Any, words: Any) -> None:
     from qdrant_client import models
 
