@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
 from whichone.retrieval.function import FunctionRetriever, ranking
-from whichone.retrieval.retrieve import as_retriever, load_function, make_retriever
+from whichone.retrieval.retrieve import as_retriever, load_function, make_retriever, retrieve
 
 QUESTIONS = [Question(id="a", text="one"), Question(id="b", text="two")]
 
@@ -163,3 +163,22 @@ def test_options_are_part_of_the_description(
     told = retriever.describe()  # type: ignore[attr-defined]
     assert told["function"] == "own_search_module:search"
     assert told["options"] == {"prefix": "v"}
+
+
+def test_a_retriever_is_closed_at_the_end(small: Benchmark, tmp_path: Path) -> None:
+    (tmp_path / "closing_system.py").write_text(
+        "from whichone.records import Ranking\n"
+        "closed = []\n"
+        "class System:\n"
+        "    def search(self, questions, k):\n"
+        "        for q in questions:\n"
+        "            yield Ranking(question=q.id, passages=('w:1#0',), scores=(1.0,))\n"
+        "    def close(self):\n"
+        "        closed.append(True)\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+        retrieve(small.folder.root, tmp_path / "run", retriever="closing_system:System", k=1)
+        import closing_system  # type: ignore[import-not-found]
+
+        assert closing_system.closed == [True]
