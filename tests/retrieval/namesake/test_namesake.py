@@ -142,6 +142,32 @@ def test_the_closest_sentence_decides(
     assert any("Henry VIII" in why for why in ranking.notes["names"][0]["candidates"][0]["for"])
 
 
+def test_sentences_are_encoded_once(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = ClosenessByLetters()
+    encoded: list[str] = []
+    passages = encoder.passages
+    monkeypatch.setattr(
+        encoder, "passages", lambda t, texts: (encoded.extend(texts), passages(t, texts))[1]
+    )
+    monkeypatch.setattr(namesake_retriever, "find_encoder", lambda told, device=None: encoder)
+    question = Question(id="q", text="Who performed Dark River?")
+
+    def ask() -> Any:
+        retriever = make(benchmark, tmp_path, encoder="letters")
+        (ranking,) = retriever.search([question], 5)
+        retriever.close()
+        return ranking
+
+    first = ask()
+    assert len(encoded) == 2
+    assert ask() == first and len(encoded) == 2
+    (kept,) = (tmp_path / "work").glob("sentences-*/*.npz")
+    kept.write_bytes(b"broken")
+    assert ask() == first and len(encoded) == 4
+
+
 def test_unknown_options_are_refused(benchmark: Benchmark, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no option 'encodr'.*\n.*did you mean encoder"):
         make_retriever("namesake", benchmark, tmp_path, {"encodr": "none"})

@@ -77,6 +77,10 @@ class Weigher:
             shared = [group for group in groups if 1 < len(group) <= MOST_ENCODED]
             self._closeness.learn([page for group in shared for page in group])
 
+    def close(self) -> None:
+        if self._closeness is not None:
+            self._closeness.close()
+
     def weigh(self, bearers: Mapping[int, float], asked: Asked) -> list[Evidence]:
         """Bearers, best first, ties by page; `bearers` maps pages to their BM25 on the remainder."""
         found = [self._without_encoder(page, lexical, asked) for page, lexical in bearers.items()]

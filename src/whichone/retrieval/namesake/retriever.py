@@ -14,6 +14,7 @@ from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, find_encoder
 from whichone.retrieval.dense.retriever import Dense
+from whichone.retrieval.indexes import corpus_hash, index_folder
 from whichone.retrieval.namesake.corpus import Pages
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge import Knowledge
@@ -28,7 +29,8 @@ from whichone.retrieval.namesake.names import (
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.pool import Pool, Pooler
 from whichone.retrieval.namesake.relations import RelationTable, stems
-from whichone.retrieval.namesake.sentences import SentenceCloseness
+from whichone.retrieval.namesake.sentence_store import SentenceStore
+from whichone.retrieval.namesake.sentences import SentenceCloseness, rules
 
 _SHOWN_BEARERS = 5
 PLACES = frozenset(["place", "building", "organization"])
@@ -71,7 +73,11 @@ class Namesake:
             dense = Dense.for_benchmark(benchmark, work, encoder=encoder)
         pages = Pages(benchmark)
         knowledge = Knowledge(parameters.knowledge, pages.numbers) if parameters.knowledge else None
-        closeness = SentenceCloseness(encoder, pages.texts) if encoder is not None else None
+        closeness = None
+        if encoder is not None:
+            made_of = {**encoder.describe(), "corpus": corpus_hash(benchmark), **rules()}
+            store = SentenceStore(index_folder(work, "sentences", made_of))
+            closeness = SentenceCloseness(encoder, pages.texts, store)
         weigher = Weigher(
             pages,
             parameters,
@@ -97,6 +103,10 @@ class Namesake:
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "namesake", **self._told}
+
+    def close(self) -> None:
+        """Keeps the sentences that were encoded for the next run."""
+        self._weigher.close()
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         vectors = self.question_vectors(questions)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from whichone.retrieval.dense.encoder import Encoder, Vectors
+from whichone.retrieval.namesake.sentence_store import SentenceStore
 
 _END = re.compile(r'(?<=[.!?])\s+(?=[A-Z0-9"“(])')
 MOST_SENTENCES = 24
+MOST_OF_A_PASSAGE = 8
 LONGEST_SENTENCE = 600
 MOST_HELD = 50_000
 
@@ -23,13 +25,37 @@ def split_sentences(text: str) -> list[str]:
     return [piece[:LONGEST_SENTENCE] for piece in _END.split(text.strip()) if piece.strip()]
 
 
+def rules() -> dict[str, int]:
+    """What decides which sentences of a page are encoded."""
+    return {
+        "most": MOST_SENTENCES,
+        "most_of_a_passage": MOST_OF_A_PASSAGE,
+        "longest": LONGEST_SENTENCE,
+    }
+
+
 class SentenceCloseness:
     """Encodes the sentences of a page the first time they are asked for, and keeps them."""
 
-    def __init__(self, encoder: Encoder, texts: Callable[[int], Sequence[str]]) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        texts: Callable[[int], Sequence[str]],
+        store: SentenceStore | None = None,
+    ) -> None:
         self._encoder = encoder
         self._texts = texts
+        self._store = store
         self._held: dict[int, tuple[list[str], Vectors]] = {}
+        for page, vectors in store.read(MOST_HELD) if store is not None else ():
+            sentences = self._sentences(page)
+            if len(sentences) == len(vectors):
+                self._held[page] = (sentences, vectors)
+
+    def close(self) -> None:
+        """Write down what was encoded."""
+        if self._store is not None:
+            self._store.flush()
 
     def learn(self, pages: Sequence[int]) -> None:
         """Encode the sentences of pages that are not held yet, together."""
@@ -50,6 +76,8 @@ class SentenceCloseness:
         for page in fresh:
             size = len(sentences[page])
             self._held[page] = (sentences[page], vectors[at : at + size])
+            if self._store is not None:
+                self._store.add(page, vectors[at : at + size])
             at += size
 
     def closest(self, question: Vectors, page: int) -> tuple[float, str]:
@@ -64,5 +92,5 @@ class SentenceCloseness:
     def _sentences(self, page: int) -> list[str]:
         found: list[str] = []
         for text in self._texts(page):
-            found += split_sentences(text)[:8]
+            found += split_sentences(text)[:MOST_OF_A_PASSAGE]
         return found[:MOST_SENTENCES]
