@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import ambigdocs_benchmark
+from starlette.testclient import TestClient
 
+from whichone.web.app import make_app
 from whichone.web.folded import fold
+from whichone.web.house import Settings
 from whichone.web.marked import marked
 
 
@@ -107,3 +111,16 @@ def test_folding_removes_accents_and_case() -> None:
         marked("A <i>Städte</i> tour", "which stadte?")
         == "A &lt;i&gt;<mark>Städte</mark>&lt;/i&gt; tour"
     )
+
+
+def test_bearers_of_unknown_popularity_have_no_figure(tmp_path: Path) -> None:
+    ambigdocs_benchmark(tmp_path / "served" / "ambigdocs", 1)
+    settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
+                        hosts=("testserver",))  # fmt: skip
+    with TestClient(make_app(settings)) as client:
+        key = client.get("/api/benchmarks").json()[0]["key"]
+        page = client.get(f"/b/{key}/set/1").text
+        assert "<svg" not in page
+        assert "is not known" in page
+        # As a heading, as a page's title and in the page's id; not once more as the bearer's id.
+        assert page.count("Ann LeeA (jockey)") == 3

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-_BATCH = 65_536
+_BATCH = 16_384
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -45,14 +45,16 @@ def with_places(table: Path, columns: list[str]) -> Iterator[tuple[pa.RecordBatc
 
 def number_sets(table: Path) -> SetNumbers:
     """The most popular head first, then by id; a few numbers a set are held in memory."""
-    first, second = np.zeros(0), np.zeros(0)
-    count = np.zeros(0, np.int64)
+    first, second, count = np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+    size = 0
     for batch, places in with_places(table, ["popularity"]):
         column = batch.column("popularity").to_numpy(zero_copy_only=False).astype(np.float64)
         known = np.where(np.isnan(column), -np.inf, column)
         base, size = int(places[0]), int(places[-1]) + 1
-        first, second = _grown(first, size), _grown(second, size)
-        count = np.concatenate([count, np.zeros(size - len(count), np.int64)])
+        if size > len(first):  # twice as much room each time, so that little is copied
+            room = max(size, 2 * len(first)) - len(first)
+            first, second = (np.append(a, np.full(room, -np.inf)) for a in (first, second))
+            count = np.append(count, np.zeros(room, np.int64))
         order = np.lexsort((-known, places))
         ranked, at = known[order], places[order]
         begins = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
@@ -64,12 +66,9 @@ def number_sets(table: Path) -> SetNumbers:
         second[own] = np.maximum(np.minimum(first[own], ones), np.maximum(second[own], twos))
         first[own] = np.maximum(first[own], ones)
         count[own] += np.diff(np.r_[begins, len(at)])
+    first, second, count = first[:size], second[:size], count[:size]
     popular = np.where(np.isinf(first), 0.0, first)
     number = np.empty(len(popular), np.int64)
     number[np.argsort(-popular, kind="stable")] = np.arange(1, len(popular) + 1)
     gap = np.where(np.isinf(second), np.nan, popular / np.maximum(second, 1.0))
     return SetNumbers(number, count, gap)
-
-
-def _grown(values: Floats, size: int) -> Floats:
-    return np.concatenate([values, np.full(size - len(values), -np.inf)])

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-_BATCH = 65_536
+_BATCH = 16_384
 _RARE = 64
 """A run of letters is rare when fewer than one in so many texts holds it."""
 _RAREST = 3
