@@ -92,6 +92,17 @@ def test_retrievers_search_the_three_pages_alone(benchmark: Benchmark) -> None:
     assert popular == {q: ["p:1", "p:2", "p:3"] for q in ("q1", "q2", "q3")}
 
 
+def test_an_encoder_is_loaded_once(benchmark: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(
+        "whichone.retrieval.dense.encoder._find_encoder", lambda told, device: loaded.append(told)
+    )
+    items = three_choices(benchmark, fewer="pad", seed=1).items
+    assert len({tuple(sorted(item.pages)) for item in items}) > 1
+    rank_three("namesake", benchmark, items, {"encoder": "none"})
+    assert loaded == ["none"]
+
+
 def test_what_cannot_be_scored_is_said(benchmark: Benchmark, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="three pages"):
         rank_three("json:loads", benchmark, ())

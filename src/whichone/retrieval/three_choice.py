@@ -17,6 +17,7 @@ from whichone.progress import progress
 from whichone.protocols import Retriever
 from whichone.records import NameSet
 from whichone.retrieval.checks import RankingCheck
+from whichone.retrieval.dense.encoder import encoders_kept
 from whichone.retrieval.retrieve import load_function, make_retriever
 
 
@@ -38,6 +39,7 @@ def rank_three(
         )
     ranked: dict[str, list[str]] = {}
     with (
+        encoders_kept(),
         tempfile.TemporaryDirectory(prefix="whichone-three-") as folder,
         progress("choosing", len(items), "items") as advance,
     ):

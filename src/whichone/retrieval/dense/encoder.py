@@ -6,6 +6,8 @@ import hashlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,8 +44,32 @@ class Encoder(Protocol):
         ...
 
 
+_kept: ContextVar[dict[tuple[str, str | None], Encoder | None] | None] = ContextVar(
+    "kept encoders", default=None
+)
+
+
+@contextmanager
+def encoders_kept() -> Iterator[None]:
+    """Within it an encoder is loaded once, however many retrievers are made with it."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
 def find_encoder(told: str = "auto", *, device: str | None = None) -> Encoder | None:
     """The encoder that is meant: None for "none", and for "auto" where no known one is installed."""
+    kept = _kept.get()
+    if kept is None:
+        return _find_encoder(told, device)
+    if (told, device) not in kept:
+        kept[told, device] = _find_encoder(told, device)
+    return kept[told, device]
+
+
+def _find_encoder(told: str, device: str | None) -> Encoder | None:
     if told == "none":
         return None
     if told == "auto":
