@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -197,3 +200,27 @@ def test_sentences() -> None:
         "End",
     ]
     assert split_sentences("  ") == []
+
+
+@pytest.mark.slow
+def test_the_same_bits_whatever_the_hash_seed(benchmark: Benchmark, tmp_path: Path) -> None:
+    """Sums over words must not go in the order of a set, which differs from process to process."""
+    program = """
+import sys
+from pathlib import Path
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.retrieval.namesake import Namesake
+namesake = Namesake.for_benchmark(Benchmark.open(sys.argv[1]), Path(sys.argv[2]), encoder="none")
+print(namesake._pooler._name_worth("American film singer Dark River television band born Edinburgh town"))
+"""
+    place = [str(benchmark.folder.root), str(tmp_path / "index")]
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program, *place],
+            check=True,
+            capture_output=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3", "4")
+    }
+    assert len(found) == 1

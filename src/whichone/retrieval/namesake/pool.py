@@ -146,7 +146,8 @@ class Pooler:
         postings, vocabulary = self._bm25.scorer.postings, self._bm25.vocabulary
         k1 = self._bm25.parameters.k1
         worth = 0.0
-        for term in set(vocabulary.analyse(name)):
+        # in order of the text: the sum must not depend on how strings are hashed
+        for term in dict.fromkeys(vocabulary.analyse(name)):
             found = vocabulary.find(term)
             held = sum(int(postings.starts[n + 1] - postings.starts[n]) for n in found[:1])
             worth += float(np.log1p((len(postings) - held + 0.5) / (held + 0.5)))
