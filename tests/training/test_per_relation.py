@@ -78,6 +78,8 @@ def test_a_re_ranker_from_data_to_a_run(bench: Benchmark, checkpoint: Path, tmp_
     assert Run.open(tmp_path / "re").folder.manifest.counts["questions"] == 40
     again = call("train", "reranker", place, out, *start, "--json")
     assert '"epochs": 1' in again
+    turns = ["train", "reranker", place, out / "examples.jsonl", tmp_path / "turns", *start]
+    assert '"steps": 4' in call(*turns, "--drop-leaks", "--per-source", 8, "--json")
 
 
 def test_wordings_tell_the_relation(tmp_path: Path) -> None:

@@ -120,6 +120,22 @@ def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Pa
         )
 
 
+def test_sources_take_turns(made_examples: Any) -> None:
+    from msgspec.structs import replace
+
+    from whichone.training.round_robin import round_robin
+
+    few = [replace(e, source="few") for e in made_examples(3)]
+    many = [replace(e, source="many", id=f"m{n}") for n, e in enumerate(made_examples(20))]
+    batches = round_robin([*many, *few], 4, 9, seed=1, epoch=0)
+    assert [{e.source for e in batch} for batch in batches] == [{"few"}, {"many"}] * 2
+    drawn = [e.id for batch in batches[::2] for e in batch]
+    assert sorted(map(drawn.count, {e.id for e in few})) in ([2, 3, 3],)
+    assert len({e.id for batch in batches[1::2] for e in batch}) == 8
+    assert batches == round_robin([*many, *few], 4, 9, seed=1, epoch=0)
+    assert batches != round_robin([*many, *few], 4, 9, seed=1, epoch=1)
+
+
 def corpus_file(bench: Benchmark, tmp_path: Path) -> str:
     file = tmp_path / "passages.jsonl"
     file.write_text(

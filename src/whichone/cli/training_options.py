@@ -62,6 +62,11 @@ _TRAINING = (
     click.option("--longest", type=int, help="Tokens a text may have."),
     click.option("--hard", type=int, help="Wrong passages of each kind an example brings."),
     click.option(
+        "--per-source",
+        type=int,
+        help="Draw so many examples of each SOURCE an epoch, a batch of one, in turn.",
+    ),
+    click.option(
         "--patience", type=int, help="Epochs without gain on held-out names until it stops."
     ),
     click.option("--device", default=None, help="cuda or cpu; cuda where there is one."),

@@ -57,6 +57,8 @@ def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
         if given is None:
             given, test = _benchmark_examples(source, plan, settings, work)
             unseen += test
+        if settings.per_source:
+            given = [msgspec.structs.replace(e, source=str(source)) for e in given]
         examples += given
     for place in plan.test:
         unseen += Benchmark.open(place).queries

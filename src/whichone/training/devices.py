@@ -44,7 +44,7 @@ def enough_memory(batch: int, longest: int) -> Iterator[None]:
 
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError) as error:
+    except (torch.cuda.OutOfMemoryError, MemoryError) as error:
         raise _too_little(batch, longest, error) from error
     except RuntimeError as error:
         if "can't allocate memory" not in str(error):

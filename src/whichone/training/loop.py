@@ -17,18 +17,22 @@ from whichone.progress import talk
 from whichone.training import checkpoints
 from whichone.training.checkpoints import Learner, Progress
 from whichone.training.devices import enough_memory
+from whichone.training.round_robin import by_source, round_robin
 from whichone.training.settings import Settings
 
 if TYPE_CHECKING:
     import torch
 
 
-class HasId(Protocol):
+class Taught(Protocol):
     @property
     def id(self) -> str: ...
 
+    @property
+    def source(self) -> str: ...
 
-E = TypeVar("E", bound=HasId)
+
+E = TypeVar("E", bound=Taught)
 
 
 class Trained(msgspec.Struct, frozen=True):
@@ -75,6 +79,8 @@ class Training(ABC, Generic[E]):
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.steps = len(examples) // settings.batch
+        if settings.per_source:
+            self.steps = len(by_source(examples)) * (settings.per_source // settings.batch)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self._rate)
         self._saved = 0
 
@@ -143,8 +149,12 @@ class Training(ABC, Generic[E]):
 
     def _batches(self, epoch: int, done: int) -> Iterator[list[E]]:
         """The epoch's batches in an order that only seed and epoch decide, from the one after `done`."""
-        order = np.random.default_rng([self.settings.seed, epoch]).permutation(len(self.examples))
-        size = self.settings.batch
+        seed, size = self.settings.seed, self.settings.batch
+        if self.settings.per_source:
+            turns = round_robin(self.examples, size, self.settings.per_source, seed, epoch)
+            yield from turns[done:]
+            return
+        order = np.random.default_rng([seed, epoch]).permutation(len(self.examples))
         for n in range(done, self.steps):
             yield [self.examples[i] for i in order[n * size : (n + 1) * size]]
 

@@ -35,6 +35,7 @@ class ReadingExample(msgspec.Struct, frozen=True):
     target: str
     start: int = -1
     """Where the answer begins in the text; -1 where there is none."""
+    source: str = ""
 
 
 def reading_examples(

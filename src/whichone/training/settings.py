@@ -34,6 +34,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Wrong passages of each kind that an example brings into its batch."""
     others: int = 3
     """Right passages of other examples of the batch that a re-ranker's example is shown as wrong."""
+    per_source: int = 0
+    """Examples drawn of each source an epoch, sources taking turns by the batch; 0 mixes all as they are."""
     mode: Mode = "both"
     kinds: tuple[str, ...] = ("bm25", "namesake")
     seed: int = 0
@@ -51,6 +53,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.hard < 1 or self.others < 0:
             raise UsageError("hard must be at least 1, and others not negative")
+        if self.per_source and self.per_source < self.batch:
+            raise UsageError(
+                f"{self.per_source} examples of a source do not fill one batch of {self.batch}"
+            )
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown:
             raise UsageError(

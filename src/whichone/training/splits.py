@@ -41,19 +41,19 @@ def split_by_name(
 
 def leaks(
     train: Sequence[Example], test: Sequence[Query], *, tokens: bool = False
-) -> dict[str, dict[str, list[str]]]:
+) -> dict[str, dict[str, list[int]]]:
     """What stands on both sides: names, gold pages, questions, and with `tokens` words of names.
 
-    Under each of them what is shared, and the ids of the examples that share it.
+    Under each of them what is shared, and the places of the examples that share it.
     """
     names = {name_of(q) for q in test}
     pages = {p for q in test for p in q.gold_pages()}
     questions = {q.input for q in test}
     words = {word for name in names for word in name_words(name)} if tokens else set()
-    found: dict[str, dict[str, list[str]]] = {"names": {}, "gold pages": {}, "questions": {}}
+    found: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
     if tokens:
         found["words of names"] = {}
-    for example in train:
+    for place, example in enumerate(train):
         shared = {
             "names": {example.name} & names,
             "gold pages": {*example.gold} & pages,
@@ -62,7 +62,7 @@ def leaks(
         }
         for what, both in shared.items():
             for one in both:
-                found.setdefault(what, {}).setdefault(one, []).append(example.id)
+                found.setdefault(what, {}).setdefault(one, []).append(place)
     return found
 
 
@@ -90,5 +90,5 @@ def without_leaks(
 ) -> list[Example]:
     """The examples that share nothing with the test data."""
     found = leaks(train, test, tokens=tokens).values()
-    sharing = {example for shared in found for ids in shared.values() for example in ids}
-    return [e for e in train if e.id not in sharing]
+    sharing = {place for shared in found for places in shared.values() for place in places}
+    return [e for place, e in enumerate(train) if place not in sharing]
