@@ -19,11 +19,11 @@ from pathlib import Path
 import httpx
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.concurrent import in_order
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.kilt.answers import answer_scores
 from whichone.measures.measure import parse_measures
 from whichone.reading.cache import CallCache
-from whichone.reading.concurrent import in_order
 from whichone.reading.endpoint import Endpoint, EndpointOptions
 from whichone.reading.read import run_reader
 from whichone.reading.settings import Setting, Shows

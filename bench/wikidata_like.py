@@ -7,9 +7,9 @@ statement ids that do not compress, references that come again and again.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -249,4 +249,9 @@ def write(path: Path, size: int, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), int(float(sys.argv[2])))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("bytes", type=float)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    write(given.path, int(given.bytes), given.seed)

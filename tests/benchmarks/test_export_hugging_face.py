@@ -66,11 +66,27 @@ def test_datasets_opens_the_folder(bells: Benchmark, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_mteb_evaluates_the_task(
-    bells: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_one_name_are_not_taken_for_each_other(bells: Benchmark, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    fewer = save_benchmark(
+        tmp_path / "fewer",
+        name="bells",
+        queries=bells.queries[:1],
+        passages=bells.passage_records(),
+    )
+    counts = []
+    for place, benchmark in (("one", bells), ("two", fewer)):
+        export(str(benchmark.folder.root), tmp_path / place / "hf", "hf")
+        opened = datasets.load_dataset(
+            str(tmp_path / place / "hf"), "queries", split="test", cache_dir=str(tmp_path / "cache")
+        )
+        counts.append(len(opened))
+    assert counts == [2, 1]
+
+
+@pytest.mark.slow
+def test_mteb_evaluates_the_task(bells: Benchmark, tmp_path: Path) -> None:
     mteb = pytest.importorskip("mteb")
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     export(str(bells.folder.root), tmp_path / "task", "mteb")
     spec = importlib.util.spec_from_file_location("task", tmp_path / "task" / "task.py")
     assert spec is not None and spec.loader is not None

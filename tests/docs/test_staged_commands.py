@@ -20,8 +20,8 @@ from whichone.cli import whichone
 
 pytestmark = pytest.mark.slow
 
-RUN_ELSEWHERE = {"readers.md", "experiments.md"}
-"""Pages whose commands tests/reading runs against a server of its own."""
+RUN_ELSEWHERE = {"readers.md", "experiments.md", "training.md"}
+"""Pages whose commands tests/reading and tests/training run, with a server and an encoder of their own."""
 
 NOT_RUN = {
     r"spark://": "a cluster; tests/knowledge/engine starts a local one",

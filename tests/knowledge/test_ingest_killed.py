@@ -62,6 +62,14 @@ def wait_for_parts(process: subprocess.Popen[bytes], kb: Path, count: int) -> No
         time.sleep(0.001)
 
 
+def spawned(pid: int) -> list[int]:
+    """The workers among a process's children."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [
+        int(child) for child in listed if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
+    ]
+
+
 def test_killed_again_and_again_it_ends_with_the_same_bytes(dump: Path, tmp_path: Path) -> None:
     assert run("--wikidata", dump, "--workers", 1, tmp_path / "calm").returncode == 0
     kb = tmp_path / "killed"
@@ -92,12 +100,7 @@ def test_a_worker_that_dies_fails_the_run_with_its_place(dump: Path, tmp_path: P
     deadline = time.monotonic() + 60
     children: list[int] = []
     while not children and time.monotonic() < deadline:
-        listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        children = [
-            int(child)
-            for child in listed
-            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
-        ]
+        children = spawned(process.pid)
     os.kill(children[0], signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3
@@ -139,7 +142,9 @@ def test_a_line_of_a_hundred_megabytes(tmp_path: Path) -> None:
     assert len(listed) == 1
 
 
-def test_ended_by_the_keyboard(dump: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("parts", [0, 2])
+def test_ended_by_the_keyboard(dump: Path, tmp_path: Path, parts: int) -> None:
+    """Also while workers still start."""
     kb = tmp_path / "kb"
     process = subprocess.Popen(
         command("--wikidata", dump, "--workers", 2, kb),
@@ -148,7 +153,10 @@ def test_ended_by_the_keyboard(dump: Path, tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    wait_for_parts(process, kb, 2)  # type: ignore[arg-type]
+    deadline = time.monotonic() + 60
+    while not spawned(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    wait_for_parts(process, kb, parts)  # type: ignore[arg-type]
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130

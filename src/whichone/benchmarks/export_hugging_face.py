@@ -157,11 +157,18 @@ def _set(name_set: Any) -> dict[str, Any]:
 
 
 def _readme(benchmark: Benchmark, names: list[str]) -> str:
-    """The card, under the header that tells a hub which file is which configuration."""
+    """The card, under the header that tells a hub which file is which configuration.
+
+    `datasets` keeps what it opened by the folder's last name and this header: without the benchmark's id in
+    it, two benchmarks exported to folders of one name would be taken for each other.
+    """
     languages = sorted({query.language for query in benchmark.queries}) or ["en"]
     lines = ["---", "license: other", "language:", *(f"- {language}" for language in languages)]
     lines += ["tags:", "- whichone", "- entity-disambiguation", "configs:"]
     for name in names:
         lines += [f"- config_name: {name}", "  data_files:", "  - split: test"]
-        lines += [f"    path: {name}/test.parquet"]
+        lines += [
+            f"    path: {name}/test.parquet",
+            f'  description: "{benchmark.folder.content_hash}"',
+        ]
     return "\n".join([*lines, "---", "", benchmark.card or f"# {benchmark.name}", ""])

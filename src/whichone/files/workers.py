@@ -11,6 +11,7 @@ import multiprocessing
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
@@ -61,7 +62,8 @@ class _Worker(Generic[Job, Result]):
         self.connection: Connection
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(task, theirs), daemon=True)
-        self.process.start()
+        with _no_interrupt():
+            self.process.start()
         theirs.close()
         self.job: Job | None = None
 
@@ -101,6 +103,20 @@ class _Worker(Generic[Job, Result]):
         self.process.join()
 
 
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """An interrupt waits until the worker is started, which inherits that it is deaf to it.
+
+    Without this one that comes while the worker still imports has it print a traceback of its own.
+    """
+    resource_tracker.ensure_running()  # starting the tracker would end the waiting
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _next_ready(pool: list[_Worker[Job, Result]]) -> _Worker[Job, Result]:
     busy = {worker.connection: worker for worker in pool if worker.busy}
     return busy[wait(list(busy))[0]]  # type: ignore[index]
@@ -117,7 +133,6 @@ class _WithoutPandas:
 
 def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.meta_path.insert(0, _WithoutPandas)
     while True:
         try:

@@ -1,0 +1,76 @@
+"""The page on training does what it says: every command is run, in order, with a tiny encoder and one epoch."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.cli import whichone
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("torch")
+pytest.importorskip("sentence_transformers")
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+SHORT = ["--epochs", "1", "--batch", "8", "--longest", "16", "--device", "cpu"]
+
+
+@pytest.fixture
+def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An input under every name that the page uses."""
+    monkeypatch.chdir(tmp_path)
+    simple = builtin_benchmark("builtin/entityquestions")
+    shutil.copytree(simple, "BENCH")
+    shutil.copytree(simple.parent / "kb", "KB")
+    bench = Benchmark.open("BENCH")
+    for name, model in (("MODEL", checkpoint), ("all-MiniLM-L6-v2", checkpoint)):
+        shutil.copytree(model, name)
+    for name, part in (
+        ("QUESTION_FOLDER", "question"),
+        ("PASSAGE_FOLDER", "passage"),
+        ("BERT_FOLDER", "bert"),
+    ):
+        shutil.copytree(dpr / part, name)
+    shutil.copy(dpr / "dpr.cp", "dpr.cp")
+    passages = [{"id": p.id, "title": p.title, "text": p.text} for p in bench.passage_records()]
+    Path("passages.jsonl").write_text("".join(json.dumps(p) + "\n" for p in passages))
+    kilt, asked, given = [], [], []
+    for query in bench.queries:
+        pages = [{"wikipedia_id": p.rpartition(":")[2]} for p in sorted(query.gold_pages())]
+        output = {"answer": query.answers()[0], "provenance": pages}
+        kilt.append({"id": query.id, "input": query.input, "output": [output]})
+        asked.append({"question": query.input, "answers": list(query.answers())})
+        context = {"title": query.name, "text": query.answers()[0]}
+        given.append({**asked[-1], "positive_ctxs": [context], "hard_negative_ctxs": passages[:1]})
+    Path("nq-train-kilt.jsonl").write_text("".join(json.dumps(k) + "\n" for k in kilt))
+    relation = Path("one-off/no-overlap/P19")
+    relation.mkdir(parents=True)
+    (relation / "P19_no_overlap.train.json").write_text(json.dumps(asked))
+    Path("biencoder-nq-train.json").write_text(json.dumps(given))
+    return tmp_path
+
+
+def test_every_command(place: Path) -> None:
+    blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert len(lines) >= 12
+    for line in lines:
+        words = shlex.split(line)[1:]
+        if words[0] == "train" and words[1] != "space":
+            for word in ("OUT", "RERANKER"):
+                if word in words:
+                    shutil.rmtree(word, ignore_errors=True)
+            words += SHORT
+        elif words[0] == "retrieve":
+            shutil.rmtree(words[2], ignore_errors=True)
+        done = CliRunner().invoke(whichone, words, catch_exceptions=False)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+    assert Path("space.png").stat().st_size > 1000
