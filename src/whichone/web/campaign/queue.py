@@ -190,26 +190,29 @@ def _release_stale(t: Transaction, campaign: str) -> int:
     return len(stale)
 
 
-def keep(t: Transaction, campaign: str, number: int, person: str, said: Any) -> bool:
-    """Keeps what a person said of a task in hand; what was kept before stays as it was."""
+def keep(
+    t: Transaction, campaign: str, number: int, person: str, said: Any
+) -> tuple[Given, bool] | None:
+    """Keeps what a person said of the task in hand; the task, and whether all asked first have answered it.
+
+    None when they do not have it in hand; what was kept before stays as it was. One statement: with
+    many people at once the trips to the database are what they wait for.
+    """
     content, now = msgspec.json.encode(said).decode(), time.time()
-    return bool(
-        t.execute(
-            "update annotations set content = ?, seconds = ? - claimed, answered = ? "
-            "where campaign = ? and task = ? and person = ? and answered is null",
-            (content, now, now, campaign, number, person),
-        )
+    kept = t.read(
+        "update annotations set content = ?, seconds = ? - claimed, answered = ? "
+        "where campaign = ? and task = ? and person = ? and answered is null "
+        "returning task, queue, (select tasks.content from tasks where tasks.campaign = "
+        "annotations.campaign and tasks.task = annotations.task) as content, "
+        "(select count(*) from annotations as other where other.campaign = annotations.campaign "
+        "and other.task = annotations.task and other.queue = annotations.queue "
+        "and other.person <> annotations.person and other.answered is not null) as others",
+        (content, now, now, campaign, number, person),
     )
-
-
-def is_full(t: Readable, campaign: str, number: int) -> bool:
-    """Whether everybody asked has answered a task of the first queue."""
-    rows = t.read(
-        "select count(*) as n from annotations where campaign = ? and task = ? and queue = ? "
-        "and answered is not null",
-        (campaign, number, FIRST),
-    )
-    return bool(rows[0]["n"] >= PEOPLE)
+    if not kept:
+        return None
+    given = _given(kept[0])
+    return given, given.queue == FIRST and kept[0]["others"] + 1 >= PEOPLE
 
 
 def move(t: Transaction, campaign: str, number: int, queue: int) -> None:

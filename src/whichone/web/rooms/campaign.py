@@ -113,17 +113,17 @@ def _keep(
 ) -> bool:
     """Checks and keeps one annotation, and moves its task on; False when it was kept before."""
     row, plan = _campaign(house, t, key)
-    _agreed(t, key, plan, person)
-    held = queue.in_hand(t, key, person)
-    if held is None or held.number != number:
-        return False
     kind = kind_named(plan.kind)
     said = kind.from_form(sent) if isinstance(sent, Form) else kind.from_api(sent)
-    kind.check(house, row["benchmark"], held, said)
     kept = queue.keep(t, key, number, person, said)
-    if kept and queue.is_full(t, key, number):
+    if kept is None:
+        _agreed(t, key, plan, person)  # who has not was never handed anything
+        return False
+    given, full = kept
+    kind.check(house, row["benchmark"], given, said)  # an error undoes the keeping
+    if full:
         settle(t, house, key, row, plan, number)
-    return kept
+    return True
 
 
 def settle(

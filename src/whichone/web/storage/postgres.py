@@ -1,19 +1,21 @@
-"""Answers in PostgreSQL, for many annotators: a few connections, one transaction for each write."""
+"""Answers in PostgreSQL, for many annotators and servers: connections to read, one that writes."""
 
 from __future__ import annotations
 
 import contextlib
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from whichone.errors import BadInput, missing_extra
 from whichone.web.storage.database import Row, Transaction
+from whichone.web.storage.group_commit import GroupCommit, Work
 from whichone.web.storage.schema import statements
 
 T = TypeVar("T")
-_CONNECTIONS = 10
+_CONNECTIONS = 4  # more would only wait for each other: the server is one Python process
+_MOST_TOGETHER = 32
 _TRIES = 5
 
 
@@ -43,7 +45,6 @@ class PostgresDatabase:
         except ImportError:
             raise missing_extra("psycopg", "web") from None
         self._url, self._psycopg = url, psycopg
-        self._threads = ThreadPoolExecutor(_CONNECTIONS, "postgres")
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         try:
             first = self._connect()
@@ -56,6 +57,8 @@ class PostgresDatabase:
         self._idle.put(first)
         for _ in range(_CONNECTIONS - 1):
             self._idle.put(None)
+        self._collided = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+        self._group = GroupCommit(self._commit, _MOST_TOGETHER)
 
     def _connect(self) -> Any:
         return self._psycopg.connect(self._url, autocommit=True)
@@ -76,24 +79,47 @@ class PostgresDatabase:
             return _Connected(connection).read(sql, values)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        collided = (
-            self._psycopg.errors.SerializationFailure,
-            self._psycopg.errors.DeadlockDetected,
-        )
-        for tried in range(_TRIES):
-            try:
-                with self._lent() as connection, connection.transaction():
-                    return work(_Connected(connection))
-            except collided:
-                if tried == _TRIES - 1:
-                    raise
-        raise AssertionError("unreachable")
+        return self.submit(work).result()
 
     def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
-        return self._threads.submit(self.write, work)
+        return self._group.submit(work)
+
+    def _commit(self, together: list[Work]) -> None:
+        """One transaction for all; where a piece fails, each has one of its own."""
+        if len(together) > 1:
+            try:
+                results = self._transaction([work for work, _ in together])
+            except self._psycopg.OperationalError as error:
+                if not isinstance(error, self._collided):  # who knows how far it came
+                    for _, future in together:
+                        future.set_exception(error)
+                    return
+            except Exception:  # of one of them, which raises it again when it is alone
+                pass
+            else:
+                for (_, future), result in zip(together, results, strict=True):
+                    future.set_result(result)
+                return
+        for work, future in together:
+            try:
+                future.set_result(self._alone(work))
+            except Exception as error:
+                future.set_exception(error)
+
+    def _alone(self, work: Callable[[Transaction], T]) -> T:
+        """Tried again when it collided with the work of another server."""
+        for _ in range(_TRIES - 1):
+            with contextlib.suppress(*self._collided):
+                return self._transaction([work])[0]
+        return self._transaction([work])[0]
+
+    def _transaction(self, works: list[Callable[[Transaction], T]]) -> list[T]:
+        with self._lent() as connection, connection.transaction():
+            connected = _Connected(connection)
+            return [work(connected) for work in works]
 
     def close(self) -> None:
-        self._threads.shutdown()
+        self._group.close()
         while not self._idle.empty():
             connection = self._idle.get_nowait()
             if connection is not None:

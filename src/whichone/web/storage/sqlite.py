@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -13,6 +11,7 @@ from typing import Any, TypeVar
 
 from whichone.errors import BadInput
 from whichone.web.storage.database import Row, Transaction
+from whichone.web.storage.group_commit import GroupCommit, Work
 from whichone.web.storage.schema import statements
 
 T = TypeVar("T")
@@ -43,9 +42,6 @@ class SqliteDatabase:
         self.path = path
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
-        self._work: queue.Queue[tuple[Callable[[Transaction], Any], Future[Any]] | None] = (
-            queue.Queue()
-        )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = self._connect()
@@ -54,8 +50,7 @@ class SqliteDatabase:
                 self._writer.execute(sql)
         except (sqlite3.Error, OSError) as error:
             raise BadInput(f"cannot be used as a database: {error}", file=path) from error
-        self._thread = threading.Thread(target=self._write_all, name="writer", daemon=True)
-        self._thread.start()
+        self._group = GroupCommit(self._commit, _MOST_TOGETHER)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -76,23 +71,9 @@ class SqliteDatabase:
         return self.submit(work).result()
 
     def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
-        future: Future[T] = Future()
-        self._work.put((work, future))
-        return future
+        return self._group.submit(work)
 
-    def _write_all(self) -> None:
-        while (first := self._work.get()) is not None:
-            together = [first]
-            with contextlib.suppress(queue.Empty):
-                while len(together) < _MOST_TOGETHER:
-                    other = self._work.get_nowait()
-                    if other is None:
-                        self._work.put(None)
-                        break
-                    together.append(other)
-            self._commit(together)
-
-    def _commit(self, together: list[tuple[Callable[[Transaction], Any], Future[Any]]]) -> None:
+    def _commit(self, together: list[Work]) -> None:
         """One transaction for all; work that fails is undone alone."""
         done: list[tuple[Future[Any], Any]] = []
         connected = _Connected(self._writer)
@@ -104,8 +85,7 @@ class SqliteDatabase:
                     done.append((future, work(connected)))
                 except Exception as error:
                     self._writer.execute("rollback to one")
-                    if not future.cancelled():
-                        future.set_exception(error)
+                    future.set_exception(error)
                 self._writer.execute("release one")
             self._writer.execute("commit")
         except sqlite3.Error as error:
@@ -116,11 +96,9 @@ class SqliteDatabase:
                     future.set_exception(error)
             return
         for future, result in done:
-            if not future.cancelled():
-                future.set_result(result)
+            future.set_result(result)
 
     def close(self) -> None:
-        self._work.put(None)
-        self._thread.join()
+        self._group.close()
         for connection in (*self._readers, self._writer):
             connection.close()
