@@ -9,6 +9,7 @@ from whichone.benchmarks.amber.alignment import beginning, needle
 from whichone.benchmarks.amber.published import (
     amount_name,
     choose_template,
+    fill,
     number_words,
     query_id,
     tuple_id,
@@ -57,3 +58,8 @@ def test_templates_are_drawn_by_the_mersenne_twister() -> None:
 
 def test_query_id() -> None:
     assert query_id("x", "") == "x=d41d8cd98f00b204e9800998ecf8427e"
+
+
+def test_a_name_with_a_slot_is_rewritten_in_claims_only() -> None:
+    assert fill("$name is $object.", "Cost $object", "high") == "Cost high is high."
+    assert fill("Who is $name?", "Cost $object") == "Who is Cost $object?"

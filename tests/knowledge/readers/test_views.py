@@ -84,6 +84,12 @@ def test_the_published_rule_overwrites_and_keeps_titles_raw() -> None:
     assert part.counts[UNFIT] == 1
 
 
+def test_the_published_rule_splits_at_every_white_space_of_a_text() -> None:
+    part = read("en.z A 5\nen.z B\u00a0C 6\nen.z D\u0085 7\n", rules="published")
+    assert views(part) == {"A": 5, "D": 7}
+    assert part.counts[UNFIT] == 1
+
+
 @pytest.mark.parametrize(
     ("line", "name", "title", "count"),
     [

@@ -65,6 +65,11 @@ def test_names_of_the_language_keep_their_order_and_repetitions(compact: bool) -
     ]
 
 
+def test_a_page_title_is_stripped_and_has_blanks() -> None:
+    reader = read(item("Q1", page=" Abe_Lincoln (musician) "))
+    assert rows(reader, "entities", "title") == [("Abe Lincoln (musician)",)]
+
+
 def test_fallback_languages_add_only_new_names() -> None:
     labels = {
         "en-gb": text("en-gb", "Colour"),

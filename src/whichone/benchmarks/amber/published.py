@@ -55,5 +55,9 @@ def _inflect():  # type: ignore[no-untyped-def]
 
 
 def fill(template: str, name: str, value: str = "") -> str:
-    """Slots replaced one after the other: a name that holds `$object` is rewritten, as released."""
-    return template.replace("$name", name).replace("$object", value)
+    """Slots replaced one after the other: a name that holds `$object` is rewritten, as released.
+
+    Questions and slots have no value, and such a name stays as it is in them.
+    """
+    text = template.replace("$name", name)
+    return text.replace("$object", value) if value else text

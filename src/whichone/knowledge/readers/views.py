@@ -144,14 +144,15 @@ def _title_and_count(line: bytes, form: ViewsFormat) -> tuple[bytes, int]:
 
 
 def _published(line: bytes) -> tuple[bytes, int]:
-    fields = line.split()
-    if len(fields) != 3 or not fields[2].isdigit():
+    """Fields split as text, where more than in bytes is white space: U+00A0 splits a title."""
+    fields = line.decode("utf-8", "replace").split()
+    if len(fields) != 3 or not fields[2].isdecimal():
         return b"", -1
-    return fields[1], int(fields[2])
+    return fields[1].encode(), int(fields[2])
 
 
 def _as_published(raw: Mapping[bytes, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    return {t.decode("utf-8", "replace").replace("_", " "): found for t, found in raw.items()}
+    return {t.decode().replace("_", " "): found for t, found in raw.items()}
 
 
 def _cleaned(

@@ -226,7 +226,7 @@ class WikidataReader:
         types, facts = self._facts(record.id, claims, every)
         for fact in facts:
             self.facts.add(fact)
-        title = page.title if page else None
+        title = page.title.strip().replace("_", " ") if page else None
         self._with_page += page is not None
         head = self._add_names(record)
         self.entities.add((*head, types, len(sitelinks), title))
