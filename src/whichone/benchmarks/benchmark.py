@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from whichone.errors import BadInput, sample
 from whichone.files.folder import Folder
 from whichone.records import Bearer, NameSet, Output, Passage, Query, Question, page_of
 
-_outputs = msgspec.json.Decoder(tuple[Output, ...])
-_attributes = msgspec.json.Decoder(dict[str, Any])
+_DECODED = {
+    "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
+    "attributes": msgspec.json.Decoder(dict[str, Any]).decode,
+}
+"""Fields of a query that its table keeps as JSON."""
 
 
 class Benchmark:
@@ -56,7 +60,7 @@ class Benchmark:
     @functools.cached_property
     def queries(self) -> tuple[Query, ...]:
         with without_collector():
-            return tuple(map(_query, self.query_table.to_pylist()))
+            return tuple(_queries(self.query_table))
 
     def questions(self) -> list[Question]:
         return [query.question() for query in self.queries]
@@ -154,28 +158,14 @@ def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> N
 
 
 def query_rows(queries: Sequence[Query]) -> pa.Table:
-    encode = msgspec.json.encode
-    return QUERIES.from_rows(
-        [
-            {
-                "id": q.id,
-                "task": q.task,
-                "input": q.input,
-                "language": q.language,
-                "mention": q.mention,
-                "name": q.name,
-                "name_set": q.name_set,
-                "role": q.role,
-                "relation": q.relation,
-                "entity": q.entity,
-                "gold_pages": sorted(q.gold_pages()),
-                "outputs": encode(q.outputs).decode(),
-                "attributes": encode(q.attributes).decode(),
-                "place": place,
-            }
-            for place, q in enumerate(queries)
-        ]
-    )
+    columns: dict[str, Sequence[Any]] = {
+        name: list(map(attrgetter(name), queries)) for name in Query.__struct_fields__
+    }
+    for name in _DECODED:
+        columns[name] = [msgspec.json.encode(value).decode() for value in columns[name]]
+    columns["gold_pages"] = [sorted(query.gold_pages()) for query in queries]
+    columns["place"] = range(len(queries))
+    return QUERIES.from_columns(columns)
 
 
 def set_rows(sets: Iterable[NameSet]) -> pa.Table:
@@ -215,21 +205,10 @@ def passage_rows(passages: Iterable[Passage]) -> pa.Table:
     )
 
 
-def _query(row: dict[str, Any]) -> Query:
-    return Query(
-        id=row["id"],
-        task=row["task"],
-        input=row["input"],
-        outputs=_outputs.decode(row["outputs"]),
-        language=row["language"],
-        mention=row["mention"],
-        name=row["name"],
-        name_set=row["name_set"],
-        role=row["role"],
-        relation=row["relation"],
-        entity=row["entity"],
-        attributes=_attributes.decode(row["attributes"]),
-    )
+def _queries(table: pa.Table) -> Iterator[Query]:
+    columns = (table.column(name).to_pylist() for name in Query.__struct_fields__)
+    decoders = (_DECODED.get(name) for name in Query.__struct_fields__)
+    return map(Query, *(map(d, c) if d else c for d, c in zip(decoders, columns, strict=True)))
 
 
 def _name_sets(rows: list[dict[str, Any]]) -> Iterator[NameSet]:

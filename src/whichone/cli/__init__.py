@@ -14,7 +14,10 @@ from typing import Any
 import click
 
 from whichone.errors import UsageError, WhichoneError, did_you_mean
+from whichone.without_pandas import without_pandas
 
+_LEAN = (["ingest"], ["export"], ["build", "amber"])
+"""Commands that never need pandas, unless Spark does."""
 _NOT_VERBS = {"options", "output", "training_options"}
 
 
@@ -82,6 +85,9 @@ def main() -> None:
     """The console script: errors become one message and an exit code, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    words = sys.argv[1:]
+    if any(words[: len(lean)] == lean for lean in _LEAN) and "spark" not in " ".join(words):
+        without_pandas()
     try:
         code = whichone.main(standalone_mode=False)
     except click.ClickException as error:

@@ -38,8 +38,11 @@ class TableSchema:
         return self.schema.empty_table()
 
     def from_rows(self, rows: Sequence[Mapping[str, object]]) -> pa.Table:
-        columns = (pa.array([row.get(f.name) for row in rows], f.type) for f in self.schema)
-        return pa.Table.from_arrays(list(columns), schema=self.schema)
+        return self.from_columns({f.name: [row.get(f.name) for row in rows] for f in self.schema})
+
+    def from_columns(self, columns: Mapping[str, Sequence[object]]) -> pa.Table:
+        arrays = [pa.array(columns[f.name], f.type) for f in self.schema]
+        return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
 def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:

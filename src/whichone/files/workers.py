@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -17,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 from whichone.errors import BadInput
+from whichone.without_pandas import without_pandas
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -122,18 +122,9 @@ def _next_ready(pool: list[_Worker[Job, Result]]) -> _Worker[Job, Result]:
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
 
-class _WithoutPandas:
-    """Arrow imports pandas where it is installed, at a quarter of a second a worker, for nothing."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ImportError("a worker does without pandas")
-
-
 def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
-    sys.meta_path.insert(0, _WithoutPandas)
+    without_pandas()
     while True:
         try:
             job = connection.recv()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 _PACK = 50_000
@@ -16,7 +18,10 @@ class Columns:
         self._rows: list[tuple[object, ...]] = []
 
     def add(self, row: tuple[object, ...]) -> None:
-        self._rows.append(row)
+        self.extend((row,))
+
+    def extend(self, rows: Sequence[tuple[object, ...]]) -> None:
+        self._rows += rows
         if len(self._rows) >= _PACK:
             self._pack()
 

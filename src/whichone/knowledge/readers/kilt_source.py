@@ -25,6 +25,7 @@ from whichone.knowledge.tables import KIND, LINKS, PAGES
 from whichone.records import page_id
 
 _COMMA = re.compile(r",(?! )")  # "Chicago, Illinois" is one category
+_PLAIN_TITLE = re.compile(r"[A-Z0-9][A-Za-z0-9.~-]*(?: [A-Za-z0-9.~-]+)*")
 
 
 def read_part(
@@ -81,8 +82,7 @@ class _Reader:
         links, others = self._links(page, record.get("anchors") or [])
         row["history"] = _remainder(record, row, others)
         self.pages.add(tuple(row.values()))
-        for link in links:
-            self.links.add(link)
+        self.links.extend(links)
         self._part.counts[f"{row['kind']} pages"] += 1
         self._part.counts["links"] += len(links)
 
@@ -90,27 +90,31 @@ class _Reader:
         self, page: str, anchors: Sequence[Mapping[str, Any]]
     ) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
         """A page's links in order of place, and what of its anchors they would not give back."""
-        places = sorted((_place(anchor), n) for n, anchor in enumerate(anchors))
-        order = [n for _, n in places]
+        if not anchors:
+            return [], {}
+        wiki, language = self._site.name, self._site.language
+        places = [(*_place(anchor), n) for n, anchor in enumerate(anchors)]
+        ordered = sorted(places)
         links: list[tuple[Any, ...]] = []
         changed: dict[str, Any] = {}
-        for (paragraph, start, end, href), n in places:
+        for paragraph, start, end, href, n in ordered:
             anchor = anchors[n]
-            target, quoted = _target(href, self._site.name, self._site.language)
+            target, quoted = _target(href, wiki, language)
             text, number = str(anchor.get("text") or ""), anchor.get("wikipedia_id")
-            to = page_id(self._site.name, number) if number else None
             if anchor != _anchor(text, quoted, paragraph, start, end):
                 changed[str(len(links))] = anchor
+            to = page_id(wiki, number) if number else None
             links.append((page, paragraph, start, end, text, target, to))
-        return links, {
-            "order": order if any(n != i for i, n in enumerate(order)) else [],
-            "anchors": changed,
-        }
+        order = [] if ordered == places else [place[-1] for place in ordered]
+        return links, {"order": order, "anchors": changed}
 
 
 @lru_cache(maxsize=1 << 16)
 def _target(href: str, wiki: str, language: str) -> tuple[str, str]:
     """The title that an anchor's address means, and the address that the title gives."""
+    plain = href.replace("%20", " ")
+    if _PLAIN_TITLE.fullmatch(plain):  # the same by a shorter way
+        return plain, plain.replace(" ", "%20")
     target = clean_title(unquote(href).partition("#")[0], site_for(wiki, language))
     return target, quote(target)
 
@@ -120,14 +124,15 @@ def _said_to_be_list(about: Mapping[str, Any]) -> bool:
 
 
 def _integer(value: object) -> int | None:
+    if type(value) is int and value >= 0:
+        return value
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 def _place(anchor: Mapping[str, Any]) -> tuple[int, int, int, str]:
-    get = anchor.get
-    paragraph, start, end = get("paragraph_id") or 0, get("start") or 0, get("end") or 0
-    return int(paragraph), int(start), int(end), str(get("href") or "")
+    paragraph, start, end = anchor.get("paragraph_id"), anchor.get("start"), anchor.get("end")
+    return int(paragraph or 0), int(start or 0), int(end or 0), str(anchor.get("href") or "")
 
 
 def _anchor(text: str, href: str, paragraph: int, start: int, end: int) -> dict[str, Any]:
@@ -139,12 +144,14 @@ def _remainder(
 ) -> str | None:
     """As JSON, what the columns alone would not give back; None when they would."""
     plain = kilt_record(row, ())
-    kept: dict[str, Any] = {
-        "fields": {k: v for k, v in record.items() if k != "anchors" and plain.get(k) != v},
-        "absent": [k for k in plain if k not in record],
-        **others,
-    }
-    kept = {key: value for key, value in kept.items() if value}
+    kept: dict[str, Any] = {}
+    fields = {k: v for k, v in record.items() if k not in plain or plain[k] != v}
+    fields.pop("anchors", None)
+    if fields:
+        kept["fields"] = fields
+    if not plain.keys() <= record.keys():
+        kept["absent"] = [key for key in plain if key not in record]
+    kept |= {key: value for key, value in others.items() if value}
     return msgspec.json.encode(kept).decode() if kept else None
 
 

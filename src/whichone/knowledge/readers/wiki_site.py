@@ -8,7 +8,7 @@ import re
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -36,7 +36,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     redirect_words: tuple[str, ...] = ()
     disambiguation_templates: frozenset[str] = frozenset()
     disambiguation_categories: frozenset[str] = frozenset()
-    disambiguation_words: tuple[str, ...] = ()
+    disambiguation_endings: tuple[str, ...] = ()  # of titles, folded
     text_templates: Mapping[str, int] = {}
     text_prefixes: Mapping[str, str] = {}
     character_templates: Mapping[str, str] = {}
@@ -75,7 +75,7 @@ def _site(name: str, language: str, first_letter: bool, declared: Mapping[str, i
         redirect_words=tuple(both("redirect_words")),
         disambiguation_templates=_keys(both("disambiguation_templates")),
         disambiguation_categories=_keys(both("disambiguation_categories")),
-        disambiguation_words=tuple(name_key(w) for w in both("disambiguation_words")),
+        disambiguation_endings=tuple(f"({name_key(w)})" for w in both("disambiguation_words")),
         text_templates=every["text_templates"] | own.get("text_templates", {}),
         text_prefixes=every["text_prefixes"] | own.get("text_prefixes", {}),
         character_templates=every["character_templates"] | own.get("character_templates", {}),
@@ -194,7 +194,11 @@ def is_disambiguation(
     """
     if any(name_key(name) in site.disambiguation_templates for name in templates):
         return True
-    if any(name_key(name) in site.disambiguation_categories for name in categories):
+    if any(_category_key(name) in site.disambiguation_categories for name in categories):
         return True
-    key = name_key(title)
-    return any(key.endswith(f"({word})") for word in site.disambiguation_words)
+    if title.isascii() and ")" not in title:
+        return False
+    return name_key(title).endswith(site.disambiguation_endings)
+
+
+_category_key = lru_cache(maxsize=1 << 14)(name_key)
