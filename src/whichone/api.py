@@ -78,7 +78,11 @@ class Result:
 
     def _footnote(self) -> str:
         rule = cluster_rule(self.benchmark.queries)
-        return f"percent, 95 % intervals by {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
+        missing = self.scores.without_result()
+        return (
+            f"percent, 95 % intervals by {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
+            + (f"; {missing}: these count as wrong, never as confused" if missing else "")
+        )
 
     def _repr_html_(self) -> str:
         told = f"{html_table(as_table(self.rows))}<p>{html.escape(self._footnote())}</p>"
@@ -110,6 +114,8 @@ def evaluate(
     opened = benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark)
     if search is None and answer is None:
         raise UsageError("there is nothing to evaluate", hint="give it search, answer, or both")
+    if isinstance(measures, str):
+        raise UsageError(f"measures is a list of names, not {measures!r}")
     wanted = parse_measures(list(dict.fromkeys(measures)))
     with tempfile.TemporaryDirectory() as temporary:
         kept = Path(answers) if answers else Path(temporary) / "answers"

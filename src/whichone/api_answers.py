@@ -110,10 +110,11 @@ class Recalled:
 
     def __init__(self, answers: Answers) -> None:
         self.name = answers.name
+        self._answers = answers.folder.content_hash[:16]
         self._passages = {q: a.passages for q, a in answers.answers.items()}
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "the passages its answers rest on"}
+        return {"retriever": "the passages its answers rest on", "answers": self._answers}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:

@@ -139,6 +139,32 @@ def test_the_gate(scores: Scores) -> None:
     assert "| max-tail-gap | **failed** |" in markdown(report)
 
 
+def test_a_search_that_gives_nothing_does_not_pass(benchmark: Benchmark, tmp_path: Path) -> None:
+    class Silent:
+        """Nothing to most questions: neither confused nor unfair."""
+
+        def __init__(self, least: int) -> None:
+            self.least = least
+
+        def search(self, questions, k):
+            for question in questions:
+                n = question.id[1:]
+                told = (f"w:{n}#0",) if int(n) >= self.least else ()
+                yield Ranking(question=question.id, passages=told)
+
+    def gate(least: int):
+        run = run_retriever(Silent(least), benchmark, tmp_path / f"{least}", k=2, name="silent")
+        scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))
+        return check_budgets(scores, Budgets(max_confusion=1, max_tail_gap=1))
+
+    dead, poor = gate(8), gate(4)
+    assert dead.exit_code == 1
+    assert [c.verdict for c in dead.checks] == ["passed", "passed", "failed"]
+    assert "8 of 8 got no result" in dead.checks[-1].message
+    assert poor.exit_code == 0
+    assert "4 of 8 got no result" in poor.warnings[0]
+
+
 def test_undecided_exits_1_only_when_strict(scores: Scores) -> None:
     mixed = Scores(
         "s",

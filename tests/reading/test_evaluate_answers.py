@@ -63,6 +63,21 @@ def test_pages_as_ids_and_more_measures(toy):
     assert "acc@5" in result.scores.values and "em" not in result.scores.values
 
 
+def test_another_function_is_asked_again(toy, tmp_path):
+    def rowing(text: str):
+        return "Eskby", ["p:vennick-rower"]
+
+    def rag(text: str):
+        return "Eskby", ["p:brightwater-town"]
+
+    rag.__qualname__ = rowing.__qualname__
+    kept = {"benchmark": toy, "run": tmp_path / "run"}
+    first = whichone.evaluate(answer=rowing, **kept).to_dict()["retrievers"]
+    then = whichone.evaluate(answer=rag, **kept).to_dict()["retrievers"]
+    assert first.keys() == then.keys()
+    assert first != then
+
+
 def test_retrieval_alone_is_as_before(toy):
     result = whichone.evaluate(search, benchmark=toy)
     assert result.answers is None and "answers" not in result.to_dict()
@@ -75,3 +90,13 @@ def test_bad_use(toy):
         whichone.evaluate(answer=lambda t: ("x", ["nowhere#1"]), benchmark=toy)
     with pytest.raises(BadInput, match="ZeroDivisionError"):
         whichone.evaluate(search, answer=lambda t, p: 1 / 0, benchmark=toy)
+    with pytest.raises(UsageError, match="a list of names"):
+        whichone.evaluate(search, benchmark=toy, measures="acc@1")
+
+
+def test_what_failed_is_under_the_table(toy):
+    def sometimes(text: str, k: int) -> list[str]:
+        return search(text, k) if "Orla" in text else [][1]
+
+    result = whichone.evaluate(sometimes, benchmark=toy, on_error="skip")
+    assert "9 of 21 questions failed: these count as wrong" in str(result)

@@ -58,11 +58,19 @@ def test_pages_and_passages_are_told_apart(small: Benchmark) -> None:
 def test_strangers_are_found_on_the_first_block(small: Benchmark) -> None:
     with pytest.raises(BadInput, match="1 of 2 returned ids are not in the corpus: 17"):
         infer(small, "w:1", "17")
-    with pytest.raises(BadInput, match="not in the corpus"):
+    with pytest.raises(BadInput, match=r"some ids are pages \(w:1\), some are passages \(w:1#0\)"):
         infer(small, "w:1", "w:1#0")
+    with pytest.raises(BadInput, match="did you mean w:7"):
+        infer(small, "7")
     with pytest.raises(BadInput, match="called w:0#0"):
         infer(small, "17", strict=False)
     assert infer(small, "w:1#0", "17", strict=False) == "passage"
+
+
+def test_the_other_kind_than_said_is_named(small: Benchmark) -> None:
+    check = RankingCheck(small, "page")
+    with pytest.raises(BadInput, match="passages came back where a page was expected: w:1#0"):
+        check.check(Question(id="q", text="?"), Ranking(question="q", passages=("w:1#0",)), 3)
 
 
 def test_the_corpus_own_ids_are_understood(small: Benchmark) -> None:

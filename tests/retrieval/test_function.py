@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -182,3 +184,51 @@ def test_a_retriever_is_closed_at_the_end(small: Benchmark, tmp_path: Path) -> N
         import closing_system  # type: ignore[import-not-found]
 
         assert closing_system.closed == [True]
+
+
+def test_the_failing_question_and_function_are_named() -> None:
+    def search(text: str, k: int) -> list[str]:
+        if text == "two":
+            raise SystemExit(0)
+        return ["x"]
+
+    with pytest.raises(BadInput, match=r"search failed: SystemExit: 0 \(b\)"):
+        ask(search)
+
+
+def test_what_has_no_order_or_is_no_id_is_refused() -> None:
+    with pytest.raises(BadInput, match="no order"):
+        ranking("q", {"a", "b"}, 2)
+    with pytest.raises(BadInput, match="records came back") as caught:
+        ranking("q", [{"id": "a", "score": 1.0}], 2)
+    assert "the id of each" in str(caught.value)
+    with pytest.raises(BadInput, match=r"texts: list\[str\]"):
+        ranking("q", [["a", "b", "c"]], 2)
+
+
+def test_an_async_function_is_refused() -> None:
+    async def search(text: str, k: int) -> list[str]:
+        return []
+
+    with pytest.raises(UsageError, match="async"):
+        FunctionRetriever(search)
+
+
+def test_a_changed_function_is_asked_again(
+    small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run of a function that was edited since is not the run of the function as it is now."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def first(page: str) -> str:
+        Path("edited_search.py").write_text(f"def search(text, k):\n    return ['{page}']\n")
+        monkeypatch.delitem(sys.modules, "edited_search", raising=False)
+        importlib.invalidate_caches()
+        place = small.folder.root
+        made = retrieve(place, "run", retriever="edited_search:search", k=1)
+        return made.ranked_pages()["q0"][0]
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert first("w:1") == "w:1"
+    assert first("w:2") == "w:2"

@@ -17,6 +17,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import Bm25
+from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.run import Run
 from whichone.retrieval.runner import run_retriever
 
@@ -112,6 +113,39 @@ def test_single_failures_are_kept_and_counted(small: Benchmark, tmp_path: Path) 
     assert made.folder.manifest.counts["failures"] == 2
     assert made.folder.manifest.counts["empty"] == 1
     assert len(made.ranked_pages()) == 7
+
+
+def test_a_system_that_fails_at_everything_makes_no_run(small: Benchmark, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="all 10 questions failed, the last one so: Zero"):
+        run(Scripted(lambda q: 1 / 0), small, tmp_path / "run", on_error="skip", block=4)
+    mended = run(Scripted(own_page), small, tmp_path / "run", on_error="skip", block=4)
+    assert mended.folder.manifest.counts["failures"] == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"k": 0}, {"k": "5"}, {"k": 3, "on_error": "ignore"}, {"k": 3, "returns": "pages"}]
+)
+def test_wrong_options_are_refused(small: Benchmark, tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        run_retriever(Scripted(own_page), small, tmp_path / "run", name="scripted", **wrong)
+
+
+def test_going_on_with_changed_code_is_said(
+    small: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(text: str, k: int) -> list[str]:
+        return ["w:1"] if "word1" in text or "word0" in text else ["nowhere"]
+
+    with pytest.raises(BadInput, match="nowhere"):
+        run(FunctionRetriever(broken), small, tmp_path / "run", block=2)
+    typed: dict[str, Any] = {"__name__": broken.__module__}  # without a source file
+    exec("def broken(text, k): return ['w:2']", typed)
+    mended = typed["broken"]
+    mended.__qualname__ = broken.__qualname__
+    pages = run(FunctionRetriever(mended), small, tmp_path / "run", block=2).ranked_pages()
+    assert pages["q0"] == ["w:1"]
+    assert pages["q2"] == ["w:2"]
+    assert "made before the code changed are kept" in capsys.readouterr().err
 
 
 def test_too_slow_a_block_fails(small: Benchmark, tmp_path: Path) -> None:

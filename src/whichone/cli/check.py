@@ -44,7 +44,8 @@ def command(
     """Fail when a RUN is worse than its budgets, or than an older run.
 
     A budget fails when the interval's near end lies beyond it; when the budget lies inside the interval
-    the verdict is undecided, which exits 0, or 1 with --strict.
+    the verdict is undecided, which exits 0, or 1 with --strict. Where more than half of the questions
+    failed or got no result, the gate fails whatever the budgets say.
 
     \b
     whichone check RUN --max-tail-gap 0.15 --max-confusion 0.2

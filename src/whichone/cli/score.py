@@ -57,6 +57,7 @@ def folder(
     """
     from whichone.cli.output import emit_json, emit_table, write_rows
     from whichone.measures.score import score_folder, slice_rows
+    from whichone.progress import talk
 
     scores = score_folder(run, measures, benchmark=benchmark)
     if per_query:
@@ -69,6 +70,8 @@ def folder(
         {key: _shown(value) for key, value in row.items()} for row in rows
     ]
     emit_table(shown, title=f"{scores.system} on {scores.benchmark}")
+    if missing := scores.without_result():
+        talk(f"whichone: {missing}: these count as wrong")
 
 
 def _shown(value: Any) -> Any:

@@ -64,7 +64,9 @@ def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Mea
             value = measure.value(answered)
             if value is not None:
                 values[str(measure)][i] = value
-    return Scores(answers.name, benchmark.id, benchmark.queries, measures, values)
+    return Scores(
+        answers.name, benchmark.id, benchmark.queries, measures, values, frozenset(failures)
+    )
 
 
 def as_answered(

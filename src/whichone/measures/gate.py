@@ -2,7 +2,8 @@
 
 A budget is *failed* when the whole interval lies beyond it, *passed* when the whole interval lies
 within it, and *undecided* when the budget lies inside the interval: then more queries are needed,
-not an opinion. Undecided passes, unless `strict`.
+not an opinion. Undecided passes, unless `strict`. A question without a result is never confused and
+has no gap: where most questions got none, the gate fails whatever the budgets say.
 """
 
 from __future__ import annotations
@@ -95,8 +96,11 @@ def check_budgets(
     checks = [_budget(name, getattr(budgets, name), scores, seed) for name in budgets.names()]
     if baseline is not None:
         checks += _against(scores, baseline, seed)
+    checks += _results(scores)
     sets = len({q.name_set for q in scores.queries if q.name_set})
     warnings = []
+    if missing := scores.without_result():
+        warnings.append(f"{missing}: these count as wrong, never as confused")
     if sets < FEW_SETS:
         warnings.append(f"only {sets} name sets: intervals over fewer than {FEW_SETS} are rough")
     return GateReport(scores.system, scores.benchmark, sets, checks, warnings, strict)
@@ -118,6 +122,16 @@ def _budget(name: str, budget: float, scores: Scores, seed: int) -> Check:
     word = "at least" if at_least else "at most"
     message = f"{found.value:.3f} [{low:.3f}, {high:.3f}], {word} {budget:g} allowed"
     return Check(name, verdict, found, budget, message)
+
+
+def _results(scores: Scores) -> list[Check]:
+    """Fails where most questions failed or got nothing; says nothing where at least half got something."""
+    without = [q.id in scores.failed or q.id in scores.empty for q in scores.queries]
+    if sum(without) * 2 <= len(without):
+        return []
+    found = Estimate(sum(without) / len(without), None, None, len(without))
+    told = f"{scores.without_result()}, at most half may"
+    return [Check("results", "failed", found, 0.5, told)]
 
 
 def _rows(scores: Scores, role: str | None) -> npt.NDArray[np.int64]:

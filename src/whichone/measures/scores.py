@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,19 @@ class Scores:
     queries: Sequence[Query]
     measures: Sequence[Measure]
     values: Mapping[str, Floats]
+    failed: frozenset[str] = frozenset()
+    """Queries at which the system failed; they score as wrong."""
+    empty: frozenset[str] = frozenset()
+    """Queries to which it gave nothing."""
+
+    def without_result(self) -> str:
+        """How many queries failed or got nothing, in words; empty where none did."""
+        total = len(self.queries)
+        failed = sum(q.id in self.failed for q in self.queries)
+        empty = sum(q.id in self.empty for q in self.queries)
+        told = [f"{failed:,} of {total:,} questions failed"] if failed else []
+        told += [f"{empty:,} of {total:,} got no result"] if empty else []
+        return " and ".join(told)
 
     def to_arrow(self) -> pa.Table:
         """The long table: system, query, measure, value."""
@@ -60,7 +73,7 @@ def subset(scores: Scores, chosen: Callable[[Query], bool]) -> Scores:
     keep = np.array([chosen(q) for q in scores.queries], bool)
     queries = [q for q, kept in zip(scores.queries, keep, strict=True) if kept]
     values = {name: v[keep] for name, v in scores.values.items()}
-    return Scores(scores.system, scores.benchmark, queries, scores.measures, values)
+    return replace(scores, queries=queries, values=values)
 
 
 def cluster(query: Query) -> tuple[str, str]:
@@ -104,7 +117,16 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
             value = measure.value(retrieved)
             if value is not None:
                 values[str(measure)][i] = value
-    return Scores(run.name, benchmark.id, benchmark.queries, measures, values)
+    empty = known - pages.keys() - failures.keys()
+    return Scores(
+        run.name,
+        benchmark.id,
+        benchmark.queries,
+        measures,
+        values,
+        frozenset(failures),
+        frozenset(empty),
+    )
 
 
 def estimate(

@@ -17,14 +17,14 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder
-from whichone.progress import progress
+from whichone.progress import progress, talk
 from whichone.protocols import Reader
 from whichone.reading.answers import KIND, Answers
 from whichone.reading.entries import Entry, begin, entry_of, latency, write_tables
 from whichone.reading.settings import Setting, Shown, Shows
 from whichone.records import Answer, ReadingTask
 from whichone.retrieval.run import Run
-from whichone.versions import environment
+from whichone.versions import code_of, environment
 
 BLOCK = 256
 STOP_AFTER = 20
@@ -77,8 +77,11 @@ class ReadingRunner:
             {"reader": dict(description), "setting": self.setting, "limit": self.limit}
         )
         parents = self._parents(parameters["reader"])
-        done = _finished(path, parameters, parents)
+        code = code_of(self.reader)
+        done = _finished(path, parameters, parents, code)
         if done is not None:
+            at = done.folder.manifest.made.get("at")
+            talk(f"{path}: was made this way at {at}; nothing is asked again")
             return done
         started = time.perf_counter()
         with Folder.create(path, KIND, resume=True) as folder:
@@ -94,6 +97,7 @@ class ReadingRunner:
                 counts=counts,
                 made={
                     **environment(),
+                    **({"code": code} if code else {}),
                     "benchmark": benchmark_place,
                     **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
                     **({"command": command} if command else {}),
@@ -231,13 +235,13 @@ def _said(error: Exception) -> str:
 
 
 def _finished(
-    path: Path, parameters: Mapping[str, Any], parents: Mapping[str, str]
+    path: Path, parameters: Mapping[str, Any], parents: Mapping[str, str], code: str | None
 ) -> Answers | None:
-    """The answers themselves when they are already there and were made the same way."""
+    """The answers themselves when they are already there and were made the same way, by the same code."""
     try:
         answers = Answers.open(path)
     except WhichoneError:
         return None
     manifest = answers.folder.manifest
     same = manifest.parameters == parameters and manifest.parents == parents
-    return answers if same else None
+    return answers if same and manifest.made.get("code") == code else None

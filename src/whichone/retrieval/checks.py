@@ -47,14 +47,27 @@ class RankingCheck:
             )
         enough = ids if strict else passages | pages
         if not enough or (passages != enough and pages != enough):
-            strangers = sorted(ids - self._passages - self._pages) or sorted(ids)
-            known = sample(sorted(self._passages)[:3])
+            strangers = sorted(ids - self._passages - self._pages)
+            if not strangers:
+                raise BadInput(
+                    f"some ids are pages ({sample(sorted(pages))}), some are passages"
+                    f" ({sample(sorted(passages - pages))})",
+                    hint="return the one or the other",
+                )
             raise BadInput(
                 f"{len(strangers)} of {len(ids)} returned ids are not in the corpus:"
                 f" {sample(strangers)}",
-                hint=f"passages of this corpus are called {known}; map your ids to these",
+                hint=self._called(strangers[0]),
             )
         self.returns = "passage" if passages == enough else "page"
+
+    def _called(self, stranger: str) -> str:
+        """What ids of this corpus look like, and what a stranger may have meant."""
+        passages, pages = sample(sorted(self._passages)[:3]), sample(sorted(self._pages)[:3])
+        told = f"passages of this corpus are called {passages}, pages {pages}"
+        sources = sorted({page.partition(":")[0] for page in self._pages if ":" in page})
+        meant = [m for s in sources if (m := f"{s}:{stranger}") in self._pages]
+        return f"{told}; did you mean {meant[0]}?" if meant else f"{told}; map your ids to these"
 
     def check(self, question: Question, ranking: Ranking, k: int) -> Ranking:
         """The ranking itself, or an error that says what is wrong with it."""
@@ -63,8 +76,11 @@ class RankingCheck:
             raise BadInput(f"asked {question.id}, answered {ranking.question}", ids=[question.id])
         if scores and len(scores) != len(ids):
             raise BadInput(f"{len(ids)} ids but {len(scores)} scores", ids=[question.id])
-        if any(not math.isfinite(score) for score in scores):
-            raise BadInput("a score is not a finite number", ids=[question.id])
+        for identity, score in zip(ids, scores, strict=False):  # scores may be left out
+            if not math.isfinite(score):
+                raise BadInput(
+                    f"the score of {identity} is {score}, not a finite number", ids=[question.id]
+                )
         if scores and scores[-1] > scores[0]:
             raise BadInput(
                 f"the scores rise from {scores[0]:g} to {scores[-1]:g}",
@@ -81,8 +97,20 @@ class RankingCheck:
         known = self._pages if self.returns == "page" else self._passages
         strangers = [i for i in ids if i not in known]
         if strangers:
+            other = self._passages if self.returns == "page" else self._pages
+            if all(i in other for i in strangers):
+                wrong, right = (
+                    ("passages", "page") if self.returns == "page" else ("pages", "passage")
+                )
+                raise BadInput(
+                    f"{wrong} came back where a {right} was expected: {sample(strangers)}",
+                    ids=[question.id],
+                    hint="return the one or the other for every question; --returns says which",
+                )
             raise BadInput(
-                f"ids that are not in the corpus: {sample(strangers)}", ids=[question.id]
+                f"ids that are not in the corpus: {sample(strangers)}",
+                ids=[question.id],
+                hint=self._called(strangers[0]),
             )
         return ranking
 

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from whichone.errors import BadInput, UsageError
+from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.records import Question, Ranking
 
 Search = Callable[..., Any]
@@ -26,7 +26,12 @@ class FunctionRetriever:
     ) -> None:
         if not callable(search):
             raise UsageError(f"a retriever is a function or has a search method, not {search!r}")
-        self._search = search
+        if inspect.iscoroutinefunction(search):
+            raise UsageError(
+                f"{search.__qualname__} is async, and its result would never be waited for",
+                hint="wrap it: def search(text, k): return asyncio.run(my_search(text, k))",
+            )
+        self._search = self.own = search
         self._batched = _takes_many(search) if batched is None else batched
         self._k = _how_k_is_passed(search)
         inner = search.func if isinstance(search, functools.partial) else search
@@ -41,13 +46,26 @@ class FunctionRetriever:
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         if not self._batched:
             for question in questions:
-                yield ranking(question.id, self._call(question.text, k), k)
+                yield self._one(question, k)
             return
         results = list(self._call([q.text for q in questions], k))
         if len(results) != len(questions):
             raise BadInput(f"{len(questions)} questions went in, {len(results)} results came out")
         for question, result in zip(questions, results, strict=True):
             yield ranking(question.id, result, k)
+
+    def _one(self, question: Question, k: int) -> Ranking:
+        """One question's ranking; an error, or an attempt to leave, names the question."""
+        try:
+            return ranking(question.id, self._call(question.text, k), k)
+        except WhichoneError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise BadInput(
+                f"{self.name} failed: {type(error).__name__}: {error}",
+                ids=[question.id],
+                hint="mend it and start again: finished blocks are kept; or --on-error skip keeps it as a failure",
+            ) from error
 
     def _call(self, text: str | list[str], k: int) -> Any:
         if self._k == "name":
@@ -61,9 +79,19 @@ def ranking(question: str, result: Any, k: int) -> Ranking:
         raise BadInput(
             f"a text came back ({result[:40]!r}), where a list of ids is expected", ids=[question]
         )
+    if isinstance(result, set | frozenset):
+        raise BadInput(
+            "a set came back, which has no order", ids=[question], hint="give a list, best first"
+        )
     if isinstance(result, dict):
         result = sorted(result.items(), key=lambda pair: -pair[1])
     items = list(result if result is not None else ())[:k]
+    if items and isinstance(items[0], dict):
+        raise BadInput(
+            f"records came back ({items[0]!r:.60}), where ids are expected",
+            ids=[question],
+            hint="give the id of each, or (id, score)",
+        )
     if not items or not isinstance(items[0], tuple | list):
         return Ranking(question=question, passages=tuple(map(str, items)))
     try:
@@ -73,7 +101,11 @@ def ranking(question: str, result: Any, k: int) -> Ranking:
             scores=tuple(float(score) for _, score in items),
         )
     except (TypeError, ValueError) as error:
-        raise BadInput(f"(id, score) pairs are expected: {error}", ids=[question]) from error
+        raise BadInput(
+            f"(id, score) pairs are expected, not {items[0]!r:.60}: {error}",
+            ids=[question],
+            hint="a function that takes many questions at once says so: search(texts: list[str], k)",
+        ) from error
 
 
 def _how_k_is_passed(search: Search) -> Literal["place", "name", "not"]:

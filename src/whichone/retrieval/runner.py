@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.results import FAILURES
-from whichone.errors import BadInput, BrokenFolder, WhichoneError
+from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
 from whichone.files.tables import write_sorted
@@ -26,7 +26,7 @@ from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.checks import RankingCheck, Returns
 from whichone.retrieval.run import KIND, NOTES, RANKINGS, TIMING, Run
-from whichone.versions import environment
+from whichone.versions import code_of, environment
 
 BLOCK = 256
 
@@ -56,6 +56,7 @@ class Runner:
         timeout: float | None = None,
         block: int = BLOCK,
     ) -> None:
+        _check_options(k, block, on_error, returns)
         self.retriever = retriever
         self.benchmark = benchmark
         self.k = k
@@ -73,14 +74,18 @@ class Runner:
             "parameters": msgspec.to_builtins(parameters),
             "block": self.block,
         }
-        done = _finished(path, identity)
+        code = code_of(self.retriever)
+        done = _finished(path, identity, code)
         if done is not None:
+            at = done.folder.manifest.made.get("at")
+            talk(f"{path}: was made this way at {at}; nothing is asked again")
             return done
         questions = self.benchmark.questions()
         started = time.perf_counter()
         with Folder.create(path, KIND, resume=True) as folder:
-            _begin(folder, identity)
+            _begin(folder, identity, code)
             blocks = self._blocks(folder, questions)
+            _some_answered(folder, blocks, len(questions))
             counts = _assemble(folder, blocks)
             folder.commit(
                 name=name,
@@ -89,6 +94,7 @@ class Runner:
                 counts={"questions": len(questions), **counts},
                 made={
                     **environment(),
+                    **({"code": code} if code else {}),
                     "benchmark": benchmark_place,
                     "seconds": round(time.perf_counter() - started, 3),
                     **_latency(blocks),
@@ -174,9 +180,31 @@ class Runner:
             try:
                 found.extend(self._ask([question], block))
             except Exception as error:
-                block.failures[question.id] = f"{type(error).__name__}: {error}"
+                known = isinstance(error, WhichoneError)
+                block.failures[question.id] = (
+                    str(error) if known else f"{type(error).__name__}: {error}"
+                )
                 found.append(Ranking(question=question.id))
         return found
+
+
+def _check_options(k: object, block: object, on_error: object, returns: object) -> None:
+    for name, value in (("k", k), ("block", block)):
+        if not isinstance(value, int) or value < 1:
+            raise UsageError(f"{name} is a whole number from 1, not {value!r}")
+    if on_error not in ("fail", "skip"):
+        raise UsageError(f"on_error is 'fail' or 'skip', not {on_error!r}")
+    if returns not in (None, "page", "passage"):
+        raise UsageError(f"returns is 'page' or 'passage', not {returns!r}")
+
+
+def _some_answered(folder: Folder, blocks: Sequence[_Block], questions: int) -> None:
+    """A system that failed at everything made no run; nothing of it is kept for the next start."""
+    errors = [error for block in blocks for error in block.failures.values()]
+    if errors and len(errors) == questions:
+        for file in folder.partial.glob("block-*.json"):
+            file.unlink()
+        raise BadInput(f"all {questions:,} questions failed, the last one so: {errors[-1]}")
 
 
 def _within(
@@ -222,35 +250,44 @@ def _named(error: Exception, questions: Sequence[Question], retriever: object) -
     if isinstance(error, WhichoneError):
         return error
     return BadInput(
-        f"the retriever {type(retriever).__name__} failed: {type(error).__name__}: {error}",
+        f"{getattr(retriever, 'name', type(retriever).__name__)} failed: {type(error).__name__}: {error}",
         ids=[q.id for q in questions],
         hint="mend it and start again: finished blocks are kept; or --on-error skip keeps it as a failure",
     )
 
 
-def _finished(path: Path, identity: Mapping[str, Any]) -> Run | None:
-    """The run itself when it is already there and was made the same way."""
+def _finished(path: Path, identity: Mapping[str, Any], code: str | None) -> Run | None:
+    """The run itself when it is already there and was made the same way, by the same code."""
     try:
         run = Run.open(path)
     except (BrokenFolder, WhichoneError):
         return None
     made_with = {k: v for k, v in run.description.items() if k != "returns"}
     same = run.benchmark_id == identity["benchmark"] and made_with == identity["parameters"]
-    return run if same else None
+    return run if same and run.folder.manifest.made.get("code") == code else None
 
 
-def _begin(folder: Folder, identity: Mapping[str, Any]) -> None:
-    """Keep earlier blocks only when they belong to this very run."""
+def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> None:
+    """Keep earlier blocks only when they belong to this very run.
+
+    Code that was mended after a failure goes on: what it had done is kept, and it is said.
+    """
     entries = folder.journal.read()
     if entries and entries[0] == identity:
-        if len(entries) == 1:
-            talk(f"going on with {folder.root}")
+        changed = any(entry.get("code") != code for entry in entries[1:])
+        kept = any(folder.partial.glob("block-*.json"))
+        told = (
+            ": blocks that were made before the code changed are kept" if kept and changed else ""
+        )
+        talk(f"going on with {folder.root}{told}")
+        folder.journal.append({"code": code})
         return
     if entries:
         talk(f"{folder.root}: what was begun there was another run; starting over")
     for file in folder.partial.iterdir():
         file.unlink()
     folder.journal.append(identity)
+    folder.journal.append({"code": code})
 
 
 def _assemble(folder: Folder, blocks: Sequence[_Block]) -> dict[str, Any]:
