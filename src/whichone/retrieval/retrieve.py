@@ -15,8 +15,10 @@ import msgspec
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import Missing, UsageError, did_you_mean
+from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.leaving import what_leaves
 from whichone.retrieval.run import Run
 from whichone.retrieval.runner import run_retriever
 
@@ -71,6 +73,9 @@ def make_retriever(
         if inspect.isclass(kind):
             return as_retriever(_called(name, kind, (), options))
         return as_retriever(functools.partial(kind, **options) if options else kind)
+    leaving = None if own else what_leaves(name, options, benchmark)
+    if leaving:
+        talk(leaving)
     made: Retriever = _called(name, kind.for_benchmark, (benchmark, work), options)
     return made
 
