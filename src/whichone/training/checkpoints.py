@@ -33,6 +33,29 @@ class Learner(Protocol):
         ...
 
 
+class OneModel:
+    """A learner that is one torch module, all of which changes."""
+
+    key: str
+    """Its name in checkpoints."""
+    model: Any
+
+    def parameters(self) -> list[Any]:
+        return list(self.model.parameters())
+
+    def train(self) -> None:
+        self.model.train()
+
+    def eval(self) -> None:
+        self.model.eval()
+
+    def state(self) -> dict[str, Any]:
+        return {self.key: self.model.state_dict()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state[self.key])
+
+
 class Progress(msgspec.Struct):
     """How far training has come."""
 

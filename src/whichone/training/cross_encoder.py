@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whichone.errors import Missing, UsageError, missing_extra
+from whichone.training.checkpoints import OneModel
 from whichone.training.devices import chosen_device
 from whichone.training.examples import Example, Text, check_negatives, examples_hash
 from whichone.training.loop import Training
@@ -22,8 +23,10 @@ PAIRS = 256
 """Pairs that are scored at once when no gradient is needed."""
 
 
-class PairScorer:
+class PairScorer(OneModel):
     """sentence-transformers' CrossEncoder with one score a pair, as it comes from the head."""
+
+    key = "cross-encoder"
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -63,21 +66,6 @@ class PairScorer:
         features = on_device(self.model.preprocess(list(pairs)), self.model.device)
         scores: torch.Tensor = self.model(features)["scores"]
         return scores.float().view(-1)
-
-    def parameters(self) -> list[Any]:
-        return list(self.model.parameters())
-
-    def train(self) -> None:
-        self.model.train()
-
-    def eval(self) -> None:
-        self.model.eval()
-
-    def state(self) -> dict[str, Any]:
-        return {"cross-encoder": self.model.state_dict()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["cross-encoder"])
 
     def save(self, folder: Path) -> None:
         self.model.save_pretrained(str(folder), create_model_card=False)

@@ -15,7 +15,7 @@ from whichone.progress import talk
 from whichone.reading.checkpoint import HEADS
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.retrieval.retrieve import default_index_folder
-from whichone.training.checkpoints import save_model, training_folder
+from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.loop import Trained, Training
 from whichone.training.reading_examples import Kind, ReadingExample, reading_examples
@@ -32,8 +32,10 @@ LABELS = (SUPPORTS, REFUTES, NEUTRAL)
 CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
 
 
-class ReadingModel:
+class ReadingModel(OneModel):
     """A HuggingFace model with its tokenizer, as one thing that learns."""
+
+    key = "model"
 
     def __init__(self, kind: Kind, checkpoint: str, device: str) -> None:
         import transformers
@@ -49,21 +51,6 @@ class ReadingModel:
         maker = getattr(transformers, CLASSES[kind])
         self.model = maker.from_pretrained(checkpoint, **extra).to(device)
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
-
-    def parameters(self) -> list[Any]:
-        return list(self.model.parameters())
-
-    def train(self) -> None:
-        self.model.train()
-
-    def eval(self) -> None:
-        self.model.eval()
-
-    def state(self) -> dict[str, Any]:
-        return {"model": self.model.state_dict()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
 
     def save(self, folder: Path) -> None:
         self.model.save_pretrained(folder)

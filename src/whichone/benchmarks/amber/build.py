@@ -18,7 +18,6 @@ from whichone.benchmarks.amber.collection import Collection, Popularity
 from whichone.benchmarks.amber.corpus import Extent, corpus
 from whichone.benchmarks.amber.engines import knowledge_tables, opened_engine
 from whichone.benchmarks.amber.explain import relational_steps
-from whichone.benchmarks.amber.false_claims import false_values
 from whichone.benchmarks.amber.figure import Figure, draw
 from whichone.benchmarks.amber.instantiate import TASKS, Instantiation, set_id
 from whichone.benchmarks.amber.layout import TUPLES_FILE, tuple_record
@@ -89,14 +88,7 @@ def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built
     relational_steps(pipeline, account)
     book = value_book(pipeline)
     sets = amber_sets(pipeline, book, account)
-    instantiation = Instantiation(
-        pipeline.collection,
-        pipeline.rules,
-        false_values(pipeline, book, sets),
-        account,
-        language=pipeline.language,
-        ranked=pipeline.popularity != "none",
-    )
+    instantiation = Instantiation.of(pipeline, book, sets, account)
     return Built(sets, list(instantiation.queries(sets, tasks)), account)
 
 

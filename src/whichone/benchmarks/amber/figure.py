@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.amber.before import check_before
-from whichone.benchmarks.amber.false_claims import false_values
 from whichone.benchmarks.amber.instantiate import TASKS, Instantiation
+from whichone.benchmarks.amber.model import AmberSet
 from whichone.benchmarks.amber.relations import Pipeline
 from whichone.benchmarks.amber.rules import popularity_gap
-from whichone.benchmarks.amber.sets import amber_sets, property_labels
+from whichone.benchmarks.amber.sets import amber_sets, bearer_pages, property_labels
 from whichone.benchmarks.amber.values import ValueBook, value_book
 from whichone.errors import BadInput
 
@@ -58,7 +59,9 @@ def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
     book = value_book(pipeline)
     labels = property_labels(pipeline, account)
     nothing = Account(steps=[], remarks=[])
-    kept = _kept_tuples(pipeline, book, nothing)
+    sets = amber_sets(pipeline, book, nothing)
+    _drop_missing(bearers, sets, pipeline)
+    kept = _kept_queries(pipeline, book, sets, nothing)
     facts = pipeline.relations["bearer_facts"]
     rows = sorted(
         pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed"))
@@ -79,6 +82,8 @@ def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
                 drawn.dropped = "not asked of this type"
             elif having > 1 and not pipeline.collection.qualifier:
                 drawn.dropped = f"{having} bearers have it"
+            elif bearer.dropped:
+                drawn.dropped = "its bearer is not in the set"
             elif not drawn.queries:
                 tokens = pipeline.rules.tokens
                 drawn.dropped = f"not in the first {tokens} tokens of a page, or without a name"
@@ -119,19 +124,25 @@ def _gap_failed(pipeline: Pipeline) -> str | None:
     return f"no set: the head leads by {gap:.1%}, which is less than {pipeline.rules.gap:.0%}"
 
 
-def _kept_tuples(
-    pipeline: Pipeline, book: ValueBook, account: Account
+def _drop_missing(bearers: list[DrawnBearer], sets: Sequence[AmberSet], pipeline: Pipeline) -> None:
+    """Say of each typed bearer that the set lacks why it does."""
+    within = {bearer.entity for amber_set in sets for bearer in amber_set.bearers}
+    pages = bearer_pages(pipeline)
+    for bearer in bearers:
+        if bearer.dropped is None and bearer.entity not in within:
+            bearer.role = None
+            bearer.dropped = (
+                "a bearer of the same type is more popular"
+                if bearer.entity in pages
+                else "there is no page about it"
+            )
+
+
+def _kept_queries(
+    pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
 ) -> dict[tuple[str, str], list[str]]:
     """The queries of every fact that survives alignment, whether or not the set does."""
-    sets = amber_sets(pipeline, book, account)
-    queries = Instantiation(
-        pipeline.collection,
-        pipeline.rules,
-        false_values(pipeline, book, sets),
-        account,
-        language=pipeline.language,
-        ranked=pipeline.popularity != "none",
-    ).queries(sets, TASKS)
+    queries = Instantiation.of(pipeline, book, sets, account).queries(sets, TASKS)
     kept: dict[tuple[str, str], list[str]] = {}
     for query in queries:
         kept.setdefault((query.entity or "", query.relation or ""), []).append(

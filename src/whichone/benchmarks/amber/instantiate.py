@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.amber.collection import NAME_SLOT, OBJECT_SLOT, QUALIFIER_SLOT, Collection
-from whichone.benchmarks.amber.false_claims import FalseValues
+from whichone.benchmarks.amber.false_claims import FalseValues, false_values
 from whichone.benchmarks.amber.model import AmberBearer, AmberSet, AmberTuple
 from whichone.benchmarks.amber.published import choose_template, fill, query_id
+from whichone.benchmarks.amber.relations import Pipeline
 from whichone.benchmarks.amber.rules import Rules
+from whichone.benchmarks.amber.values import ValueBook
 from whichone.records import Output, Provenance, Query, Role
 
 TASKS = ("qa", "sf", "fc")
@@ -43,6 +45,20 @@ class Instantiation:
         self.account = account
         self.language = language
         self.ranked = ranked
+
+    @classmethod
+    def of(
+        cls, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
+    ) -> Instantiation:
+        """With what a pipeline's collection, rules and values say."""
+        return cls(
+            pipeline.collection,
+            pipeline.rules,
+            false_values(pipeline, book, sets),
+            account,
+            language=pipeline.language,
+            ranked=pipeline.popularity != "none",
+        )
 
     def queries(self, sets: Sequence[AmberSet], tasks: Sequence[str] = TASKS) -> Iterator[Query]:
         """All queries, task by task, set by set."""
