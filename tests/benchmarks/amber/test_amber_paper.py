@@ -349,3 +349,30 @@ def test_a_figure_greys_bearers_of_other_types(tmp_path: Path) -> None:
     figure = explain_name(kb, "Abe Roe", load_collection("human"))
     assert [b.dropped is None for b in figure.bearers] == [True, True, False]
     assert figure.verdict == "a set of 2 bearers, 2 with queries about 2 facts"
+
+
+def test_a_figure_greys_bearers_that_the_set_lacks(tmp_path: Path) -> None:
+    entities = [
+        item("Q1", "Her", types=["Q11424"], title="Her", P58="Q11"),
+        item("Q2", "Her", types=["Q11424"], title="Her (b)", P161="Q12"),
+        item("Q3", "Her", types=["Q7366"], title="Her (song)", P175="Q13"),
+        item("Q4", "Her", types=["Q515"], title="Her (town)", P1082="Q14"),
+        prop("P58", "screenwriter"), prop("P161", "cast member"), prop("P175", "performer"),
+        prop("P1082", "population"),
+    ]  # fmt: skip
+    pages = [
+        page(1, "Her", "Q1", "Written by trombone."),
+        page(2, "Her (b)", "Q2", "With piano."),
+        page(3, "Her (song)", "Q3", "Sung by cricket."),
+    ]
+    views = {"Her": 9000, "Her_(b)": 500, "Her_(song)": 100, "Her_(town)": 50}
+    kb = write_kb(tmp_path / "kb", [*entities, *VALUES], pages, views)
+    figure = explain_name(kb, "Her", load_collection("nonhuman"))
+    assert [(b.entity, b.dropped) for b in figure.bearers] == [
+        ("Q1", None),
+        ("Q2", "a bearer of the same type is more popular"),
+        ("Q3", None),
+        ("Q4", "there is no page about it"),
+    ]
+    assert figure.bearers[1].facts[0].dropped == "its bearer is not in the set"
+    assert figure.verdict == "a set of 2 bearers, 2 with queries about 2 facts"
