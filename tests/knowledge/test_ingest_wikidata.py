@@ -352,3 +352,16 @@ def published_value(fact: dict[str, Any]) -> dict[str, str]:
 
 def published_label(entry: Any) -> str | None:
     return entry["label"] if isinstance(entry, dict) else entry
+
+
+def test_a_dump_without_pages_in_the_wiki_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "wikidata.json"
+    file.write_bytes(dump(line("Q1", "A", "A"), line("Q2", "B")))
+    ingest(tmp_path / "kb", [WikidataDump(file, select(["de"]))])
+    said = capsys.readouterr().err
+    assert "wikidata.json: none of its 2 items has a page in dewiki" in said
+    ingest(tmp_path / "all", [WikidataDump(file, select(["de"], without_page=True))])
+    ingest(tmp_path / "en", [WikidataDump(file, select(["en"]))])
+    assert "none of its" not in capsys.readouterr().err

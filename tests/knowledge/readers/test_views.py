@@ -123,6 +123,15 @@ def test_a_file_of_lines_that_do_not_fit_is_an_error(tmp_path: Path) -> None:
         ingest(tmp_path / "kb", [ViewsFile(file)])
 
 
+def test_a_file_without_lines_of_the_language_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "views.txt"
+    file.write_text("fr.z A 1\nfr.z B 2\n")
+    ingest(tmp_path / "kb", [ViewsFile(file)])
+    assert "views.txt: none of its 2 lines is of the en Wikipedia" in capsys.readouterr().err
+
+
 def test_another_kind_of_file_is_an_error() -> None:
     with pytest.raises(BadInput, match="none of the page-view formats"):
         detect_format(b'{"wikipedia_id": "1"}\n<page>\n', file="x.json")

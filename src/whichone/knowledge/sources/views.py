@@ -11,6 +11,7 @@ from whichone.files.parts import beginning
 from whichone.knowledge.readers.views import UNFIT, Rules, ViewsFormat, detect_format, read_part
 from whichone.knowledge.sources.pages import read_chunks
 from whichone.knowledge.sources.source import DumpFile, Job, PartFiles, Read
+from whichone.progress import talk
 
 _UNFIT_SHARE = 0.01
 
@@ -53,6 +54,13 @@ class ViewsFile(DumpFile):
                 f"{unfit:,} of the {lines:,} lines of this wiki are not of the format {self.format.name}",
                 file=self.path,
                 hint="the file mixes formats or is damaged; fetch it again",
+            )
+        others = parts.counted("lines of other projects")
+        if others and not lines:
+            wanted = "en.z" if self.rules == "published" else f"the {self.language} Wikipedia"
+            talk(
+                f"{self.path.name}: none of its {others:,} lines is of {wanted}; "
+                "--language says which are taken"
             )
         add = "sum(views)" if self.rules == "summed" else "arg_max(views, position)"
         name = self.path.name.replace("'", "''")

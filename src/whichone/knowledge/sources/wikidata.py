@@ -19,6 +19,7 @@ from whichone.files.parts import beginning
 from whichone.files.tables import connect
 from whichone.knowledge.readers.wikidata import SUBCLASS_OF, Selection, WikidataReader
 from whichone.knowledge.sources.source import DumpFile, Job, PartFiles, Read, Refused
+from whichone.progress import talk
 
 
 class WikidataDump(DumpFile):
@@ -61,6 +62,12 @@ class WikidataDump(DumpFile):
 
     def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
         self._check_brackets(parts)
+        without = parts.counted("items without a page")
+        if without and not parts.counted("items with a page") and not self.selection.without_page:
+            talk(
+                f"{self.path.name}: none of its {without:,} items has a page in {self.selection.wiki}, "
+                "so that none is kept; --language or --wiki name another wiki, --without-page keeps all"
+            )
         kept = parts.folder / "kept.parquet"
         with connect(memory, parts.folder) as connection:
             connection.execute(_seen(parts, self.selection))
