@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
@@ -51,6 +52,20 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
         context = {"title": query.name, "text": query.answers()[0]}
         given.append({**asked[-1], "positive_ctxs": [context], "hard_negative_ctxs": passages[:1]})
     Path("nq-train-kilt.jsonl").write_text("".join(json.dumps(k) + "\n" for k in kilt))
+    paq = [
+        {
+            "question": f"{how} {p['title']}",
+            "answer": p["title"],
+            "answers": [{"passage_id": p["id"]}],
+        }
+        for p in passages
+        for how in ("who is", "what is", "where is")
+    ]
+    Path("PAQ.metadata.jsonl.gz").write_bytes(
+        gzip.compress("".join(json.dumps(line) + "\n" for line in paq).encode())
+    )
+    rows = [f"{p['id']}\t{p['text']}\t{p['title']}" for p in passages]
+    Path("psgs_w100.tsv").write_text("\n".join(["id\ttext\ttitle", *rows]) + "\n")
     relation = Path("one-off/no-overlap/P19")
     relation.mkdir(parents=True)
     (relation / "P19_no_overlap.train.json").write_text(json.dumps(asked))
