@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 from whichone import errors
 
 
@@ -31,3 +35,14 @@ def test_long_lists_are_sampled() -> None:
 def test_did_you_mean() -> None:
     assert errors.did_you_mean("bm52", ["bm25", "dense"]) == "did you mean bm25?"
     assert errors.did_you_mean("zzz", ["bm25", "dense"]) == "known: bm25, dense"
+
+
+def test_a_path_that_cannot_be_written_is_no_failed_gate(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "whichone"]
+    subprocess.run(
+        [*program, "retrieve", "builtin/amber", "run", "-k", "5"], cwd=tmp_path, check=True
+    )
+    asked = [*program, "check", "run", "--max-confusion", "1", "--junit", "no/such/folder.xml"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert done.stderr == "whichone: no/such/folder.xml: No such file or directory\n"

@@ -10,6 +10,7 @@ import pytest
 
 from whichone.errors import BadInput, UsageError
 from whichone.measures.comparison import compare, holm, permutation_p
+from whichone.measures.gate import Budgets, check_budgets
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores
 from whichone.records import Query
@@ -75,3 +76,19 @@ def test_in_slices_all_corrected_together() -> None:
 
 def replace_role(query: Query, role: str) -> Query:
     return msgspec.structs.replace(query, role=role)
+
+
+def test_what_does_not_apply_is_not_tested() -> None:
+    """Two measures were asked for, one applies: one test, and nothing to correct for."""
+    queries = [Query(id=f"q{n}", task="qa", input="?") for n in range(8)]
+    measures = parse_measures(["acc@1", "confused@20"])
+    nowhere = np.full(8, np.nan)
+    a = Scores("a", "b-1", queries, measures, {"acc@1": np.zeros(8), "confused@20": nowhere})
+    b = Scores("b", "b-1", queries, measures, {"acc@1": np.ones(8), "confused@20": nowhere})
+    (found,) = compare([a, b], measures)
+    assert (found.measure, found.p_holm) == ("acc@1", found.p)
+    report = check_budgets(b, Budgets(), baseline=a)
+    assert [c.name for c in report.checks] == ["baseline acc@1"]
+    silent = {"acc@1": nowhere, "confused@20": nowhere}
+    nothing = [Scores(name, "b-1", queries, measures, silent) for name in "ab"]
+    assert check_budgets(nothing[1], Budgets(), baseline=nothing[0]).verdict == "undecided"

@@ -15,6 +15,7 @@ from whichone.measures.scores import Scores, cluster, cluster_rule, score_run, s
 from whichone.measures.summary import summarise
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Ranking
 from whichone.report.gate import junit, markdown
+from whichone.report.report import make_report
 from whichone.retrieval.runner import run_retriever
 
 
@@ -122,6 +123,22 @@ def test_a_run_of_another_benchmark_is_refused(
         run.benchmark(other.folder.root)
     with pytest.raises(BadInput, match="unknown queries: q2, q3"):
         score_run(run, other, parse_measures(["acc@1"]))
+
+
+def test_a_report_of_runs_over_two_benchmarks_is_refused(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    other = save_benchmark(
+        tmp_path / "other",
+        name="c",
+        queries=benchmark.queries[:2],
+        sets=benchmark.sets,
+        passages=benchmark.passages,
+    )
+    for place, asked in (("one", benchmark), ("two", other)):
+        run_retriever(AlwaysHead(), asked, tmp_path / place, k=2, name="head")
+    with pytest.raises(BadInput, match=r"different benchmarks: head \(two\) on c-"):
+        make_report([tmp_path / "two", tmp_path / "one"], tmp_path / "out.html")
 
 
 def test_the_gate(scores: Scores) -> None:

@@ -99,6 +99,12 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:  # a path that cannot be read or written, a full disk
+        if error.filename is None and error.errno is None:
+            raise
+        place = f"{error.filename}: " if error.filename is not None else ""
+        click.echo(f"whichone: {place}{error.strerror or error}", err=True)
+        code = 3
     except (click.Abort, KeyboardInterrupt):
         click.echo("whichone: stopped; start it again and it goes on", err=True)
         code = 130

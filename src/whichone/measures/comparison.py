@@ -54,6 +54,7 @@ def compare(
     """Every pair of systems (or each with the baseline) on every measure, Holm-corrected together.
 
     With `by` in every slice of the queries by these columns or attributes, all corrected together.
+    A measure that applies to no query of a slice is left out.
     """
     check_comparable(systems)
     if baseline is not None and baseline not in {s.system for s in systems}:
@@ -72,6 +73,9 @@ def compare(
         for m in measures
         for a, b in pairs
     ]
+    found = [
+        c for c in found if c.difference.n
+    ]  # where a measure applies to no query nothing is tested
     corrected = holm([c.p for c in found])
     return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(found, corrected, strict=True)]
 
@@ -96,9 +100,13 @@ def check_comparable(systems: Sequence[Scores]) -> None:
     """Refuse systems that were asked different things."""
     if len(systems) < 2:
         raise UsageError("two or more systems are needed for a comparison")
-    asked = {s.benchmark for s in systems}
-    if len(asked) > 1:
-        told = ", ".join(f"{s.system} on {s.benchmark}" for s in systems)
+    check_same_benchmark([(s.system, s.benchmark) for s in systems])
+
+
+def check_same_benchmark(asked: Sequence[tuple[str, str]]) -> None:
+    """Systems, each with the benchmark it was run over."""
+    if len({benchmark for _, benchmark in asked}) > 1:
+        told = ", ".join(f"{system} on {benchmark}" for system, benchmark in asked)
         raise BadInput(
             f"the systems were run over different benchmarks: {told}",
             hint="their queries or corpora differ, so their numbers do not compare; run them on one",

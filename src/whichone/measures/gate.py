@@ -182,7 +182,12 @@ def _against(scores: Scores, baseline: Scores, seed: int) -> list[Check]:
     """Fails on a significant paired regression: worse than the baseline with p below 0.05 after Holm."""
     measures = [parse_measure(m) for m in MEASURES]
     checks = []
-    for found in compare([baseline, scores], measures, seed=seed):
+    compared = compare([baseline, scores], measures, seed=seed)
+    if not compared:
+        nothing = Estimate(None, None, None, 0)
+        told = "no query tells: the benchmark lacks what this needs"
+        return [Check("baseline", "undecided", nothing, None, told)]
+    for found in compared:
         rises = found.measure.startswith("acc")
         difference = found.difference.value or 0.0
         worse = difference < 0 if rises else difference > 0

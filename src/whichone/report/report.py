@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
-from whichone.measures.comparison import check_comparable, compare
+from whichone.measures.comparison import check_same_benchmark, compare
 from whichone.measures.measure import parse_measures
 from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_rule, score_run
@@ -43,9 +43,8 @@ def make_report(
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
     measures = parse_measures(MEASURES)
+    check_same_benchmark([(f"{run.name} ({run.path.name})", run.benchmark_id) for run in opened])
     systems = distinctly_named([score_run(run, base, measures) for run in opened], list(runs))
-    if len(systems) > 1:
-        check_comparable([_with_own_benchmark(s, r) for s, r in zip(systems, opened, strict=True)])
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
@@ -56,10 +55,6 @@ def make_report(
         meta=_meta(opened, base),
     )
     return page.write(Path(out))
-
-
-def _with_own_benchmark(scores: Scores, run: Run) -> Scores:
-    return Scores(scores.system, run.benchmark_id, scores.queries, scores.measures, scores.values)
 
 
 def _sections(
