@@ -46,7 +46,7 @@ def test_names_are_found_as_one_types(client: Any, key: str, typed: str, found: 
 
 def test_facets_and_outcomes_choose_sets(client: Any, key: str) -> None:
     systems = runs(client, key)
-    assert len(names(client, key, type="Q5", task="qa", bearers="3")) == 4
+    assert len(names(client, key, type="Human (Q5)", task="qa", bearers="3")) == 4
     assert names(client, key, type="Q6") == []
     assert len(names(client, key, gap="100 to 1000 times")) == 4
     assert names(client, key, outcome="confused", run=systems["perfect"]) == []

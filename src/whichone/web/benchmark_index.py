@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
 from whichone.web.folded import fold
+from whichone.web.labels import labelled
 from whichone.web.set_numbers import number_sets, with_places
 from whichone.web.text_grams import QUERIES, SETS, build_grams
 
-FORMAT = 3
+FORMAT = 4
 _BATCH = 8192
 _SET_COLUMNS = [
     "name",
@@ -112,23 +113,26 @@ def build_whole(path: Path, build: Callable[[sqlite3.Connection], None]) -> None
 def _build(database: sqlite3.Connection, folder: Folder) -> None:
     database.executescript(_SCHEMA)
     database.execute("begin")
-    _add_sets(database, folder.path("sets.parquet"))
+    named = labelled(folder)
+    _add_sets(database, folder.path("sets.parquet"), named)
     database.execute("commit")
     database.executescript(_SETS)
     database.execute("begin")
     places = _rows(folder.path("queries.parquet"), _QUERY_COLUMNS)
     for number, row in enumerate(places, 1):
-        _add_query(database, number, row)
+        _add_query(database, number, row, named)
     database.execute("commit")
     database.executescript(_FACETS)
     build_grams(database, SETS)
     build_grams(database, QUERIES)
 
 
-def _add_sets(database: sqlite3.Connection, table: Path) -> None:
+def _add_sets(database: sqlite3.Connection, table: Path, named: Callable[[str], str]) -> None:
     """Bearers as they lie, each set at its first one."""
     numbers = number_sets(table)
-    encode = functools.lru_cache(4096)(lambda texts: msgspec.json.encode(texts).decode())
+    encode = functools.lru_cache(4096)(
+        lambda types: msgspec.json.encode([named(one) for one in types]).decode()
+    )
     before = -1
     for batch, places in with_places(table, _SET_COLUMNS):
         rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
@@ -163,7 +167,9 @@ def _rows(table: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def _add_query(database: sqlite3.Connection, number: int, row: dict[str, Any]) -> None:
+def _add_query(
+    database: sqlite3.Connection, number: int, row: dict[str, Any], named: Callable[[str], str]
+) -> None:
     found = database.execute("select n from sets where id = ?", (row["name_set"],)).fetchone()
     n = found[0] if found else None
     gold = set(row["gold_pages"])
@@ -180,7 +186,9 @@ def _add_query(database: sqlite3.Connection, number: int, row: dict[str, Any]) -
         if text
     ]
     label = json.loads(row["attributes"]).get("property_label")
-    relation = f"{label} ({row['relation']})" if label and row["relation"] else row["relation"]
+    relation = row["relation"]
+    if relation:
+        relation = f"{label} ({relation})" if label else named(relation)
     database.execute(
         "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
