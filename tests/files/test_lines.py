@@ -10,7 +10,13 @@ import pytest
 import zstandard
 
 from whichone.errors import BadInput, Missing
-from whichone.files.lines import read_json_lines, read_lines, write_atomic, write_json_lines
+from whichone.files.lines import (
+    read_json,
+    read_json_lines,
+    read_lines,
+    write_atomic,
+    write_json_lines,
+)
 
 TEXT = b'{"a": 1}\n\n{"a": 2}\r\n'
 
@@ -71,3 +77,10 @@ def test_write_atomic_leaves_nothing_beside(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
     with pytest.raises(BadInput, match="cannot be written"):
         write_atomic(tmp_path / "no" / "f", b"")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "f.jsonl").write_bytes('\ufeff{"a": 1}\n{"a": 2}\n'.encode())
+    assert [record for _, record in read_json_lines(tmp_path / "f.jsonl")] == [{"a": 1}, {"a": 2}]
+    (tmp_path / "f.json").write_bytes('\ufeff{"a": 1}'.encode())
+    assert read_json(tmp_path / "f.json") == {"a": 1}

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast, overload
@@ -43,12 +44,15 @@ def open_binary(path: str | Path) -> IO[bytes]:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Line number (from 1) and the line without its end, blank lines included."""
+    """Line number (from 1) and the line without its end, blank lines included.
+
+    A byte order mark, which some editors put before the first line, is no part of it.
+    """
     line = 0
     with open_binary(path) as file:
         try:
             for line, text in enumerate(file, 1):
-                yield line, text.rstrip(b"\r\n")
+                yield line, (text.removeprefix(BOM_UTF8) if line == 1 else text).rstrip(b"\r\n")
         except (EOFError, OSError, ValueError) as error:
             raise BadInput(
                 f"damaged after line {line}: {error}",
@@ -87,7 +91,7 @@ def read_json(path: str | Path, type: Any = Any) -> Any:
     """One JSON document."""
     with open_binary(path) as file:
         try:
-            return msgspec.json.decode(file.read(), type=type)
+            return msgspec.json.decode(file.read().removeprefix(BOM_UTF8), type=type)
         except (msgspec.DecodeError, UnicodeDecodeError, EOFError, OSError) as error:
             raise BadInput(f"not the JSON that is expected here: {error}", file=path) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,21 @@ def import_run(
     ids = _Ids(benchmark, file)
     rankings: dict[str, list[tuple[str, float]]] = {}
     skipped: list[str] = []
+    lines: dict[str, int] = {}
     for result in _results(Path(file), format, benchmark, knowledge):
         try:
+            _check_score(result, file)
             question, identity = ids.question(result), ids.result(result)
+            if (
+                format in ("kilt", "amber")
+                and lines.setdefault(question, result.line) != result.line
+            ):
+                raise BadInput(
+                    f"the query was answered on line {lines[question]} already",
+                    file=file,
+                    line=result.line,
+                    ids=[result.question],
+                )
         except BadInput as error:
             if on_error == "fail":
                 raise
@@ -96,6 +109,16 @@ def import_run(
             made={"benchmark": place},
         )
     return Run.open(out)
+
+
+def _check_score(result: Found, file: str | Path) -> None:
+    if not math.isfinite(result.score):
+        raise BadInput(
+            f"the score of {result.identity} is {result.score}, not a finite number",
+            file=file,
+            line=result.line,
+            ids=[result.question],
+        )
 
 
 class _Ids:
@@ -186,18 +209,27 @@ def _results(
 def _trec(file: Path) -> Iterator[Found]:
     """In the order of the scores, as trec_eval takes them; the column of ranks breaks ties."""
     found: dict[str, list[tuple[float, int, Found]]] = {}
+    tag: str | None = None
     for line, text in read_lines(file):
         if not text.strip():
             continue
         parts = text.decode("utf-8", "replace").split()
-        try:
-            question, _, identity, rank, score = parts[:5]
-            result = Found(question, identity, float(score), line)
-            found.setdefault(question, []).append((-result.score, int(float(rank)), result))
-        except ValueError:
+        if len(parts) < 5:
             raise BadInput(
                 "six columns are expected: query Q0 id rank score tag", file=file, line=line
-            ) from None
+            )
+        question, _, identity, rank, score, *tags = parts
+        tag = tag if tag is not None else " ".join(tags)
+        if " ".join(tags) != tag:
+            raise BadInput(
+                f"a line of {' '.join(tags)!r} in the run of {tag!r}",
+                file=file,
+                line=line,
+                hint="one file is one system: the last column of all lines is the same",
+            )
+        result = Found(question, identity, _number(score, "score", file, line), line)
+        place = int(_number(rank, "rank", file, line))
+        found.setdefault(question, []).append((-result.score, place, result))
     told = 0
     for listed in found.values():
         ordered = sorted(listed, key=lambda r: r[:2])
@@ -205,6 +237,21 @@ def _trec(file: Path) -> Iterator[Found]:
         yield from (result for _, _, result in ordered)
     if told:
         talk(f"{file.name}: {told} queries have ranks that contradict their scores; scores count")
+
+
+def _number(text: str, what: str, file: Path, line: int) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadInput(
+            f"the {what} is no finite number: {text!r}",
+            file=file,
+            line=line,
+            hint="the columns are: query Q0 id rank score tag",
+        )
+    return number
 
 
 def _msmarco(file: Path) -> Iterator[Found]:
