@@ -10,7 +10,11 @@ import pytest
 from campaigns import ambigdocs_benchmark
 from starlette.testclient import TestClient
 
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.web import explorer
 from whichone.web.app import make_app
+from whichone.web.benchmark_index import build_benchmark_index
 from whichone.web.folded import fold
 from whichone.web.house import Settings
 from whichone.web.marked import marked
@@ -124,3 +128,15 @@ def test_bearers_of_unknown_popularity_have_no_figure(tmp_path: Path) -> None:
         assert "is not known" in page
         # As a heading, as a page's title and in the page's id; not once more as the bearer's id.
         assert page.count("Ann LeeA (jockey)") == 3
+
+
+def test_a_question_about_all_bearers_tells_of_each(tmp_path: Path) -> None:
+    folder = Benchmark.open(builtin_benchmark("builtin/ambigdocs")).folder
+    index = tmp_path / "index.sqlite"
+    build_benchmark_index(index, folder)
+    with explorer.opened(index) as database:
+        (n,) = database.execute("select n from sets where name = 'Abe Lincoln'").fetchone()
+        view = explorer.one_set(database, n)
+    assert view is not None
+    facts = {bearer["label"]: bearer["facts"] for bearer in view["bearers"]}
+    assert facts["Abe Lincoln (musician)"] == [("occupation (P106)", ["jazz musician"])]

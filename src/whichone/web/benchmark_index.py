@@ -24,7 +24,7 @@ from whichone.web.labels import labelled
 from whichone.web.set_numbers import number_sets, with_places
 from whichone.web.text_grams import QUERIES, SETS, build_grams
 
-FORMAT = 4
+FORMAT = 5
 _BATCH = 8192
 _SET_COLUMNS = [
     "name",
@@ -51,6 +51,7 @@ create table queries (
     q integer primary key, id text, n integer, task text, relation text, role text, entity text,
     name text, input text, gold text, others text, answers text, key text
 );
+create table told (n integer, entity text, relation text, answers text);
 """
 _SETS = """
 create table sets (
@@ -64,6 +65,7 @@ create index bearers_by_set on bearers (n, rank);
 _FACETS = """
 create unique index queries_by_id on queries (id);
 create index queries_by_set on queries (n, q);
+create index told_by_set on told (n);
 create table facets (kind text, value text, n integer, primary key (kind, value, n)) without rowid;
 insert into facets select distinct 'task', task, n from queries where n is not null order by 2, 3;
 insert into facets select distinct 'relation', relation, n from queries
@@ -179,19 +181,26 @@ def _add_query(
         for entity, pages in bearers:
             if entity != row["entity"]:
                 others.update(json.loads(pages))
-    answers = [
-        text
-        for output in json.loads(row["outputs"])
-        for text in (output.get("answer"), *output.get("aliases", ()))
-        if text
-    ]
+    outputs = json.loads(row["outputs"])
+    answers = [text for output in outputs for text in _texts(output)]
     label = json.loads(row["attributes"]).get("property_label")
     relation = row["relation"]
     if relation:
         relation = f"{label} ({relation})" if label else named(relation)
+    if n is not None and row["entity"] is None:  # asked of all bearers, each with an own answer
+        told = [
+            (n, output["entity"], relation or "answer", json.dumps(_texts(output)))
+            for output in outputs
+            if output.get("entity")
+        ]
+        database.executemany("insert into told values (?, ?, ?, ?)", told)
     database.execute(
         "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
          row["input"], json.dumps(sorted(gold)), json.dumps(sorted(others - gold)),
          json.dumps(list(dict.fromkeys(answers))), fold(row["input"])),
     )  # fmt: skip
+
+
+def _texts(output: dict[str, Any]) -> list[str]:
+    return [text for text in (output.get("answer"), *output.get("aliases", ())) if text]

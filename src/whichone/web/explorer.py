@@ -62,9 +62,10 @@ def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
         for b in database.execute("select * from bearers where n = ? order by rank", (n,))
     ]
     facts = database.execute(
-        "select entity, relation, answers from queries where n = ? and task <> 'fc' "
-        "and relation is not null group by entity, relation order by relation",
-        (n,),
+        "select entity, relation, answers from (select * from told where n = ? union all "
+        "select n, entity, relation, answers from queries where n = ? and task <> 'fc' "
+        "and relation is not null and entity is not null) group by entity, relation order by relation",
+        (n, n),
     ).fetchall()
     for bearer in bearers:
         bearer["facts"] = [

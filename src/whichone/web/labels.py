@@ -20,10 +20,12 @@ def _published() -> dict[str, str]:
     from whichone.benchmarks.amber.collection import load_collection
     from whichone.benchmarks.entityquestions.relations import published_relations
 
-    found = {key: relation.label for key, relation in published_relations().items()}
+    found: dict[str, str | None] = {}
     for name in ("human", "nonhuman"):
         collection = load_collection(name)
+        found |= {key: known.label for key, known in collection.properties.items()}
         found |= {entity_type.id: entity_type.label for entity_type in collection.types.values()}
+    found |= {key: relation.label for key, relation in published_relations().items()}
     return {key: word for key, word in found.items() if word}
 
 
