@@ -118,6 +118,72 @@ def test_documents_from_a_folder_or_a_template(tmp_path: Path) -> None:
     assert rows(folder, "pages", "paragraphs")[1] == (["Falcon", "Falcon weighs -2."],)
 
 
+def test_a_template_leaves_blank_what_a_row_does_not_know(tmp_path: Path) -> None:
+    given: list[dict[str, Any]] = [ROWS[0] | {"sold": None}, {"sku": "a2", "title": "Falcon"}]
+    toml = TOML.replace('text = "about"\n', "") + '[documents]\ntemplate = "{title}: {sold}."\n'
+    folder = take_in(write(tmp_path, "jsonl", given, toml), tmp_path / "kb")
+    texts = [paragraphs[-1] for (paragraphs,) in rows(folder, "pages", "paragraphs")]
+    assert texts == ["Falcon: .", "Falcon: ."]
+
+
+@pytest.mark.parametrize("template", ["{title.maker}", "{colour}", "{", "{}"])
+def test_a_template_that_does_not_fit(tmp_path: Path, template: str) -> None:
+    toml = TOML.replace('text = "about"\n', "") + f'[documents]\ntemplate = "{template}"\n'
+    with pytest.raises(BadInput, match=r"row 1: the template does not fit: [^(]*$"):
+        take_in(write(tmp_path, "csv", toml=toml), tmp_path / "kb")
+
+
+def test_documents_that_cannot_be_read(tmp_path: Path) -> None:
+    toml = TOML.replace('text = "about"\n', "") + '[documents]\nfolder = "texts"\n'
+    path = write(tmp_path, "csv", toml=toml)
+    with pytest.raises(BadInput, match="texts: there is no such folder of documents"):
+        take_in(path, tmp_path / "kb")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/a1.txt").write_bytes(b"\xff")
+    with pytest.raises(BadInput, match=r"row 1: .*a1\.txt: 'utf-8' codec"):
+        take_in(path, tmp_path / "kb")
+
+
+def test_whole_numbers_of_a_table_with_gaps(tmp_path: Path) -> None:
+    given = [
+        {"sku": 1.0, "title": "Falcon", "also": None, "sold": 5.0, "made_by": None, "weight": 7.0},
+        {"sku": 2.0, "title": "Falcon", "also": None, "sold": None, "made_by": "1", "weight": 2.5},
+    ]
+    toml = TOML.replace('text = "about"\n', "")
+    folder = take_in(write(tmp_path, "parquet", given, toml), tmp_path / "kb")
+    assert rows(folder, "facts", "entity", "value") == [
+        ("tools:1", "+7"), ("tools:2", "tools:1"), ("tools:2", "+2.5"),
+    ]  # fmt: skip
+
+
+def test_csv_with_another_delimiter(tmp_path: Path) -> None:
+    path = write(tmp_path, "csv")
+    data = tmp_path / "tools.csv"
+    data.write_text(data.read_text().replace(",", ";"))
+    with pytest.raises(BadInput, match=r"not divided by ',': sku;title") as refused:
+        take_in(path, tmp_path / "kb")
+    assert refused.value.hint == 'write delimiter = ";" above [columns]'
+    path.write_text(path.read_text().replace("[columns]", 'delimiter = ";"\n[columns]'))
+    assert rows(take_in(path, tmp_path / "kb"), "entities", "label") == [("Falcon",), ("Falcon",)]
+
+
+def test_a_json_array_is_read_too(tmp_path: Path) -> None:
+    path = write(tmp_path, "json")
+    (tmp_path / "tools.json").write_text(json.dumps(ROWS, indent=1))
+    assert rows(take_in(path, tmp_path / "kb"), "entities", "entity") == [
+        ("tools:a1",),
+        ("tools:a2",),
+    ]
+
+
+def test_an_attribute_without_values_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = TOML.replace('column = "weight"', 'column = "wieght"')
+    take_in(write(tmp_path, "jsonl", toml=toml), tmp_path / "kb")
+    assert "no row of tools.jsonl has anything in 'wieght'" in capsys.readouterr().err
+
+
 def test_two_catalogues_share_a_knowledge_base(tmp_path: Path) -> None:
     first = write(tmp_path, "jsonl")
     take_in(first, tmp_path / "kb")

@@ -2,6 +2,7 @@
 
 name = "places"                 # begins every id: places:5128581
 file = "places.jsonl"           # CSV, JSON lines or Parquet, beside the TOML file
+delimiter = ";"                 # of a CSV file, if it is no comma
 type = "place"                  # or the column that says it, under [columns]
 [columns]
 id = "geonameid"
@@ -20,11 +21,12 @@ template = "{name} lies in {countrycode}."     # or a text made of columns
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -33,6 +35,8 @@ from whichone.errors import BadInput
 from whichone.files.lines import open_binary
 from whichone.knowledge.readers.columns import Columns
 from whichone.knowledge.tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 Kind = Literal["string", "quantity", "time", "entity"]
 NAMES_WITHOUT_KEY = NAMES.schema.remove(NAMES.schema.get_field_index("key"))
@@ -75,6 +79,7 @@ class Catalogue(_Strict, frozen=True):
     type: str | None = None
     language: str = "en"
     separator: str = "|"
+    delimiter: Annotated[str, msgspec.Meta(min_length=1, max_length=1)] | None = None
     attributes: dict[str, Attribute] = {}
     documents: Documents = Documents()
 
@@ -114,7 +119,7 @@ class CatalogueReader:
                 found["properties"].add(row)
         for number, record in enumerate(rows):
             try:
-                self._take(record, number, found, counts)
+                self._take(_plain(record), number, found, counts)
             except ValueError as error:
                 refused.append((first + number, f"row {first + number + 1}: {error}"))
         return {name: columns.table() for name, columns in found.items()}, counts, refused
@@ -177,10 +182,8 @@ class CatalogueReader:
         if attribute.kind == "entity":
             return f"{self.catalogue.name}:{value}"
         if attribute.kind == "quantity":
-            try:
-                float(value)
-            except ValueError:
-                raise ValueError(f"{attribute.column} is no number: {value!r}") from None
+            if not _NUMBER.fullmatch(value):
+                raise ValueError(f"{attribute.column} is no number: {value!r}")
             return value if value[0] in "+-" else f"+{value}"
         return value
 
@@ -192,11 +195,13 @@ class CatalogueReader:
             for suffix in (".txt", ".md"):
                 file = self.texts / f"{own}{suffix}"
                 if file.is_file():
-                    return file.read_text("utf-8").strip()
+                    return _read_text(file)
         if documents.template:
+            known = {**dict.fromkeys(self.catalogue.wanted()), **row}
+            shown = {column: "" if value is None else value for column, value in known.items()}
             try:
-                return documents.template.format_map(row)
-            except (KeyError, IndexError, ValueError) as error:
+                return documents.template.format_map(shown)
+            except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
                 raise ValueError(f"the template does not fit: {error}") from None
         return None
 
@@ -204,6 +209,21 @@ class CatalogueReader:
 def _page(entity: str, title: str, text: str, position: int) -> tuple[object, ...]:
     paragraphs = [title, *(p.strip() for p in text.split("\n") if p.strip())]
     return (entity, title, entity, "article", paragraphs, [], None, None, position, None)
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Whole numbers without a point: tables with gaps in a column keep them as 5128581.0."""
+    return {
+        column: int(value) if isinstance(value, float) and value.is_integer() else value
+        for column, value in row.items()
+    }
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: {error}") from None
 
 
 def _text(value: Any) -> str | None:

@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, did_you_mean
 from whichone.files.folder import file_hash
-from whichone.files.lines import open_binary, read_json_lines
+from whichone.files.lines import open_binary, read_json, read_json_lines
 from whichone.files.parts import ByteRange, Chunk
 from whichone.files.tables import connect
 from whichone.knowledge.readers.catalogue import Catalogue, CatalogueReader, read_catalogue
 from whichone.knowledge.sources.source import Job, PartFiles, Read, Refused
+from whichone.progress import talk
 
 _BATCH = 20_000
 
@@ -53,6 +54,9 @@ class CatalogueSource:
 
     def check(self) -> None:
         """The columns that the TOML file names must be there."""
+        texts = self._reader.texts
+        if texts is not None and not texts.is_dir():
+            raise BadInput("there is no such folder of documents", file=texts)
         first = next(self._rows(), None)
         if first is None:
             raise BadInput("the catalogue has no rows", file=self.data)
@@ -93,7 +97,7 @@ class CatalogueSource:
         chunk = next(iter(job.chunks or ()))
         rows = msgspec.json.decode(chunk.data)
         tables, counts, refused = self._reader.read(rows, chunk.offset)
-        listed = [Refused(str(self.data), row, 0, problem) for row, problem in refused]
+        listed = [Refused(str(self.data), None, 0, problem) for _, problem in refused]
         return Read(tables, counts, listed)
 
     def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
@@ -106,19 +110,37 @@ class CatalogueSource:
             raise BadInput(
                 "ids stand in it twice", file=self.data, ids=[entity for (entity,) in twice]
             )
+        self._tell_of_unused(parts, memory)
         tables = ("entities", "names", "facts", "properties", "pages", "views")
         return {table: parts.rows(table) for table in tables}
+
+    def _tell_of_unused(self, parts: PartFiles, memory: str) -> None:
+        with connect(memory, parts.folder) as connection:
+            query = f"select distinct property from ({parts.rows('facts')})"
+            used = {name for (name,) in connection.sql(query).fetchall()}
+        for name, attribute in self.catalogue.attributes.items():
+            if name not in used:
+                talk(
+                    f"{self.path.name}: attribute {name!r} has no value: "
+                    f"no row of {self.data.name} has anything in {attribute.column!r}"
+                )
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         name = self.data.name
         if name.endswith(".parquet"):
             return _parquet_rows(self.data)
         if ".csv" in name or ".tsv" in name:
-            return _csv_rows(self.data, "\t" if ".tsv" in name else ",")
+            usual = "\t" if ".tsv" in name else ","
+            return _csv_rows(self.data, self.catalogue.delimiter or usual)
         return _json_rows(self.data)
 
 
 def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    with open_binary(path) as file:
+        listed = file.read(64).lstrip()[:1] == b"["
+    if listed:
+        yield from read_json(path, list[dict[str, Any]])
+        return
     for line, row in read_json_lines(path):
         if not isinstance(row, dict):
             raise BadInput("the line is no JSON object", file=path, line=line)
@@ -130,6 +152,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[Mapping[str, Any]]:
     with open_binary(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
         rows = csv.DictReader(file, delimiter=delimiter, strict=True)
         try:
+            _check_delimiter(rows.fieldnames or (), path, delimiter)
             for row in rows:
                 if None in row or None in row.values():
                     raise BadInput(
@@ -140,6 +163,16 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[Mapping[str, Any]]:
                 yield row
         except (csv.Error, UnicodeDecodeError) as error:
             raise BadInput(f"not CSV: {error}", file=path, line=rows.line_num + 1) from error
+
+
+def _check_delimiter(names: Sequence[str], path: Path, delimiter: str) -> None:
+    other = next((c for c in ";\t|," if c != delimiter and c in names[0]), None) if names else None
+    if other is not None and len(names) == 1:
+        raise BadInput(
+            f"its columns are not divided by {delimiter!r}: {names[0]}",
+            file=path,
+            hint=f"write delimiter = {msgspec.json.encode(other).decode()} above [columns]",
+        )
 
 
 def _parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:

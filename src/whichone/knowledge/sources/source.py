@@ -27,18 +27,18 @@ class Refused(msgspec.Struct, frozen=True):
     """A record that could not be read.
 
     `byte` is the place in the file of the block that holds it (compressed, in a bzip2 file),
-    `within` its place in that block.
+    `within` its place in that block. A catalogue's rows have no byte; the problem names the row.
     """
 
     file: str
-    byte: int
+    byte: int | None
     within: int
     problem: str
 
     def error(self) -> BadInput:
-        place = f"at byte {self.byte}" + (f", {self.within} bytes on" if self.within else "")
+        place = f" (at byte {self.byte}" + (f", {self.within} bytes on)" if self.within else ")")
         return BadInput(
-            f"{self.problem} ({place})",
+            self.problem + (place if self.byte is not None else ""),
             file=self.file,
             hint="--on-error skip counts and lists such records instead; what was finished is kept",
         )
