@@ -91,7 +91,7 @@ def test_tsv_and_beir_give_the_same_benchmark(tmp_path: Path, corpus: Path) -> N
         ([{"question": " ", "gold": ["6"]}], "empty"),
         ([{"ask": "?", "gold": ["6"]}], "no field 'question'"),
         ([{"question": "?", "gold": ["Nobody"]}], "not in the corpus"),
-        ([], "no queries"),
+        ([], r"q\.jsonl: there are no questions"),
     ],
 )
 def test_bad_questions(tmp_path: Path, corpus: Path, questions, message: str) -> None:
@@ -106,6 +106,32 @@ def test_bad_questions_can_be_skipped_and_are_counted(tmp_path: Path, corpus: Pa
     made = import_questions(file, corpus, tmp_path / "b", fields=FIELDS, on_error="skip")
     assert made.folder.manifest.counts["skipped"] == 1
     assert "Left out: 1" in made.card
+
+
+def test_lines_that_are_no_record_can_be_skipped_too(
+    tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path / "q.jsonl", QUESTIONS)
+    file.write_text("{broken\n" + file.read_text() + '["no record"]\n')
+    with pytest.raises(BadInput, match=r"q\.jsonl:1: not the JSON"):
+        import_questions(file, corpus, tmp_path / "b", fields=FIELDS)
+    made = import_questions(file, corpus, tmp_path / "b", fields=FIELDS, on_error="skip")
+    assert made.folder.manifest.counts["skipped"] == 2
+    assert "2 questions were left out, the first:" in capsys.readouterr().err
+
+
+def test_what_spreadsheets_write(tmp_path: Path, corpus: Path) -> None:
+    fields = QuestionFields(gold="gold")
+    file = tmp_path / "q.csv"
+    file.write_text("question,gold\nWho?,6\nshort\n", "utf-8-sig")
+    made = import_questions(file, corpus, tmp_path / "b", fields=fields, on_error="skip")
+    assert [q.input for q in made.queries] == ["Who?"]
+    file.write_text("question;gold\nWho?;6\n", "utf-8")
+    with pytest.raises(BadInput, match=r"q\.csv:2: .*\n.*separated by semicolons"):
+        import_questions(file, corpus, tmp_path / "c", fields=fields)
+    file.write_text("question,gold\nWhö?,6\n", "latin-1")
+    with pytest.raises(BadInput, match=r"q\.csv: not UTF-8"):
+        import_questions(file, corpus, tmp_path / "c", fields=fields)
 
 
 def test_twice_the_same_passage_id(tmp_path: Path) -> None:

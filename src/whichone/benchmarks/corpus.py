@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, Missing, did_you_mean
-from whichone.files.lines import open_binary, read_json, read_json_lines
+from whichone.files.lines import decode_line, open_binary, read_json, read_lines
 from whichone.names import title_key
 from whichone.records import Bearer, NameSet, Passage, page_id, passage_id
 
@@ -27,36 +27,64 @@ class PassageFields(msgspec.Struct, frozen=True):
     page: str | None = None
 
 
-def read_records(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line (or place) and record of a .jsonl, .json (a list), .tsv or .csv file, compressed or not."""
+def read_records(
+    path: str | Path, bad: list[str] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line (or place) and record of a .jsonl, .json (a list), .tsv or .csv file, compressed or not.
+
+    What is wrong with lines that are no record goes into `bad` where it is given, else it is raised.
+    """
     path = Path(path)
     suffixes = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
     kind = suffixes[-1] if suffixes else ""
     if kind in (".tsv", ".csv"):
-        yield from _read_separated(path, "\t" if kind == ".tsv" else ",")
+        yield from _read_separated(path, "\t" if kind == ".tsv" else ",", bad)
     elif kind == ".json":
         records = read_json(path)
         if not isinstance(records, list):
             raise BadInput("a list of records is expected", file=path)
         yield from enumerate(records, 1)
     else:
-        yield from read_json_lines(path)
+        yield from _read_json_lines(path, bad)
 
 
-def _read_separated(path: Path, separator: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_json_lines(path: Path, bad: list[str] | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    decoder = msgspec.json.Decoder()
+    for line, text in read_lines(path):
+        if not text.strip():
+            continue
+        try:
+            record = decode_line(decoder, text, path, line)
+        except BadInput as error:
+            if bad is None:
+                raise
+            bad.append(str(error))
+            continue
+        yield line, record
+
+
+def _read_separated(
+    path: Path, separator: str, bad: list[str] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     csv.field_size_limit(1 << 30)
     with open_binary(path) as raw:
-        text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")  # spreadsheets write a mark
         try:
             for record in (reader := csv.DictReader(text, delimiter=separator)):
                 if None in record or None in record.values():
-                    raise BadInput(
+                    wrong = BadInput(
                         "the line has another number of columns than the header",
                         file=path,
                         line=reader.line_num,
                     )
+                    if bad is None:
+                        raise wrong
+                    bad.append(str(wrong))
+                    continue
                 yield reader.line_num, record
-        except (UnicodeDecodeError, csv.Error) as error:
+        except UnicodeDecodeError as error:
+            raise BadInput(f"not UTF-8: {error}", file=path, hint="save it as UTF-8") from error
+        except csv.Error as error:
             raise BadInput(f"cannot be read: {error}", file=path) from error
 
 
@@ -69,10 +97,19 @@ def field(record: dict[str, Any], name: str, path: str | Path, line: int) -> Any
             f"the record has no field {name!r}",
             file=path,
             line=line,
-            hint=did_you_mean(name, record),
+            hint=_other_separator(record) or did_you_mean(name, record),
         ) from None
     except TypeError:
         raise BadInput("a record with named fields is expected", file=path, line=line) from None
+
+
+def _other_separator(record: dict[str, Any]) -> str | None:
+    """A header that is one name with semicolons or tabs in it was written with another separator."""
+    only = next(iter(record), "") if len(record) == 1 else ""
+    for sign, called in ((";", "semicolons"), ("\t", "tabs")):
+        if sign in only:
+            return f"the header is {only!r}: separated by {called}; .csv has commas and .tsv tabs"
+    return None
 
 
 def plain_title(title: str) -> str:

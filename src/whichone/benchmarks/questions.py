@@ -89,7 +89,8 @@ def import_questions(
     corpus = _Corpus(held, source)
     queries: list[Query] = []
     skipped: list[str] = []
-    for line, record in _question_records(Path(questions), fields):
+    bad = skipped if on_error == "skip" else None
+    for line, record in _question_records(Path(questions), fields, bad):
         try:
             queries.append(_query(record, fields, corpus, questions, line, task, language))
         except BadInput as error:
@@ -98,6 +99,10 @@ def import_questions(
             skipped.append(str(error))
     if skipped and not queries:
         raise BadInput(f"no question could be used: {skipped[0]}", file=questions)
+    if not queries:
+        raise BadInput("there are no questions", file=questions)
+    if skipped:
+        talk(f"{len(skipped)} questions were left out, the first: {skipped[0]}")
     lost = [q.id for q in queries if not q.attributes["gold_in_corpus"]]
     if len(lost) > len(queries) / 2:
         raise BadInput(
@@ -136,13 +141,15 @@ def import_questions(
     )
 
 
-def _question_records(path: Path, fields: QuestionFields) -> Iterator[tuple[int, dict[str, Any]]]:
+def _question_records(
+    path: Path, fields: QuestionFields, bad: list[str] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     if not path.is_dir():
-        yield from read_records(path)
+        yield from read_records(path, bad)
         return
     gold = _qrels(path)
     name = "queries.jsonl" if (path / "queries.jsonl").exists() else "queries.jsonl.gz"
-    for line, record in read_records(path / name):
+    for line, record in read_records(path / name, bad):
         key = str(field(record, "_id", path / name, line))
         if key in gold:
             text = str(field(record, "text", path / name, line))
