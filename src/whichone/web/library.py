@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -111,11 +112,17 @@ class Library:
             else:
                 shelf = _shelf(folder, str(place))
                 shelves.setdefault(shelf.key, shelf)
+        for shelf in _builtin_shelves(runs):
+            shelves.setdefault(shelf.key, shelf)
         by_id = {shelf.id: shelf for shelf in shelves.values()}
         for folder in runs:
-            home = by_id.get(folder.manifest.parents.get("benchmark", ""))
+            asked = folder.manifest.parents.get("benchmark", "")
+            home = by_id.get(asked)
             if home is None:
-                strays.append(f"{folder.manifest.name}: its benchmark is not here")
+                strays.append(
+                    f"{folder.root.name} ({folder.manifest.name}): its benchmark {asked} is not here;"
+                    " put it below the folder that is served"
+                )
             elif folder.manifest.kind == ANSWERS:
                 home.answers.append(folder)
             else:
@@ -128,6 +135,15 @@ class Library:
         from whichone.benchmarks.builtin import builtin_benchmark
 
         return [(Path(builtin_benchmark("builtin/amber")), BENCHMARK)]
+
+
+def _builtin_shelves(runs: Sequence[Folder]) -> Iterator[Shelf]:
+    """The built-in benchmarks that some run says it was made on: they lie below no folder."""
+    from whichone.benchmarks.builtin import BUILTIN, builtin_benchmark
+
+    for name in sorted({str(run.manifest.made.get("benchmark")) for run in runs} & set(BUILTIN)):
+        place = builtin_benchmark(name)
+        yield _shelf(Folder.open(place, BENCHMARK), str(place))
 
 
 def _shelf(folder: Folder, place: str) -> Shelf:
