@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ibis
+import pyarrow as pa
 import pytest
 from small_kb import item, page, prop, write_kb
 
 from whichone.benchmarks.amber.build import Built, build, build_amber, explain_name, opened_pipeline
 from whichone.benchmarks.amber.collection import Collection, load_collection, parse_collection
+from whichone.benchmarks.amber.names import Tables, naming
 from whichone.benchmarks.amber.rules import PAPER, PUBLISHED, Rules, popularity_gap, rules_called
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
@@ -311,6 +314,17 @@ def test_names_of_language_variants_count(tmp_path: Path) -> None:
             sets[rules.name] = build(pipeline, str(kb)).sets
     assert [s.name for s in sets["paper"]] == ["Abe Roe"]
     assert sets["published"] == []
+
+
+def test_labels_come_first_and_the_own_language_before_its_variants() -> None:
+    rows = [
+        ("Cither", "en-gb", "label", 0), ("Zither", "en", "label", 0), ("Bither", "mul", "alias", 1),
+        ("Yither", "en", "alias", 1), ("Aither", "de", "label", 0), ("Xither", "en", "alias", 2),
+    ]  # fmt: skip
+    columns = dict(zip(("name", "language", "kind", "place"), zip(*rows, strict=True), strict=True))
+    table = pa.table({**columns, "key": columns["name"], "entity": ["Q1"] * len(rows)})
+    found = naming(Tables(*[ibis.memtable(table)] * 7), PAPER, "en").order_by("place").to_pyarrow()
+    assert found["name"].to_pylist() == ["Zither", "Cither", "Yither", "Xither", "Bither"]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,13 @@ from whichone.benchmarks.amber.collection import Collection, Popularity
 from whichone.benchmarks.amber.rules import Rules
 
 if TYPE_CHECKING:
-    from ibis.expr.types import BooleanValue, Table
+    from ibis.expr.types import BooleanValue, IntegerValue, Table
 
 SLACK = 1e-9
 """Engines may differ in the last bit of a logarithm; the exact test is made in Python afterwards."""
+
+
+_OTHER_ALIASES = 1_000_000
 
 
 class Tables(NamedTuple):
@@ -85,7 +88,18 @@ def naming(tables: Tables, rules: Rules, language: str) -> Table:
         spoken = spoken | names.language.startswith(f"{language}-") | (names.language == "mul")
     names = names.filter(names.kind.isin(["label", "alias"]), spoken)
     grouped = names.name if rules.same_name == "exact" else names.key
-    return names.select(grouped=grouped, name=names.name, bearer=names.entity, place=names.place)
+    place = _own_first(names, language) if rules.name == "paper" else names.place
+    return names.select(grouped=grouped, name=names.name, bearer=names.entity, place=place)
+
+
+def _own_first(names: Table, language: str) -> IntegerValue:
+    """An order of names of several languages: labels, then aliases, the language's own first."""
+    import ibis
+
+    own, label = names.language == language, names.kind == "label"
+    return ibis.cases(
+        (own & label, 0), (label, 1), (own, names.place + 1), else_=names.place + _OTHER_ALIASES
+    ).cast("int64")  # fmt: skip
 
 
 def repeated_names(names: Table) -> Table:
