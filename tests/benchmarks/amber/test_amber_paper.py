@@ -316,6 +316,32 @@ def test_names_of_language_variants_count(tmp_path: Path) -> None:
     assert sets["published"] == []
 
 
+def test_a_quantity_keeps_its_sign_by_the_paper(tmp_path: Path) -> None:
+    collection = parse_collection(
+        {
+            "name": "cold",
+            "types": {"human": {"id": "Q5", "properties": ["P641", "P2076"]}},
+            "properties": {"P2076": {"label": "temperature"}},
+        },
+        "cold",
+    )
+    entities = [
+        item("Q1", "Abe Roe", title="Abe Roe", P641="Q13"),
+        item("Q2", "Abe Roe", title="Abe Roe (b)", P2076=-3),
+    ]
+    pages = [
+        page(1, "Abe Roe", "Q1", "A cricket player."),
+        page(2, "Abe Roe (b)", "Q2", "It is -3 degrees."),
+    ]
+    answers = {}
+    for rules in (PAPER, PUBLISHED):
+        built = made(tmp_path / rules.name, entities, pages, rules=rules, collection=collection)
+        answers[rules.name] = [
+            q.answers()[0] for q in built.queries if q.task == "qa" and q.relation == "P2076"
+        ]
+    assert answers == {"paper": ["-3"], "published": ["3"]}
+
+
 def test_labels_come_first_and_the_own_language_before_its_variants() -> None:
     rows = [
         ("Cither", "en-gb", "label", 0), ("Zither", "en", "label", 0), ("Bither", "mul", "alias", 1),

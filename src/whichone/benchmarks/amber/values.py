@@ -26,9 +26,12 @@ class ValueNames(msgspec.Struct):
 class ValueBook:
     """All values that a build needs, by entity id."""
 
-    def __init__(self, entities: dict[str, ValueNames], *, extra_answers: bool) -> None:
+    def __init__(
+        self, entities: dict[str, ValueNames], *, extra_answers: bool, signs: bool = False
+    ) -> None:
         self._entities = entities
         self._extra_answers = extra_answers
+        self._signs = signs
 
     def value(self, kind: str, value: str, unit: str | None = None) -> Value | None:
         """A fact's value with its names; None for an entity without any."""
@@ -45,9 +48,8 @@ class ValueBook:
             )
         if kind == "quantity":
             extra = number_words(value) if self._extra_answers else ()
-            return Value(
-                kind=kind, value=value, unit=unit, names=(amount_name(value),), extra=extra
-            )
+            name = value.removeprefix("+") if self._signs else amount_name(value)
+            return Value(kind=kind, value=value, unit=unit, names=(name,), extra=extra)
         shown = plain_time(value) if kind == "time" else value
         return Value(kind=kind, value=value, names=(shown,))
 
@@ -79,7 +81,8 @@ def value_book(pipeline: Pipeline) -> ValueBook:
             entities[entity].types = tuple(types or ())
     if pipeline.rules.extra_answers:
         _add_users(pipeline, wanted, entities)
-    return ValueBook(entities, extra_answers=pipeline.rules.extra_answers)
+    rules = pipeline.rules
+    return ValueBook(entities, extra_answers=rules.extra_answers, signs=rules.name == "paper")
 
 
 def _wanted(pipeline: Pipeline) -> Table:
