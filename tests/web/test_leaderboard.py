@@ -54,6 +54,18 @@ def test_runs_and_submissions_stand_side_by_side(client: Any, key: str, settings
     assert client.get(f"/boards/{board}/export/json").json()["benchmark"] == benchmark.id
 
 
+def test_what_counts_as_wrong_is_told(client: Any, key: str, settings: Any) -> None:
+    benchmark = Benchmark.open(settings.folder / "small")
+    board = make_board(client, key)
+    lines = [*trec(benchmark).splitlines()[1:], b"q01 Q0 nowhere 2 0.5 tag"]
+    row = submitted(client, board, b"\n".join(lines), "trec", missing_is_wrong=True)
+    assert row["state"] == "done"
+    assert row["message"].startswith("1 of 12 queries have no ranking. 1 results were left out")
+    assert "line 12: the corpus has no page or passage 'nowhere'" in row["message"]
+    page = client.get(f"/boards/{board}/submissions/{row['submission']}").text
+    assert "Counted as wrong: 1 of 12 queries have no ranking." in page
+
+
 def test_every_format_gives_the_same_row(
     client: Any, key: str, settings: Any, tmp_path: Path
 ) -> None:
@@ -99,6 +111,15 @@ def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> 
     ("content", "form", "message"),
     [
         (b"q00 Q0 wiki:00 1 1.0 t\nq00 Q0 nothing", "trec", "line 2: six columns"),
+        (
+            (
+                b'[{"question": "Where was Kim Park the president from?", "answers": [],'
+                b' "ctxs": [{"id": "wiki:30#0", "text": "", "score": "high"}]}]'
+            ),
+            "dpr",
+            "record 1: the score of passage wiki:30#0 is no number: 'high'",
+        ),
+        (b'[{"question": "?",\n "answers": [], "ctxs": []}\n', "dpr", "line 2: the array is not"),
         (
             b"q00 Q0 wiki:00 1 1.0 t\nqXX Q0 wiki:00 1 1.0 t",
             "trec",

@@ -48,7 +48,7 @@ def read_dpr_results(path: str | Path) -> Iterator[DprResult]:
         yield from results
 
 
-def score_of(passage: DprPassage, rank: int, path: str | Path) -> float:
+def score_of(passage: DprPassage, rank: int, path: str | Path, record: int | None = None) -> float:
     """The score as a number; one that is missing follows from the rank."""
     if passage.score is None:
         return -float(rank)
@@ -56,7 +56,9 @@ def score_of(passage: DprPassage, rank: int, path: str | Path) -> float:
         return float(passage.score)
     except ValueError:
         raise BadInput(
-            f"the score of passage {passage.id} is no number: {passage.score!r}", file=path
+            f"the score of passage {passage.id} is no number: {passage.score!r}",
+            file=path,
+            line=record,
         ) from None
 
 

@@ -55,7 +55,7 @@ def import_run(
         raise UsageError(f"no such format: {format!r}", hint=did_you_mean(format, known))
     ids = _Ids(benchmark, file)
     rankings: dict[str, list[tuple[str, float]]] = {}
-    skipped: list[str] = []
+    skipped: list[BadInput] = []
     lines: dict[str, int] = {}
     for result in _results(Path(file), format, benchmark, knowledge):
         try:
@@ -74,7 +74,7 @@ def import_run(
         except BadInput as error:
             if on_error == "fail":
                 raise
-            skipped.append(str(error))
+            skipped.append(error)
             continue
         listed = rankings.setdefault(question, [])
         if identity is not None:
@@ -106,7 +106,12 @@ def import_run(
                 "skipped": len(skipped),
                 "repeated_results": repeated,
             },
-            made={"benchmark": place},
+            made={
+                "benchmark": place,
+                **(
+                    {"left_out": f"line {skipped[0].line}: {skipped[0].message}"} if skipped else {}
+                ),
+            },
         )
     return Run.open(out)
 
@@ -320,4 +325,5 @@ def _dpr(file: Path, benchmark: Benchmark) -> Iterator[Found]:
         if not result.ctxs:
             yield Found(question, "", 0.0, number)
         for rank, passage in enumerate(result.ctxs):
-            yield Found(question, str(passage.id), score_of(passage, rank, file), number)
+            score = score_of(passage, rank, file, number)
+            yield Found(question, str(passage.id), score, number)

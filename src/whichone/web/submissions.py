@@ -120,7 +120,8 @@ class Scorer:
             benchmark = shelf_named(self._house.library, board["benchmark"]).benchmark()
             with tempfile.TemporaryDirectory() as temporary:
                 result = self._result(row, benchmark, Path(temporary))
-            self._tell(row, "done", 1.0, "", msgspec.json.encode(result).decode())
+            message = " ".join(filter(None, (part.pop("left_out") for part in result["parts"])))
+            self._tell(row, "done", 1.0, message, msgspec.json.encode(result).decode())
             refresh_marks(self._house.database, row["board"], benchmark.queries)
         except WhichoneError as error:
             self._tell(row, "refused", 1.0, error.message)
@@ -163,8 +164,21 @@ def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
         "measures": {str(m): estimate(scores, m, every) for m in scores.measures},
         "values": base64.b64encode(first.tobytes()).decode(),
         "counts": {"queries": len(scores.queries), "failures": len(read.failures)},
+        "left_out": _left_out(read, len(scores.queries)),
         "resampled": cluster_rule(scores.queries),
     }
+
+
+def _left_out(read: Run | Answers, queries: int) -> str:
+    """What of an upload counts as wrong, in words for whoever submitted it."""
+    told = []
+    if read.failures:
+        what = "ranking" if isinstance(read, Run) else "answer"
+        told.append(f"{len(read.failures):,} of {queries:,} queries have no {what}.")
+    if skipped := read.folder.manifest.counts.get("skipped"):
+        first = read.folder.manifest.made.get("left_out", "")
+        told.append(f"{skipped:,} results were left out, the first: {first}.")
+    return " ".join(told)
 
 
 def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:

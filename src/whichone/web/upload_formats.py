@@ -82,7 +82,7 @@ def _where(error: BadInput, file: Path) -> str:
     if byte := re.search(r"\(byte (\d+)\)", error.message):
         lines = data.count(b"\n", 0, int(byte[1]))
         return f"line {lines + 1}: "
-    if "truncated" in error.message:
+    if "truncated" in error.message or "not closed" in error.message:
         return f"line {len(data.splitlines())}: "
     if record := re.search(r"`\$\[(\d+)\]", error.message):
         return f"record {int(record[1]) + 1}: "
