@@ -7,13 +7,20 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from campaigns import ambigdocs_benchmark
+from msgspec.structs import replace
+from small_benchmark import small_benchmark
 from starlette.testclient import TestClient
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import score_run
+from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.retrieve import retrieve
+from whichone.retrieval.runner import run_retriever
 from whichone.web import explorer
 from whichone.web.app import make_app
 from whichone.web.benchmark_index import build_benchmark_index
@@ -154,3 +161,37 @@ def test_runs_over_a_built_in_benchmark_bring_it(tmp_path: Path, shelf_folder: P
     assert [run.name for run in shelf.runs.values()] == ["bm25"]
     (stray,) = library.strays
     assert stray.startswith("lonely (perfect): its benchmark small-")
+
+
+def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
+    """Confused of the queries about shared names; failed is not the same as without a result."""
+    small = small_benchmark(tmp_path / "served" / "small")
+    plain = [
+        replace(q, id=f"plain{n}", name=None, name_set=None)
+        for n, q in enumerate(small.queries[:8])
+    ]
+    benchmark = save_benchmark(
+        tmp_path / "served" / "mixed",
+        name="mixed",
+        queries=[*small.queries, *plain],
+        sets=small.sets,
+        passages=small.passages,
+    )
+
+    def search(text: str, k: int) -> list[str]:
+        if "president" in text:
+            raise RuntimeError("no presidents")
+        return ["wiki:00"] if "trombonist" in text else []
+
+    run = run_retriever(
+        FunctionRetriever(search), benchmark, tmp_path / "served" / "run", k=1, name="one",
+        on_error="skip",
+    )  # fmt: skip
+    settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
+                        cache=tmp_path / "cache", hosts=("testserver",))  # fmt: skip
+    with TestClient(make_app(settings)) as client:
+        page = client.get(f"/b/{benchmark.folder.content_hash[:12]}").text
+    scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))
+    right, confused = (np.nanmean(scores.values[m]) for m in ("acc@1", "confused@20"))
+    told = [f"{100 * right:.1f} %", f"{100 * confused:.1f} %", f"{len(run.failures)}"]
+    assert re.findall(r'<td class="n">([^<]*)</td>', page)[:3] == told

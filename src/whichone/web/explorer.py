@@ -101,7 +101,7 @@ def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, i
     """What became of the queries and sets of one attached run."""
     counts = summary(database, number)
     names = {
-        "queries": "queries", "right": "right = 1", "confused": "confused = 1", "failed": "failed = 1",
+        "queries": "queries", "named": "queries in sets", "right": "right = 1", "confused": "confused = 1", "failed": "failed = 1",
         "sets": "sets", "all_correct": "sets all_correct = 1",
     }  # fmt: skip
     return {name: counts[what] for name, what in names.items()}

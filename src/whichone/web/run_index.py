@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from whichone.files.folder import Folder
 from whichone.web.benchmark_index import build_whole
 
-FORMAT = 2
+FORMAT = 3
 _BATCH = 8192
 DEPTH = 20
 """How far down a ranking confusion is looked for, as in the tables of the report."""
@@ -26,9 +26,12 @@ create table outcomes (
     q integer primary key, n integer, gold_rank integer, namesake_rank integer,
     right integer not null, confused integer not null, failed integer not null
 );
+create table failures (id text primary key) without rowid;
 """
 _SETS = """
-insert or ignore into outcomes select q, n, null, null, 0, 0, 1 from benchmark.queries;
+insert or ignore into outcomes select q, n, null, null, 0, 0, id in (select id from failures)
+    from benchmark.queries;
+drop table failures;
 create table set_outcomes as select n, min(right) as all_correct, sum(right) as right,
     sum(confused) as confused, count(*) as queries from outcomes where n is not null group by n;
 create unique index set_outcomes_by_n on set_outcomes (n);
@@ -41,6 +44,7 @@ create index queries_confused on outcomes (q) where confused = 1;
 create index queries_failed on outcomes (q) where failed = 1;
 create table summary (what text primary key, value integer not null) without rowid;
 insert into summary select 'queries', count(*) from outcomes;
+insert into summary select 'queries in sets', count(*) from outcomes where n is not null;
 insert into summary select 'right = 1', count(*) from outcomes where right = 1;
 insert into summary select 'right = 0', count(*) from outcomes where right = 0;
 insert into summary select 'confused = 1', count(*) from outcomes where confused = 1;
@@ -78,6 +82,8 @@ def _build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
             "insert into outcomes values (?, ?, ?, ?, ?, ?, 0)",
             (found[0], found[1], gold, namesake, gold == 1, confused),
         )
+    failed = run.table("failures")["question"].to_pylist() if run.has("failures.parquet") else []
+    database.executemany("insert into failures values (?)", ((question,) for question in failed))
     database.execute("commit")
     database.executescript(_SETS)
     database.execute("detach benchmark")
