@@ -108,4 +108,12 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("whichone: stopped; start it again and it goes on", err=True)
         code = 130
+    except Exception as error:
+        if "OutOfMemory" not in type(error).__name__ or "duckdb" not in type(error).__module__:
+            raise
+        what = str(error).splitlines()[0]
+        click.echo(
+            f"whichone: the bound on memory is too small: {what}\n  give more --memory", err=True
+        )
+        code = 3
     sys.exit(code if isinstance(code, int) else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import json_option, on_error_option
+from whichone.cli.options import Memory, json_option, on_error_option
 
 _FILE = click.Path(dir_okay=False)
 
@@ -58,7 +58,7 @@ _FILE = click.Path(dir_okay=False)
     help="Spark's master, such as spark://host:7077.",
 )  # fmt: skip
 @click.option(
-    "--memory", default="4GB", show_default=True, envvar="WHICHONE_MEMORY",
+    "--memory", type=Memory(), default="4GB", show_default=True, envvar="WHICHONE_MEMORY",
     help="Bound on the memory of sorting and joining; beyond it they go to disk.",
 )  # fmt: skip
 @on_error_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -40,6 +41,17 @@ class Words(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         return tuple(part.strip() for part in str(value).split(",") if part.strip())
+
+
+class Memory(click.ParamType):  # type: ignore[type-arg]
+    """`4GB`: an amount of memory."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not re.fullmatch(r"\d+(\.\d+)? *[KMGT]i?B", str(value), re.IGNORECASE):
+            self.fail(f"{value!r} is no amount of memory such as 4GB", param, ctx)
+        return str(value)
 
 
 def names_of(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
