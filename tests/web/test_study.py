@@ -161,3 +161,12 @@ def test_readers_exact_match_stands_beside_the_people(client: Any, key: str, set
 
 def test_pages_cut_in_mid_sentence_are_shown_whole() -> None:
     assert joined(["It ends in the", "ice.", "A new one."]) == ["It ends in the ice.", "A new one."]
+
+
+def test_fewer_items_than_asked_for_are_told(client: Any, key: str) -> None:
+    which = made(client, key, pilot=2, items=20)
+    page = client.get(f"/study/{which}/results").text
+    assert "20 items were asked for; the benchmark has questions for 10 beside the practice" in page
+    enough = made(client, key, pilot=2, items=10)
+    page = client.get(f"/study/{enough}/results").text
+    assert "were asked for" not in page

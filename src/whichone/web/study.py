@@ -34,6 +34,13 @@ class Plan(msgspec.Struct, frozen=True):
     pilot: int
     break_after: int
     items: tuple[ThreeChoice, ...]
+    wanted: int = 0
+    """How many items were asked for, without practice; there may be fewer."""
+
+    @property
+    def short(self) -> int:
+        """How many items fewer than were asked for."""
+        return max(0, self.wanted - (len(self.items) - self.pilot))
 
 
 class Place(msgspec.Struct, frozen=True):

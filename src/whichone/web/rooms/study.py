@@ -82,14 +82,17 @@ async def make(request: Request) -> Response:
     form = new.form
     seed = form.number("seed", 0, 0, 2**31)
     pilot = form.number("pilot", 2, 0, 50)
-    most = form.number("items", 20, 1, 5000) + pilot
-    chosen = await run_in_threadpool(three_choices, new.shelf.benchmark(), seed=seed, most=most)
+    wanted = form.number("items", 20, 1, 5000)
+    chosen = await run_in_threadpool(
+        three_choices, new.shelf.benchmark(), seed=seed, most=wanted + pilot
+    )
     plan = room.Plan(
         seed=seed,
         consent=form.text("consent") or room.CONSENT,
         pilot=pilot,
         break_after=form.number("break_after", 10, 0, 1000),
         items=chosen.items,
+        wanted=wanted,
     )
     database = house_of(request).database
     await run_in_threadpool(room.make_study, database, new.key, new.shelf.id, new.title, plan)
@@ -177,7 +180,8 @@ def results(request: Request, key: Key) -> Response:
     may_read(request, "admin")
     house = house_of(request)
     row, plan = _study(house, key)
-    return show(request, "study_results.html", study=row, results=_results(house, key, row, plan))
+    found = _results(house, key, row, plan)
+    return show(request, "study_results.html", study=row, plan=plan, results=found)
 
 
 def _results(house: House, key: str, row: Row, plan: room.Plan) -> dict[str, Any]:
