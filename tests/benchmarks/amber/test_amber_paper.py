@@ -316,6 +316,12 @@ def test_names_of_language_variants_count(tmp_path: Path) -> None:
     assert sets["published"] == []
 
 
+def test_a_language_without_names_is_told(tmp_path: Path) -> None:
+    kb = write_kb(tmp_path / "kb", [*pair(), *VALUES, *PROPERTIES], PAGES, VIEWS)
+    with pytest.raises(BadInput, match="nothing has a name in 'fr', only in en"):
+        build_amber(kb, tmp_path / "out", load_collection("human"), language="fr")
+
+
 def test_a_quantity_keeps_its_sign_by_the_paper(tmp_path: Path) -> None:
     collection = parse_collection(
         {

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.amber.collection import NAME_SLOT, OBJECT_SLOT
+from whichone.benchmarks.amber.names import naming
 from whichone.benchmarks.amber.relations import USERS, Pipeline
 from whichone.errors import BadInput, sample
 
@@ -13,7 +14,12 @@ from whichone.errors import BadInput, sample
 def check_before(pipeline: Pipeline, where: str) -> Account:
     """Raise on what makes a build senseless, remark on what it will have to do without."""
     account = Account(steps=[], remarks=[])
-    wrong = [*_views(pipeline), *_types(pipeline, account), *_properties(pipeline, account)]
+    wrong = [
+        *_views(pipeline),
+        *_language(pipeline),
+        *_types(pipeline, account),
+        *_properties(pipeline, account),
+    ]
     if wrong:
         raise BadInput("; ".join(wrong), file=where)
     _slots(pipeline, account, where)
@@ -35,6 +41,21 @@ def _views(pipeline: Pipeline) -> Iterator[str]:
         yield "the knowledge base has no link texts, by which --min-name-share weighs names"
     if not pipeline.number(tables.pages.limit(1).count()):
         yield "the knowledge base has no pages (ingest --pages)"
+
+
+def _language(pipeline: Pipeline) -> Iterator[str]:
+    tables = pipeline.tables
+    spoken = naming(tables, pipeline.rules, pipeline.language)
+    if pipeline.number(spoken.limit(1).count()):
+        return
+    named = tables.names.filter(tables.names.kind.isin(["label", "alias"]))
+    known = sorted(
+        str(language) for (language,) in pipeline.tuples(named.select("language").distinct())
+    )
+    yield (
+        f"nothing has a name in {pipeline.language!r}, only in {sample(known) or 'no language'} "
+        "(--language names one of them)"
+    )
 
 
 def _types(pipeline: Pipeline, account: Account) -> Iterator[str]:
