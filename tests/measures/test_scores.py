@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -139,6 +140,29 @@ def test_a_report_of_runs_over_two_benchmarks_is_refused(
         run_retriever(AlwaysHead(), asked, tmp_path / place, k=2, name="head")
     with pytest.raises(BadInput, match=r"different benchmarks: head \(two\) on c-"):
         make_report([tmp_path / "two", tmp_path / "one"], tmp_path / "out.html")
+
+
+def test_a_redacted_report_has_neither_names_nor_ids_that_hold_them(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    called = [
+        msgspec.structs.replace(s, id=f"c:Bo {n}", name=f"Bo {n}")
+        for n, s in enumerate(benchmark.sets)
+    ]
+    queries = [
+        msgspec.structs.replace(q, name_set=f"c:Bo {n // 2}")
+        for n, q in enumerate(benchmark.queries)
+    ]
+    named = save_benchmark(
+        tmp_path / "named", name="n", queries=queries, sets=called, passages=benchmark.passages
+    )
+    run_retriever(AlwaysHead(), named, tmp_path / "run", k=2, name="head")
+    make_report([tmp_path / "run"], tmp_path / "open.html")
+    make_report([tmp_path / "run"], tmp_path / "redacted.html", redact=True)
+    assert "Bo 1" in (tmp_path / "open.html").read_text("utf-8")
+    redacted = (tmp_path / "redacted.html").read_text("utf-8")
+    assert "Bo " not in redacted
+    assert "<b>name 4</b>" in redacted
 
 
 def test_the_gate(scores: Scores) -> None:

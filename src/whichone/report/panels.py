@@ -82,9 +82,14 @@ def _telling(found: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) 
     return confused + differ
 
 
-def panel_html(panel: Panel, titles: Mapping[str, str], *, redact: bool = False) -> str:
-    """One name as a folded panel; with `redact`, names and texts are replaced by their order."""
-    name = f"name {panel.name_set.id[:8]}" if redact else panel.name_set.name
+def panel_html(
+    panel: Panel, titles: Mapping[str, str], *, number: int = 1, redact: bool = False
+) -> str:
+    """One name as a folded panel; with `redact`, names and texts are replaced by their order.
+
+    The id of a name set may hold the name: it is shown as little as the name itself.
+    """
+    name = f"name {number}" if redact else panel.name_set.name
     bearers = "".join(
         _bearer(n, panel.name_set, titles, redact) for n in range(len(panel.name_set.bearers))
     )

@@ -92,7 +92,10 @@ def _sections(
         None if redact or not confusable else Section("Examples", [example_sets(benchmark)]),
         Section(
             f"The {len(telling)} most telling names",
-            html="".join(panel_html(p, benchmark.page_titles, redact=redact) for p in telling),
+            html="".join(
+                panel_html(p, benchmark.page_titles, number=n, redact=redact)
+                for n, p in enumerate(telling, 1)
+            ),
             on_paper=False,
         )
         if telling
