@@ -6,20 +6,27 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.export_beir import relevant_passages
 from whichone.benchmarks.trec_ids import to_trec
 from whichone.files.lines import write_lines
 from whichone.records import Query
 
 
 def export_trec(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """Write `topics.tsv`, `qrels.pages.txt` and, where gold passages are known, `qrels.passages.txt`."""
+    """Write `topics.tsv`, `qrels.pages.txt` and `qrels.passages.txt`, which fits exported runs.
+
+    Relevant passages are the gold ones, or all of a gold page; where neither is known there is no file.
+    """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     written = {
         "topics.tsv": write_lines(out / "topics.tsv", _topics(benchmark.queries)),
         "qrels.pages.txt": write_lines(out / "qrels.pages.txt", _qrels(benchmark.queries)),
     }
-    passages = list(_passage_qrels(benchmark.queries))
+    passages = [
+        f"{to_trec(query)} 0 {to_trec(passage)} 1".encode()
+        for query, passage in relevant_passages(benchmark)
+    ]
     if passages:
         name = "qrels.passages.txt"
         written[name] = write_lines(out / name, passages)
@@ -36,10 +43,3 @@ def _qrels(queries: Iterable[Query]) -> Iterator[bytes]:
     for query in queries:
         for page in sorted(query.gold_pages()):
             yield f"{to_trec(query.id)} 0 {to_trec(page)} 1".encode()
-
-
-def _passage_qrels(queries: Iterable[Query]) -> Iterator[bytes]:
-    for query in queries:
-        entries = (e for o in query.outputs for group in o.provenance for e in group)
-        for passage in sorted({entry.passage for entry in entries if entry.passage}):
-            yield f"{to_trec(query.id)} 0 {to_trec(passage)} 1".encode()
