@@ -201,6 +201,22 @@ def test_bad_files_are_named(scorer: Scorer, tmp_path: Path) -> None:
     refused('{"id": "h", "output": {"provenance": []}}', "has a query")
 
 
+def test_lines_that_are_no_predictions_can_be_skipped(scorer: Scorer) -> None:
+    wanted = scorer.score(RANKED, depths=(1,)).scores
+    with scorer.predictions.open("a") as file:
+        file.write('{"id": "h"}\nnonsense\n{"id": "h", "output": []}\n')
+    found = evaluate_amber(scorer.sets, scorer.predictions, (1,), "skip")
+    assert found.scores == wanted
+    assert [said.split(": ")[0].rpartition(":")[2] for said in found.skipped] == ["4", "5", "6"]
+
+
+def test_a_folder_is_no_file_of_sets(scorer: Scorer, tmp_path: Path) -> None:
+    scorer.score(RANKED)
+    with pytest.raises(BadInput, match="a folder, where one file") as caught:
+        evaluate_amber(tmp_path, scorer.predictions)
+    assert "--format amber" in str(caught.value.hint)
+
+
 def test_a_set_without_queries_counts_as_all_correct_and_no_heads_is_none(scorer: Scorer) -> None:
     lone = {"name": "n", "qids": {"Q1": bearer(False, ["1"], {"q": ["1"]})}}
     scorer.write_sets([lone, {"name": "empty", "qids": {"Q2": bearer(True, ["2"], {})}}])

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.json import Decoder
 
 from whichone.errors import BadInput
-from whichone.files.lines import read_json_lines, read_lines
+from whichone.files.lines import decode_line, read_lines
 from whichone.measures.amber.sets import PageId
 from whichone.records import page_of
 
@@ -61,8 +62,18 @@ def read_predictions(path: str | Path, on_error: OnError = "fail") -> Prediction
 
 def _read_json(path: str | Path, on_error: OnError) -> Predictions:
     found = Predictions({})
-    for line, record in read_json_lines(path, _Prediction):
-        entries = _entries(record, path, line)
+    decoder = Decoder(_Prediction)
+    for line, text in read_lines(path):
+        if not text.strip():
+            continue
+        try:
+            record = decode_line(decoder, text, path, line)
+            entries = _entries(record, path, line)
+        except BadInput as error:
+            if on_error == "fail":
+                raise
+            found.skipped.append(str(error))
+            continue
         pages = [e.wikipedia_id for e in entries if not isinstance(e.wikipedia_id, UnsetType)]
         if lacking := len(entries) - len(pages):
             said = f"{lacking} of {len(entries)} provenance entries have no wikipedia_id"

@@ -60,6 +60,13 @@ class _Set(Struct):
 
 def read_sets(path: str | Path) -> list[QuerySet]:
     """Every set of the file, sets without a query included."""
+    if Path(path).is_dir():
+        raise BadInput(
+            "a folder, where one file of AmbER sets is wanted",
+            file=path,
+            hint="`whichone export BENCH OUT --format amber` writes OUT/qa/amber_sets.jsonl; "
+            "`whichone score RUN` scores a run on its own benchmark",
+        )
     sets = []
     for _, record in read_json_lines(path, _Set):
         sets.append(_query_set(record))
