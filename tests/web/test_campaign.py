@@ -12,9 +12,15 @@ from campaigns import annotate, as_person, form_token, make_campaign
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.web.campaign import queue
-from whichone.web.campaign.done import done_tasks, people_of
+from whichone.web.campaign.done import Done, done_tasks, people_of
 from whichone.web.campaign.evidence import Annotation, Judged
-from whichone.web.campaign.evidence_merge import accepted, controls, evidence_results, low_overlap
+from whichone.web.campaign.evidence_merge import (
+    accepted,
+    controls,
+    evidence_results,
+    gold_rejected,
+    low_overlap,
+)
 from whichone.web.campaign.evidence_tasks import AskedPassage, Task, make_tasks, overlap
 from whichone.web.library import Library
 from whichone.web.rankings import Shelves
@@ -148,6 +154,64 @@ def test_work_left_lying_is_given_to_others(
     monkeypatch.setattr(queue, "_STALE", -1.0)
     assert queue.next_task(database, "c", "d") is not None
     database.close()
+
+
+def test_an_answer_that_came_too_late_is_not_called_kept(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task went to someone else meanwhile: the page says so, and asks something else."""
+    which = make_campaign(client, key, questions=1, consent="")
+    page = client.get(f"/annotate/{which}").text  # the local admin takes the task
+    names = re.findall(r'name="(enough:[^"]+)" value="yes"', page)
+    fields = dict.fromkeys(names, "no") | {"form_token": form_token(page), "reason": "nothing"}
+    monkeypatch.setattr(queue, "_STALE", -1.0)
+    for name in ("a", "b", "c"):
+        assert say(client, which, name, lambda t, p: True) == 0
+    late = client.post(f"/annotate/{which}/task/0", data=fields)
+    assert late.status_code == 409
+    assert "was not kept" in late.text
+    assert "Kept." not in late.text
+    assert client.get(f"/api/campaigns/{which}/results").json()["annotations"] == 3
+
+
+def test_a_refused_form_comes_back_as_it_was_filled_in(client: Any, key: str) -> None:
+    which = make_campaign(client, key, questions=1, consent="")
+    page = client.get(f"/annotate/{which}").text
+    passage = re.search(r'name="enough:([^"]+)" value="yes"', page)
+    assert passage
+    sent = {
+        "form_token": form_token(page), f"enough:{passage[1]}": "yes",
+        f"span:{passage[1]}": 'not "in" it', "other": "<pasted>", "reason": "because",
+    }  # fmt: skip
+    refused = client.post(f"/annotate/{which}/task/0", data=sent)
+    assert refused.status_code == 422
+    assert f'name="enough:{passage[1]}" value="yes" required checked>' in refused.text
+    assert 'value="not &#34;in&#34; it"' in refused.text
+    assert ">&lt;pasted&gt;</textarea>" in refused.text
+    assert 'value="because"' in refused.text
+
+
+@pytest.mark.parametrize(
+    ("gold", "again", "left_out", "rejected"),
+    [
+        ((True, False, False), None, "", True),
+        ((True, False, False), None, "b", False),  # one against one: nobody's majority
+        ((True, False, False), None, "bc", False),  # who is left accepts it
+        ((False, False, True), None, "c", True),
+        ((True, True, True), False, "", True),  # whoever looked again decides
+        ((True, True, True), False, "d", False),  # and has no voice when left out
+    ],
+)
+def test_gold_is_rejected_by_two_of_those_who_count(
+    gold: tuple[bool, ...], again: bool | None, left_out: str, rejected: bool
+) -> None:
+    task = Task("q", "?", ("Rome",), (AskedPassage("g#0", control=True),))
+    said = {
+        p: Annotation({"g#0": Judged(enough, "x")}) for p, enough in zip("abc", gold, strict=True)
+    }
+    second = {} if again is None else {"d": Annotation({"g#0": Judged(again, "x")})}
+    done = Done(0, task, queue.SETTLED, said, second, {})
+    assert gold_rejected(done, frozenset(left_out)) is rejected
 
 
 def test_merging_by_hand() -> None:

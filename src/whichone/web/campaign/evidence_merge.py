@@ -24,7 +24,9 @@ def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
     kept = []
     for passage in done.task.passages:
         yes = sum(a.passages[passage.id].enough for a in votes)
-        again = all(a.passages[passage.id].enough for a in done.second.values())
+        again = all(
+            a.passages[passage.id].enough for p, a in done.second.items() if p not in without
+        )
         if yes >= MAJORITY and again:
             kept.append(passage.id)
     return kept
@@ -47,8 +49,17 @@ def controls(task: Task, said: Annotation) -> tuple[int, int]:
 
 
 def gold_rejected(done: Judgements, without: frozenset[str] = NOBODY) -> bool:
+    """Whether two people rejected the gold, or whoever looked again; one person alone does not."""
     gold = {p.id for p in done.task.passages if p.control}
-    return bool(gold) and gold.isdisjoint(accepted(done, without))
+    if not gold.isdisjoint(accepted(done, without)):
+        return False
+    first = [a for person, a in done.first.items() if person not in without]
+    again = [a for person, a in done.second.items() if person not in without]
+    return any(
+        sum(not a.passages[g].enough for a in first) >= MAJORITY
+        or any(not a.passages[g].enough for a in again)
+        for g in gold
+    )
 
 
 def new_passages(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:

@@ -63,7 +63,7 @@ def _evidence(
     """The passages that two accepted, with what they marked, then those that two pasted."""
     found: list[tuple[str, dict[str, Any]]] = []
     for identity in new_passages(done, without):
-        said = {p: a.passages[identity] for p, a in done.first.items()}
+        said = {p: a.passages[identity] for p, a in done.first.items() if p not in without}
         yes = {person: judged for person, judged in said.items() if judged.enough}
         spans = sorted({judged.span for judged in yes.values()})
         found.append((identity, {"annotators": sorted(yes), "spans": spans}))

@@ -223,6 +223,17 @@ def move(t: Transaction, campaign: str, number: int, queue: int) -> None:
     )
 
 
+def has_kept(t: Readable, campaign: str, number: int, person: str) -> bool:
+    """Whether what this person said of a task is kept."""
+    return bool(
+        t.read(
+            "select 1 from annotations where campaign = ? and task = ? and person = ? "
+            "and answered is not null",
+            (campaign, number, person),
+        )
+    )
+
+
 def kept_by(database: Readable, campaign: str, person: str) -> int:
     """How much this person has kept."""
     mine = database.read(

@@ -25,6 +25,10 @@ from whichone.web.storage.database import Readable, Row, Transaction
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's key.")]
 Number = Annotated[int, Path(ge=0, le=2**53)]
+_LOST = (
+    "what you sent was not kept: you do not have that task in hand any more, as one that is not "
+    "answered for two hours goes to someone else"
+)
 
 
 def _campaign(house: House, t: Readable, key: str) -> tuple[Row, queue.Plan]:
@@ -75,8 +79,10 @@ async def here(request: Request, key: Key, kept: bool = False) -> Response:
 
 
 def _here(
-    request: Request, key: str, person: str, kept: bool, error: str | None, status: int
-) -> Response:
+    request: Request, key: str, person: str, kept: bool, error: str | None, status: int,
+    sent: tuple[int, Form] | None = None,
+) -> Response:  # fmt: skip
+    """The task in hand; where a form for it was refused, with all that was filled in."""
     house = house_of(request)
     row, plan = _campaign(house, house.database, key)
     if not queue.has_agreed(house.database, key, plan, person):
@@ -87,6 +93,7 @@ def _here(
     kind = kind_named(plan.kind)
     given = queue.next_task(house.database, key, person)
     values = kind.shown(house, row["benchmark"], plan, given, person) if given else {}
+    refused = sent is not None and given is not None and given.number == sent[0]
     return show(
         request,
         kind.asks,
@@ -95,6 +102,7 @@ def _here(
         given=given,
         kept=kept,
         error=error,
+        said=kind.from_form(sent[1]) if sent is not None and refused else None,
         mine=queue.kept_by(house.database, key, person),
         **values,
     )
@@ -148,9 +156,18 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
     form, house = await received(request, "annotator"), house_of(request)
     person = form.person.id
     try:
-        await committed(house, lambda t: _keep(t, house, key, number, person, form))
+        kept = await committed(
+            house,
+            lambda t: (
+                _keep(t, house, key, number, person, form) or queue.has_kept(t, key, number, person)
+            ),
+        )
     except BadInput as error:
-        return await run_in_threadpool(_here, request, key, person, False, error.message, 422)
+        return await run_in_threadpool(
+            _here, request, key, person, False, error.message, 422, (number, form)
+        )
+    if not kept:
+        return await run_in_threadpool(_here, request, key, person, False, _LOST, 409)
     return go(request, f"/annotate/{key}?kept=true")
 
 
