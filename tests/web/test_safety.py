@@ -146,6 +146,37 @@ def test_tries_at_the_door_are_limited(away: Any) -> None:
     assert answers[-1] == 429
 
 
+def test_many_with_good_links_may_come_from_one_address(away: Any) -> None:
+    gate: Gate = away.app.state.house.gate
+    for _ in range(50):
+        answer = away.get(
+            "/enter", params={"token": gate.link("annotator")}, follow_redirects=False
+        )
+        assert answer.status_code == 303
+
+
+@pytest.mark.parametrize("header", ["x-forwarded-for", "x-real-ip", "forwarded", "via"])
+def test_whoever_comes_through_a_proxy_is_not_the_local_admin(client: Any, header: str) -> None:
+    assert client.get("/access").status_code == 200
+    client.cookies.clear()
+    refused = client.get("/access", headers={header: "for=192.0.2.1"})
+    assert refused.status_code == 401
+    assert "set-cookie" not in refused.headers
+
+
+def test_links_and_cookies_behind_tls_are_for_tls(away: Any) -> None:
+    tls = {"x-forwarded-proto": "https"}
+    made = away.post("/access", data={"count": "1"}, headers={**bearer(away, "admin"), **tls}).text
+    link = re.search(r"(https?)://testserver/enter[?]token=([^&]+)", made)
+    assert link
+    assert link[1] == "https"
+    for headers, secure in (({}, False), (tls, True)):
+        answer = away.get(
+            "/enter", params={"token": link[2]}, headers=headers, follow_redirects=False
+        )
+        assert ("secure" in answer.headers["set-cookie"].lower()) is secure
+
+
 def test_bodies_are_limited_in_size(settings: Settings) -> None:
     with opened(settings, upload_bytes=400_000) as client:
         assert client.post("/boards", content=b"x" * 300_000).status_code == 413

@@ -26,6 +26,8 @@ from whichone.web.storage.database import Database, Row, Transaction, open_datab
 T = TypeVar("T")
 
 COOKIE = "whichone"
+_NOT_LOCAL = ("authorization", "forwarded", "via", "x-forwarded-for", "x-real-ip")
+"""Headers of a request that does not come from this machine's own browser: a token's, a proxy's."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
@@ -116,7 +118,7 @@ def person_of(request: Request) -> Person | None:
 def visitor(request: Request) -> Person | None:
     """Who asks; on loopback whoever has no token is the admin of this machine's own server."""
     person = person_of(request)
-    if person is None and "authorization" not in request.headers:
+    if person is None and not any(name in request.headers for name in _NOT_LOCAL):
         person = house_of(request).local
         request.state.new = person is not None
     return person
@@ -189,6 +191,12 @@ def keep_visitor(request: Request, response: Response) -> None:
         set_cookie(request, response, local.token)
 
 
+def scheme_of(request: Request) -> str:
+    """What the visitor's browser speaks, as a proxy in front tells it."""
+    told = request.headers.get("x-forwarded-proto", "").strip().lower()
+    return told if told in ("http", "https") else request.url.scheme
+
+
 def set_cookie(request: Request, response: Response, token: str) -> None:
     response.set_cookie(
         COOKIE,
@@ -196,7 +204,7 @@ def set_cookie(request: Request, response: Response, token: str) -> None:
         max_age=int(30 * DAY),
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=scheme_of(request) == "https",
         path="/",
     )
 

@@ -14,7 +14,7 @@ from whichone.web.board import boards
 from whichone.web.campaign.queue import campaigns
 from whichone.web.forms import received
 from whichone.web.gate import DAY, ROLES
-from whichone.web.house import COOKIE, house_of, may_read, set_cookie, show
+from whichone.web.house import COOKIE, house_of, may_read, scheme_of, set_cookie, show
 from whichone.web.study import studies
 
 router = APIRouter(include_in_schema=False)
@@ -26,10 +26,9 @@ async def enter(
 ) -> Response:
     """A signed link: keeps its token in a cookie and goes on to a page of this server."""
     house = house_of(request)
-    key = request.client.host if request.client else ""
-    if not house.tries.take(key):
-        raise HTTPException(429, "too many tries; wait a moment", {"retry-after": "30"})
-    if house.gate.person(token) is None:
+    if house.gate.person(token) is None:  # many who have one may come from one address
+        if not house.tries.take(request.client.host if request.client else ""):
+            raise HTTPException(429, "too many tries; wait a moment", {"retry-after": "30"})
         raise HTTPException(401, "this link is not valid, or has expired; ask for a new one")
     inside = to.startswith("/") and not to.startswith("//") and "\\" not in to
     response = RedirectResponse(to if inside else "/", 303)
@@ -73,7 +72,7 @@ async def make_links(request: Request) -> Response:
     count = form.number("count", 1, 1, 500)
     days = form.number("days", 30, 1, 3650)
     to = form.text("to", "/", 200)
-    base = str(request.base_url).rstrip("/")
+    base = str(request.base_url.replace(scheme=scheme_of(request))).rstrip("/")
     tokens = [house.gate.link(role, seconds=days * DAY) for _ in range(count)]
     links = [f"{base}/enter?token={token}&to={to}" for token in tokens]
     return await run_in_threadpool(_page, request, links)
