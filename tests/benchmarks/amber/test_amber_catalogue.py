@@ -102,6 +102,12 @@ def test_without_popularity_and_templates_it_works_and_says_so(tmp_path: Path) -
     }
     assert {q.role for q in bench.queries} == {None}
     assert "no head, no tail" in bench.card
+    typed("export", tmp_path / "bench", tmp_path / "out", "--format", "amber")
+    typed("import", "amber", tmp_path / "out", tmp_path / "again", "--source", "places")
+    again = Benchmark.open(tmp_path / "again")
+    assert (
+        {q.role for q in again.queries} == {b.role for s in again.sets for b in s.bearers} == {None}
+    )
 
 
 def test_without_a_qualifier_it_says_what_to_do(tmp_path: Path) -> None:

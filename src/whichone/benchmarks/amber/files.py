@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +138,9 @@ def _read_set(
     set_id = f"{collection}:{name}"
     bearers: list[Bearer] = []
     queries: list[Query] = []
+    ranked = _is_ranked(record["qids"].values())
     for entity, about in record["qids"].items():
-        role: Role = "head" if about["is_head"] else "tail"
+        role: Role | None = ("head" if about["is_head"] else "tail") if ranked else None
         popularity = about.get("popularity")
         bearers.append(
             Bearer(
@@ -176,6 +177,11 @@ def _read_set(
             )
     bearers.sort(key=lambda b: (b.role != "head", -(b.popularity or 0), b.entity))
     return NameSet(id=set_id, name=name, collection=collection, bearers=tuple(bearers)), queries
+
+
+def _is_ranked(bearers: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a set has heads and tails; without popularity it is written with nulls and no head."""
+    return any(b["is_head"] or b.get("popularity", 0) is not None for b in bearers)
 
 
 def _task(file: Path, text: str, answers: tuple[str, ...]) -> str:
