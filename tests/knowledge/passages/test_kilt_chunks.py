@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from whichone.errors import Missing
 from whichone.knowledge.passages.kilt_chunks import kilt_chunks, spacy_sentences
 
 
@@ -43,3 +44,9 @@ def test_the_splitter_is_a_parameter() -> None:
     with_spacy = [c.text for c in kilt_chunks(page, size=4, sentences=spacy_sentences("blank"))]
     assert plain == ["Mr.", "Lee came.", "He left."]
     assert with_spacy == ["Mr. Lee came.", "He left."]
+
+
+def test_a_model_that_is_not_there_is_named() -> None:
+    pytest.importorskip("spacy")
+    with pytest.raises(Missing, match="no spaCy model 'en_nowhere'"):
+        spacy_sentences("en_nowhere")

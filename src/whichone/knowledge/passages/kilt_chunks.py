@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.errors import missing_extra
+from whichone.errors import Missing, missing_extra
 
 SIZE = 100
 _TOKEN = re.compile(r"\w+|[^\w\s]|\s{2,}|\n")
@@ -61,7 +61,13 @@ def spacy_sentences(model: str = "en_core_web_sm") -> Splitter:
         pipeline = spacy.blank("en")
         pipeline.add_pipe("sentencizer")
     else:
-        pipeline = spacy.load(model)
+        try:
+            pipeline = spacy.load(model)
+        except OSError as error:
+            raise Missing(
+                f"there is no spaCy model {model!r}: {error}",
+                hint=f"python -m spacy download {model}, or --sentences blank or plain",
+            ) from error
 
     def split(text: str) -> Iterator[list[Token]]:
         for sentence in pipeline(text).sents:
