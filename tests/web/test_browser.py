@@ -197,3 +197,24 @@ def test_access(page: Page) -> None:
     page.goto("/nowhere")
     assert page.get_by_role("alert").is_visible()
     seen(page, "refusal")
+
+
+def test_a_page_does_not_load_again_under_a_form_that_is_being_filled_in(page: Page) -> None:
+    page.goto("/boards")
+    page.get_by_role("button", name="Make the leaderboard").click()
+
+    def at_work(route: Any) -> None:
+        """The server's page as it is while something is being scored."""
+        answer = route.fetch()
+        told = '<p data-reload="0.5">1 submission is being scored.</p><h2>Submit'
+        route.fulfill(response=answer, body=answer.text().replace("<h2>Submit", told))
+
+    page.route(page.url, at_work)
+    with page.expect_navigation():  # by itself
+        page.reload()
+        page.get_by_text("is being scored").wait_for()
+        page.wait_for_event("load")
+    page.evaluate("window.stayed = true")
+    page.get_by_label("System", exact=True).fill("mine")
+    page.wait_for_timeout(1500)
+    assert page.evaluate("window.stayed") is True

@@ -101,6 +101,7 @@ def test_pages_and_words_are_checked_and_kept_once(client: Any, key: str) -> Non
     assert (place.step, place.page) == ("mark", first)
     wrong = send(client, f"/study/{which}/mark", item=item, span="words that are nowhere")
     assert wrong.status_code == 422
+    assert 'value="words that are nowhere"' in wrong.text  # to be mended, not typed again
     assert send(client, f"/study/{which}/mark", item=item, span="").status_code == 200
 
 

@@ -36,6 +36,8 @@ document.addEventListener("selectionchange", () => {
   if (field) field.value = text;
 });
 
-// Pages with work in progress load again by themselves.
+// Pages with work in progress load again by themselves, unless someone is filling in a form there.
 const later = document.querySelector("[data-reload]");
-if (later) setTimeout(() => location.reload(), 1000 * Number(later.dataset.reload));
+let filling = false;
+document.addEventListener("input", () => { filling = true; });
+if (later) setTimeout(() => { if (!filling) location.reload(); }, 1000 * Number(later.dataset.reload));

@@ -105,7 +105,9 @@ def here(request: Request, key: Key) -> Response:
     return _here(request, key, _annotator(request), None, 200)
 
 
-def _here(request: Request, key: str, person: Person, error: str | None, status: int) -> Response:
+def _here(
+    request: Request, key: str, person: Person, error: str | None, status: int, sent: str = ""
+) -> Response:
     house = house_of(request)
     row, plan = _study(house, key)
     place = room.place_of(house.database, key, plan, person.id)
@@ -122,7 +124,7 @@ def _here(request: Request, key: str, person: Person, error: str | None, status:
         texts = page_text(house, row["benchmark"], pages)
         values["pages"] = [(p, *texts.get(p, (p, []))) for p in pages]
         values["item"] = plan.items[place.item]
-    return show(request, "study.html", status, error=error, **values)
+    return show(request, "study.html", status, error=error, sent=sent, **values)
 
 
 def _annotator(request: Request) -> Person:
@@ -147,7 +149,7 @@ async def step(request: Request, key: Key, step: str) -> Response:
         try:
             await run_in_threadpool(_answer, house, key, row, plan, person.id, item, step, value)
         except BadInput as error:
-            return await run_in_threadpool(_here, request, key, person, error.message, 422)
+            return await run_in_threadpool(_here, request, key, person, error.message, 422, value)
     else:
         raise HTTPException(404, "there is no such step")
     return go(request, f"/study/{key}")
