@@ -212,3 +212,9 @@ def test_the_release_of_no_overlap(shared: Path, tmp_path: Path) -> None:
     data = training_data(plan, Settings(batch=2, kinds=()), tmp_path / "work")
     assert all(e.relation == "P19" and e.question.startswith("Where was") for e in data.learn)
     assert data.learn
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), 0.0, -1.0])
+def test_a_learning_rate_that_is_no_number_is_refused(rate: float) -> None:
+    with pytest.raises(UsageError, match="must be positive"):
+        Settings(learning_rate=rate).check()

@@ -44,11 +44,15 @@ def command(
     from whichone.cli.output import emit_json, emit_table
     from whichone.measures.comparison import compare
     from whichone.measures.score import distinctly_named, score_folder
+    from whichone.progress import talk
 
     scores = distinctly_named(
         [score_folder(run, measures, benchmark=benchmark) for run in runs], runs
     )
     found = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
+    for one in scores:
+        if learned := one.learned_from():
+            talk(f"whichone: {one.system} was {learned}: what it finds there is no test")
     if as_json:
         emit_json(found)
         return

@@ -72,6 +72,8 @@ def folder(
     emit_table(shown, title=f"{scores.system} on {scores.benchmark}")
     if missing := scores.without_result():
         talk(f"whichone: {missing}: these count as wrong")
+    if learned := scores.learned_from():
+        talk(f"whichone: {scores.system} was {learned}: what it finds there is no test")
 
 
 def _shown(value: Any) -> Any:

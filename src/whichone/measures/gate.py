@@ -101,6 +101,8 @@ def check_budgets(
     warnings = []
     if missing := scores.without_result():
         warnings.append(f"{missing}: these count as wrong, never as confused")
+    if learned := scores.learned_from():
+        warnings.append(f"{scores.system} was {learned}: what it finds there is no test")
     if sets < FEW_SETS:
         warnings.append(f"only {sets} name sets: intervals over fewer than {FEW_SETS} are rough")
     return GateReport(scores.system, scores.benchmark, sets, checks, warnings, strict)

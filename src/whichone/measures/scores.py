@@ -35,6 +35,8 @@ class Scores:
     """Queries at which the system failed; they score as wrong."""
     empty: frozenset[str] = frozenset()
     """Queries to which it gave nothing."""
+    learned: int = 0
+    """How many of the benchmark's questions the system was trained on."""
 
     def without_result(self) -> str:
         """How many queries failed or got nothing, in words; empty where none did."""
@@ -44,6 +46,11 @@ class Scores:
         told = [f"{failed:,} of {total:,} questions failed"] if failed else []
         told += [f"{empty:,} of {total:,} got no result"] if empty else []
         return " and ".join(told)
+
+    def learned_from(self) -> str:
+        """How many questions it was trained on, in words; empty where none are known of."""
+        total = len(self.queries)
+        return f"trained on {self.learned:,} of these {total:,} questions" if self.learned else ""
 
     def to_arrow(self) -> pa.Table:
         """The long table: system, query, measure, value."""
@@ -126,6 +133,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         values,
         frozenset(failures),
         frozenset(empty),
+        int(run.folder.manifest.counts.get("learned_from", 0)),
     )
 
 

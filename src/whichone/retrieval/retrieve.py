@@ -18,6 +18,7 @@ from whichone.errors import Missing, UsageError, did_you_mean
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.learned import learned_from
 from whichone.retrieval.leaving import what_leaves
 from whichone.retrieval.run import Run
 from whichone.retrieval.runner import run_retriever
@@ -38,6 +39,12 @@ def retrieve(
     opened = Benchmark.open(benchmark)
     work = Path(index) if index else default_index_folder(opened)
     made = make_retriever(retriever, opened, work, options or {})
+    learned = 0 if ":" in retriever else learned_from(options or {}, opened)
+    if learned:
+        talk(
+            f"the model was trained on {learned:,} of the {len(opened.queries):,} questions: scores on"
+            " those are no test; split the benchmark before training (whichone build splits)"
+        )
     place = (
         str(benchmark)
         if str(benchmark).startswith("builtin/")
@@ -51,6 +58,7 @@ def retrieve(
             k=k,
             name=name or retriever.rpartition(":")[2],
             benchmark_place=place,
+            learned=learned,
             **runner,
         )
     finally:

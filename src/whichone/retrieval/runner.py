@@ -55,6 +55,7 @@ class Runner:
         on_error: str = "fail",
         timeout: float | None = None,
         block: int = BLOCK,
+        learned: int = 0,
     ) -> None:
         _check_options(k, block, on_error, returns)
         self.retriever = retriever
@@ -63,6 +64,7 @@ class Runner:
         self.on_error = on_error
         self.timeout = timeout
         self.block = block
+        self.learned = learned
         self.check = RankingCheck(benchmark, returns)
 
     def run(
@@ -91,7 +93,11 @@ class Runner:
                 name=name,
                 parameters={**parameters, "returns": self.check.returns},
                 parents={"benchmark": self.benchmark.id},
-                counts={"questions": len(questions), **counts},
+                counts={
+                    "questions": len(questions),
+                    **counts,
+                    **({"learned_from": self.learned} if self.learned else {}),
+                },
                 made={
                     **environment(),
                     **({"code": code} if code else {}),

@@ -47,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         if self.batch < 2:
             raise UsageError("a batch needs at least 2 examples: its own others are the negatives")
-        if self.epochs < 1 or self.longest < 8 or self.learning_rate <= 0:
+        if self.epochs < 1 or self.longest < 8 or not 0 < self.learning_rate < 1e38:
             raise UsageError(
                 "epochs, longest and learning_rate must be positive (longest at least 8)"
             )
