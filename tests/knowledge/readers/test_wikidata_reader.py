@@ -210,6 +210,18 @@ def test_the_last_line_needs_no_comma_and_brackets_may_share_lines() -> None:
         assert reader.counts["opening brackets"] == reader.counts["closing brackets"]
 
 
+def test_an_array_may_stand_on_one_line() -> None:
+    items = [item("Q1"), item("Q2", page=None), item("Q3")]
+    reader = WikidataReader(Selection())
+    reader.read(json.dumps(items).encode())
+    assert rows(reader, "entities", "entity", "position") == [("Q1", 0), ("Q3", 2)]
+    assert rows(reader, "others", "entity") == [("Q2",)]
+    assert (reader.refused, reader.counted()["records"]) == ([], 3)
+    reader.start()
+    reader.read(b'[{"type":"item","id":"Q1"},{"type":]')
+    assert len(reader.refused) == 1
+
+
 def test_what_cannot_be_read_is_refused_and_the_rest_is_kept() -> None:
     deep = (
         '{"type":"item","id":"Q9","claims":{"P1":' + "[" * 100_000 + '},"sitelinks":{"enwiki":1}}'

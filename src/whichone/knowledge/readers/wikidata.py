@@ -190,14 +190,35 @@ class WikidataReader:
                 if record.type == "item" and record.id is not None and record.labels is not None:
                     self._add_other(record)
                     return
-        line = data[start:end].strip().rstrip(b",")
+        line = whole = data[start:end].strip().rstrip(b",")
         if line.startswith(b"["):  # brackets on the lines of the first and last entity
             self.counts["opening brackets"] += 1
             line = line[1:]
         if line.endswith(b"]"):
             self.counts["closing brackets"] += 1
             line = line[:-1].rstrip()
-        self._take(self._whole(line), linked)
+        try:
+            record = self._whole(line)
+        except msgspec.DecodeError:
+            if (
+                len(whole) - len(line) < 2
+                or not whole.startswith(b"[")
+                or not self._take_all(whole)
+            ):
+                raise
+        else:
+            self._take(record, linked)
+
+    def _take_all(self, line: bytes) -> bool:
+        """A whole array on one line, as most programs write it; false where it is none."""
+        try:
+            found = [self._whole(raw) for raw in msgspec.json.decode(line, type=list[msgspec.Raw])]
+        except msgspec.DecodeError:
+            return False
+        for record in found:
+            self._take(record, True)
+        self._records += len(found) - 1
+        return True
 
     def _take(self, record: Any, linked: bool) -> None:
         if record.redirect is not None or record.missing is not None:
