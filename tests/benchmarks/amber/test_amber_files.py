@@ -113,8 +113,15 @@ def test_repeated_ids_keep_the_last_as_the_released_scorer_does(
 
 def test_bad_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"name": "A", "qids": {"Q1": {}}}\n')
-    with pytest.raises(BadInput, match=r"x\.jsonl:1"):
+    with pytest.raises(BadInput, match=r"x\.jsonl:1: .*'is_head' is missing"):
         import_amber(tmp_path / "x.jsonl", tmp_path / "bench")
+    for popularity in (52_000, "high"):
+        bearer = {"is_head": True, "popularity": popularity, "wikipedia": [], "queries": []}
+        (tmp_path / "x.jsonl").write_text(json.dumps({"name": "A", "qids": {"Q1": bearer}}))
+        with pytest.raises(
+            BadInput, match=f"log10 of the views in these files, not '?{popularity}"
+        ):
+            import_amber(tmp_path / "x.jsonl", tmp_path / "bench")
     with pytest.raises(UsageError, match=r"no \{qa,sf,fc\}"):
         import_amber(tmp_path, tmp_path / "bench")
     assert not (tmp_path / "bench").exists()

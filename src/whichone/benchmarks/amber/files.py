@@ -23,6 +23,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines, write_json_lines
 from whichone.records import Bearer, NameSet, Output, Passage, Query, Role, page_id
 
+_MOST_POPULAR = 308  # what a float can hold; whoever writes more means views
 _CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
 
 
@@ -92,9 +93,10 @@ def import_amber(
         for line, record in read_json_lines(file):
             try:
                 made = _read_set(record, file, task, collection, source)
-            except (KeyError, TypeError, AttributeError) as error:
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise BadInput(
-                    f"not a line of an amber_sets.jsonl: {error!r}", file=file, line=line
+                    f"not a line of an amber_sets.jsonl: {why}", file=file, line=line
                 ) from error
             sets.setdefault(made[0].id, made[0])
             kept.setdefault(made[0].id, _without_queries(record))
@@ -141,12 +143,11 @@ def _read_set(
     ranked = _is_ranked(record["qids"].values())
     for entity, about in record["qids"].items():
         role: Role | None = ("head" if about["is_head"] else "tail") if ranked else None
-        popularity = about.get("popularity")
         bearers.append(
             Bearer(
                 entity=entity,
                 role=role,
-                popularity=None if popularity is None else 10.0**popularity,
+                popularity=_views(about.get("popularity")),
                 types=tuple(about.get("entity_types", ())),
                 pages=tuple(page_id(source, page["wikipedia_id"]) for page in about["wikipedia"]),
             )
@@ -177,6 +178,15 @@ def _read_set(
             )
     bearers.sort(key=lambda b: (b.role != "head", -(b.popularity or 0), b.entity))
     return NameSet(id=set_id, name=name, collection=collection, bearers=tuple(bearers)), queries
+
+
+def _views(popularity: float | None) -> float | None:
+    """Views of a popularity, which is their logarithm to the base of ten in these files."""
+    if popularity is None:
+        return None
+    if not isinstance(popularity, int | float) or not popularity < _MOST_POPULAR:
+        raise ValueError(f"popularity is log10 of the views in these files, not {popularity!r}")
+    return float(10.0**popularity)
 
 
 def _is_ranked(bearers: Iterable[Mapping[str, Any]]) -> bool:
