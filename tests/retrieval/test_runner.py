@@ -19,7 +19,7 @@ from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.run import Run
-from whichone.retrieval.runner import run_retriever
+from whichone.retrieval.runner import _spread, run_retriever
 
 
 class Scripted:
@@ -174,6 +174,23 @@ def test_notes_are_kept(small: Benchmark, tmp_path: Path) -> None:
     assert rows["q2"] == '{"why":"q2"}'
 
 
+def test_time_is_shared_in_batches_of_one_size_only() -> None:
+    def spread(*values: float) -> list[float]:
+        seconds = {f"q{n}": value for n, value in enumerate(values)}
+        _spread(seconds)
+        return list(seconds.values())
+
+    assert spread(3, 0, 0, 6, 0, 0, 2) == [1, 1, 1, 2, 2, 2, 2]
+    assert spread(4, 0, 0, 0) == [1, 1, 1, 1]
+    assert spread(9, 3, 0, 0, 6, 0, 0) == [9, 1, 1, 1, 2, 2, 2]  # the first one alone
+    alone = [5, 0.1, 0.2, 0.1, 6, 0.1, 0.2]  # one by one, some of them from a cache
+    assert spread(*alone) == alone
+    uneven = [5, 0, 6, 0, 0]
+    assert spread(*uneven) == uneven
+    assert spread(5) == [5]
+    assert spread() == []
+
+
 def test_time_of_a_batch_is_shared_by_its_questions(small: Benchmark, tmp_path: Path) -> None:
     class AtOnce(Scripted):
         def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
@@ -189,7 +206,7 @@ KILLED = """
 import sys, time
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Ranking
-from whichone.retrieval.runner import run_retriever
+from whichone.retrieval.runner import _spread, run_retriever
 
 class Slow:
     def search(self, questions, k):

@@ -244,12 +244,32 @@ def _within(
 
 
 def _spread(seconds: dict[str, float]) -> None:
-    """A system that answers a block at once spent its time on all of it, not on the first question."""
-    values = list(seconds.values())
-    if len(values) > 1 and sum(values[1:]) < 0.05 * values[0]:
-        share = sum(values) / len(values)
-        for question in seconds:
-            seconds[question] = share
+    """A system that answers many at once spent its time on all of them, not on the first.
+
+    It may do so for a block or for several batches of one size in it: then there is one long wait at the
+    start of each, and next to nothing between. The first question may have been asked alone.
+    """
+    questions, values = list(seconds), list(seconds.values())
+    for alone in (0, 1):
+        size = _batch_size(values[alone:])
+        if size > 1:
+            for start in range(alone, len(values), size):
+                batch = values[start : start + size]
+                for question in questions[start : start + size]:
+                    seconds[question] = sum(batch) / len(batch)
+            return
+
+
+def _batch_size(values: Sequence[float]) -> int:
+    """How many came at once, each time; 1 where they came one by one."""
+    if len(values) < 2:
+        return 1
+    waits = [n for n, value in enumerate(values) if value >= 0.01 * max(values)]
+    between = sum(values) - sum(values[n] for n in waits)
+    size = waits[1] - waits[0] if len(waits) > 1 else len(values)
+    regular = waits == list(range(0, len(values), size))
+    most = 0.25 if len(waits) > 2 else 0.05  # several waits at one distance are hardly chance
+    return size if regular and between < most * sum(values) else 1
 
 
 def _named(error: Exception, questions: Sequence[Question], retriever: object) -> WhichoneError:
