@@ -70,7 +70,12 @@ def test_three_people_each_and_a_majority_of_two_merges(
     assert results["people"]["a"]["passed"] == 3
     page = client.get(f"/annotate/{which}/results").text
     assert "fails the controls" in page
-    client.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
+    for name in (f"annotated-{which}", f"annotated-{which}-version-2"):
+        told = client.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
+        assert f"in the served folder, as {name};" in told.text
+        assert (settings.folder / name).is_dir()
+    refused = client.get(f"/annotate/{which}/results", params={"made": "somewhere else"})
+    assert refused.status_code == 404
     version = Benchmark.open(settings.folder / f"annotated-{which}")
     old = Benchmark.open(settings.folder / "small")
     assert version.folder.manifest.parents["benchmark"] == old.id

@@ -164,6 +164,15 @@ def test_whoever_comes_through_a_proxy_is_not_the_local_admin(client: Any, heade
     assert "set-cookie" not in refused.headers
 
 
+def test_places_of_one_title_are_told_apart_where_links_are_made(client: Any, key: str) -> None:
+    token = re.search(r'name="form_token" value="(\w+)"', client.get("/boards").text)
+    assert token
+    client.post("/boards", data={"benchmark": key, "title": "Same", "form_token": token[1]})
+    made = time.strftime("%Y-%m-%d", time.gmtime())
+    assert re.search(rf"leaderboard: Same, made {made} \d\d:\d\d UTC<", client.get("/access").text)
+    assert re.search(rf"· made {made} \d\d:\d\d UTC", client.get("/boards").text)
+
+
 def test_links_and_cookies_behind_tls_are_for_tls(away: Any) -> None:
     tls = {"x-forwarded-proto": "https"}
     made = away.post("/access", data={"count": "1"}, headers={**bearer(away, "admin"), **tls}).text

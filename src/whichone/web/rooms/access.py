@@ -14,7 +14,7 @@ from whichone.web.board import boards
 from whichone.web.campaign.queue import campaigns
 from whichone.web.forms import received
 from whichone.web.gate import DAY, ROLES
-from whichone.web.house import COOKIE, house_of, may_read, scheme_of, set_cookie, show
+from whichone.web.house import COOKIE, house_of, may_read, scheme_of, set_cookie, show, when
 from whichone.web.study import studies
 
 router = APIRouter(include_in_schema=False)
@@ -54,9 +54,13 @@ def _page(request: Request, links: list[str]) -> Response:
     """The form, with the places that links may open at by their titles."""
     database = house_of(request).database
     places = [
-        *((f"/study/{s['study']}", f"study: {s['title']}") for s in studies(database)),
-        *((f"/annotate/{c['campaign']}", f"annotation: {c['title']}") for c in campaigns(database)),
-        *((f"/boards/{b['board']}", f"leaderboard: {b['title']}") for b in boards(database)),
+        (f"{place}/{row[field]}", f"{what}: {row['title']}, made {when(row['made'])}")
+        for what, place, field, rows in (
+            ("study", "/study", "study", studies(database)),
+            ("annotation", "/annotate", "campaign", campaigns(database)),
+            ("leaderboard", "/boards", "board", boards(database)),
+        )
+        for row in rows
     ]
     return show(request, "access.html", roles=ROLES, links=links, places=places)
 

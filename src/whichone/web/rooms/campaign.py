@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path as Place
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
+from pydantic import StringConstraints
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -25,6 +27,8 @@ from whichone.web.storage.database import Readable, Row, Transaction
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's key.")]
 Number = Annotated[int, Path(ge=0, le=2**53)]
+_Version = Annotated[str, StringConstraints(pattern="^annotated-[a-z0-9-]{1,100}$")]
+Made = Annotated[tuple[_Version, ...], Query(max_length=200)]
 _LOST = (
     "what you sent was not kept: you do not have that task in hand any more, as one that is not "
     "answered for two hours goes to someone else"
@@ -172,7 +176,7 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
 
 
 @router.get("/annotate/{key}/results", include_in_schema=False)
-def results(request: Request, key: Key, made: bool = False) -> Response:
+def results(request: Request, key: Key, made: Made = ()) -> Response:
     may_read(request, "admin")
     house = house_of(request)
     row, plan = _campaign(house, house.database, key)
@@ -209,18 +213,19 @@ def export(request: Request, key: Key, format: Literal["json", "csv", "jsonl"]) 
 async def make_version(request: Request, key: Key) -> Response:
     """A new version of what was annotated, beside the others in the served folder."""
     form, house = await received(request, "admin"), house_of(request)
-    await run_in_threadpool(_make_version, house, key, form.yes("without_flagged"))
+    made = await run_in_threadpool(_make_version, house, key, form.yes("without_flagged"))
     house.library.look_again()
-    return go(request, f"/annotate/{key}/results?made=true")
+    names = "&".join(f"made={path.name}" for path in made)
+    return go(request, f"/annotate/{key}/results?{names}")
 
 
-def _make_version(house: House, key: str, without_flagged: bool) -> None:
+def _make_version(house: House, key: str, without_flagged: bool) -> list[Place]:
     if house.library.root is None:
         raise HTTPException(422, "a new version needs a folder: start the server with one")
     row, plan = _campaign(house, house.database, key)
     found = _results(house, key, row, plan, without_flagged)
     kind = kind_named(plan.kind)
-    kind.new_version(
+    return kind.new_version(
         house, shelf_named(house.library, row["benchmark"]), plan, _done(house.database, key, kind),
         house.library.root, key, found, frozenset(found["flagged"] if without_flagged else ()),
     )  # fmt: skip
