@@ -12,7 +12,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.training.data import Plan, split_queries, training_data
+from whichone.training.data import Plan, split_queries, told_kinds, training_data
 from whichone.training.examples import (
     Example,
     Negative,
@@ -218,3 +218,10 @@ def test_the_release_of_no_overlap(shared: Path, tmp_path: Path) -> None:
 def test_a_learning_rate_that_is_no_number_is_refused(rate: float) -> None:
     with pytest.raises(UsageError, match="must be positive"):
         Settings(learning_rate=rate).check()
+
+
+def test_only_wrong_passages_that_are_learned_from_are_told(made_examples: Any) -> None:
+    examples = made_examples(3)
+    assert told_kinds(examples, ("bm25", "namesake")) == "negatives: 3 bm25, 3 namesake"
+    assert told_kinds(examples, ("bm25",)) == "negatives: 3 bm25"
+    assert told_kinds(examples, ()) == "negatives: of the batch only"

@@ -70,7 +70,9 @@ def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
         examples = kept
     check_leaks(examples, unseen, tokens=plan.disjoint_tokens)
     learn, watch = watched(examples, settings.seed)
-    talk(f"{len(learn)} examples to learn from ({told_kinds(learn)}), {len(watch)} to stop by")
+    talk(
+        f"{len(learn)} examples to learn from ({told_kinds(learn, settings.kinds)}), {len(watch)} to stop by"
+    )
     return TrainingData(learn, watch, unseen)
 
 
@@ -84,8 +86,10 @@ def watched(examples: Sequence[Example], seed: int) -> tuple[list[Example], list
     return learn, watch
 
 
-def told_kinds(examples: Sequence[Example]) -> str:
-    found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds(examples).items()))
+def told_kinds(examples: Sequence[Example], wanted: Sequence[str]) -> str:
+    """What is learned from; an example may hold more kinds of wrong passages than were asked for."""
+    held = sorted(kinds(examples).items()) if wanted else []
+    found = ", ".join(f"{n} {kind}" for kind, n in held if kind in (*wanted, "given"))
     return f"negatives: {found or 'of the batch only'}"
 
 
