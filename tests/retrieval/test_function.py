@@ -14,7 +14,9 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
+from whichone.report.show import command_of
 from whichone.retrieval.function import FunctionRetriever, ranking
+from whichone.retrieval.import_run import import_run
 from whichone.retrieval.retrieve import as_retriever, load_function, make_retriever, retrieve
 
 QUESTIONS = [Question(id="a", text="one"), Question(id="b", text="two")]
@@ -232,3 +234,20 @@ def test_a_changed_function_is_asked_again(
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert first("w:1") == "w:1"
     assert first("w:2") == "w:2"
+
+
+def test_the_command_that_makes_a_run_again(
+    small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("with_option.py").write_text("def search(text, k, page='w:1'):\n    return [page]\n")
+    place = str(small.folder.root)
+    run = retrieve(place, "run", retriever="with_option:search", options={"page": "w:2"}, k=1)
+    command = f"whichone retrieve {small.folder.root.resolve()} run --retriever with_option:search"
+    told = command_of(run.folder.manifest, Path("run"))
+    assert told == f"{command} -k 1 --returns page -o page=w:2"
+    Path("run.txt").write_text("".join(f"q{n} Q0 w:{n} 1 1 t\n" for n in range(10)))
+    brought = import_run("run.txt", "again", small, place=place, format="trec")
+    told = command_of(brought.folder.manifest, Path("again"))
+    assert told == f"whichone import run run.txt again --benchmark {place} --format trec"

@@ -110,13 +110,18 @@ def command_of(manifest: Manifest, root: Path) -> str | None:
     if manifest.kind != "run":
         return None
     parameters = dict(manifest.parameters)
-    words = ["whichone", "retrieve", str(manifest.made.get("benchmark", "BENCH")), str(root)]
+    benchmark = str(manifest.made.get("benchmark") or "BENCH")
     retriever = parameters.pop("retriever", "bm25")
+    if retriever == "imported":
+        words = ["whichone", "import", "run", str(parameters.get("file", "FILE")), str(root)]
+        return shlex.join([*words, "--benchmark", benchmark, "--format", str(parameters["format"])])
+    words = ["whichone", "retrieve", benchmark, str(root)]
     words += ["--retriever", str(parameters.pop("function", retriever))]
     words += ["-k", str(parameters.pop("k", 100))]
     if returns := parameters.pop("returns", None):
         words += ["--returns", str(returns)]
-    for key, value in sorted(parameters.items()):
+    own = parameters.pop("options", None)  # of a function of the user's own
+    for key, value in sorted({**parameters, **(own if isinstance(own, dict) else {})}.items()):
         if isinstance(value, str | int | float | bool):
             words += ["-o", f"{key}={value}"]
     return shlex.join(words)
