@@ -121,6 +121,11 @@ def test_a_file_of_lines_that_do_not_fit_is_an_error(tmp_path: Path) -> None:
     file.write_text("en.z A 1\n" * 50 + "en.z broken\n" * 50)
     with pytest.raises(BadInput, match="50 of the 100 lines"):
         ingest(tmp_path / "kb", [ViewsFile(file)])
+    made = ingest(tmp_path / "published", [ViewsFile(file, rules="published")])
+    assert made.counts["views"] == 1
+    file.write_text("en.z A 1 A1\n" * 50)
+    with pytest.raises(BadInput, match="50 of the 50 lines"):
+        ingest(tmp_path / "other", [ViewsFile(file, rules="published")])
 
 
 def test_a_file_without_lines_of_the_language_is_told(
