@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import itertools
+import lzma
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from whichone.files import parts
 from whichone.files.parts import (
     ByteRange,
     Chunk,
+    beginning,
     plan_parts,
     read_part,
     stream_parts,
@@ -171,3 +173,10 @@ def test_a_record_without_end_is_a_problem_not_a_full_memory(
 def test_a_missing_file() -> None:
     with pytest.raises(Missing):
         parts.compression_of(Path("nowhere"))
+
+
+def test_other_ways_to_compress_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "dump.json.xz"
+    file.write_bytes(lzma.compress(b"[]"))
+    with pytest.raises(BadInput, match="compressed by xz, which is not read here"):
+        beginning(file)

@@ -43,6 +43,9 @@ class Chunk(msgspec.Struct, frozen=True):
     problem: str | None = None
 
 
+_NOT_READ = {b"\xfd7zXZ\0": "xz", b"7z\xbc\xaf\x27\x1c": "7-Zip", b"PK\x03\x04": "zip"}
+
+
 def compression_of(path: Path) -> Compression:
     """How a file is compressed, told by its first bytes."""
     try:
@@ -237,6 +240,14 @@ def beginning(path: Path, size: int = 1 << 16) -> bytes:
     """The first decompressed bytes of a file."""
     with open_binary(path) as file:
         try:
-            return file.read(size)
+            found = file.read(size)
         except (EOFError, OSError, ValueError) as error:
             raise BadInput(f"cannot be decompressed: {error}", file=path) from error
+    for magic, name in _NOT_READ.items():
+        if found.startswith(magic):
+            raise BadInput(
+                f"compressed by {name}, which is not read here",
+                file=path,
+                hint="unpack it first, or pack it again as .zst, .gz or .bz2",
+            )
+    return found
