@@ -395,6 +395,8 @@ def test_a_figure_greys_bearers_of_other_types(tmp_path: Path) -> None:
     figure = explain_name(kb, "Abe Roe", load_collection("human"))
     assert [b.dropped is None for b in figure.bearers] == [True, True, False]
     assert figure.verdict == "a set of 2 bearers, 2 with queries about 2 facts"
+    figure = explain_name(kb, "Abe Roe", load_collection("human"), PUBLISHED)
+    assert figure.verdict.endswith("false claims are chosen among all sets, so none is drawn")
 
 
 def test_a_figure_greys_bearers_that_the_set_lacks(tmp_path: Path) -> None:

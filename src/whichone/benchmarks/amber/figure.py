@@ -159,4 +159,7 @@ def _verdict(bearers: list[DrawnBearer], pipeline: Pipeline) -> str:
         return "no set: the head keeps no fact"
     count = sum(bool(f.queries) for b in queried for f in b.facts)
     typed = sum(b.dropped is None for b in bearers)
-    return f"a set of {typed} bearers, {len(queried)} with queries about {count} facts"
+    verdict = f"a set of {typed} bearers, {len(queried)} with queries about {count} facts"
+    if pipeline.rules.false_value == "tuples":
+        verdict += "; false claims are chosen among all sets, so none is drawn"
+    return verdict
