@@ -142,6 +142,24 @@ def test_a_report_of_runs_over_two_benchmarks_is_refused(
         make_report([tmp_path / "two", tmp_path / "one"], tmp_path / "out.html")
 
 
+def test_a_report_says_what_failed_and_what_was_learned(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    class Half:
+        def search(self, questions, k):
+            for question in questions:
+                if question.id == "q1":
+                    raise RuntimeError("down")
+                found = (f"w:{question.id[1:]}#0",) if question.id != "q2" else ()
+                yield Ranking(question=question.id, passages=found)
+
+    run_retriever(Half(), benchmark, tmp_path / "run", k=2, name="half", on_error="skip", learned=5)
+    make_report([tmp_path / "run"], tmp_path / "out.html")
+    page = (tmp_path / "out.html").read_text("utf-8")
+    assert "1 of 8 questions failed and 1 of 8 got no result: these count as wrong" in page
+    assert "trained on 5 of these 8 questions" in page
+
+
 def test_a_redacted_report_has_neither_names_nor_ids_that_hold_them(
     benchmark: Benchmark, tmp_path: Path
 ) -> None:

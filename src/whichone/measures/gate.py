@@ -122,7 +122,8 @@ def _budget(name: str, budget: float, scores: Scores, seed: int) -> Check:
     else:
         verdict = "failed" if low > budget else "passed" if high <= budget else "undecided"
     word = "at least" if at_least else "at most"
-    message = f"{found.value:.3f} [{low:.3f}, {high:.3f}], {word} {budget:g} allowed"
+    asked = "wanted" if at_least else "allowed"
+    message = f"{found.value:.3f} [{low:.3f}, {high:.3f}], {word} {budget:g} {asked}"
     return Check(name, verdict, found, budget, message)
 
 

@@ -52,7 +52,7 @@ def make_report(
             *(s for s in _sections(opened, systems, base, gap_scale, redact, panels, read) if s),
             *answer_sections(read, base, opened),
         ],
-        meta=_meta(opened, base),
+        meta=_meta(opened, systems, base),
     )
     return page.write(Path(out))
 
@@ -153,8 +153,13 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
     )
 
 
-def _meta(runs: Sequence[Run], benchmark: Benchmark) -> dict[str, str]:
-    made = {f"run {run.name}": str(run.description) for run in runs}
+def _meta(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
+    """How each run was made, and what of it is no fair figure: failures, nothing found, trained on."""
+    made = {}
+    for run, scores in zip(runs, systems, strict=True):
+        missing, learned = scores.without_result(), scores.learned_from()
+        told = [str(run.description), missing and f"{missing}: these count as wrong", learned]
+        made[f"run {scores.system}"] = "; ".join(filter(None, told))
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
     return {
         "benchmark": benchmark.id,
