@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from whichone.errors import UsageError
+from whichone.errors import BadInput, UsageError
 from whichone.records import Passage
 from whichone.training.settings import Settings
 from whichone.training.start import Start
@@ -87,3 +87,21 @@ def test_a_re_ranker_without_wrong_passages(
 ) -> None:
     with pytest.raises(UsageError, match="needs wrong passages"):
         training(checkpoint, made_examples(), (), tmp_path, kinds=(), others=0)
+
+
+def test_an_encoder_is_no_re_ranker_and_a_re_ranker_no_encoder(
+    checkpoint: Path, made_examples: Any, tmp_path: Path
+) -> None:
+    """Either would run, and order at random."""
+    from whichone.retrieval.dense.encoder import need_encoder
+    from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
+    from whichone.training.towers import Towers
+
+    with pytest.raises(BadInput, match="it is a BertModel, which scores no pairs"):
+        CrossEncoderOrder(str(checkpoint), device="cpu")
+    training(checkpoint, made_examples(), (), tmp_path, epochs=1).run()
+    best = str(tmp_path / "best")
+    with pytest.raises(BadInput, match="this is a cross-encoder"):
+        need_encoder(best)
+    with pytest.raises(BadInput, match="this is a cross-encoder"):
+        Towers.load(Start(best), "both", 24, "cpu")

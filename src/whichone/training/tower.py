@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from whichone.errors import Missing, missing_extra
 from whichone.retrieval.dense.dpr import DprSide
+from whichone.retrieval.dense.encoder import refuse_cross_encoder
 from whichone.training.examples import Text
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ def sentence_tower(checkpoint: str, longest: int, device: str) -> SentenceTower:
             from sentence_transformers import SentenceTransformer
     except ImportError:
         raise missing_extra("sentence-transformers", "train") from None
+    if Path(checkpoint).is_dir():
+        refuse_cross_encoder(Path(checkpoint))
     try:
         model = SentenceTransformer(checkpoint, device=device, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:

@@ -108,6 +108,7 @@ def encoder_name(told: str, encoder: Encoder | None) -> str:
 def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encoder:
     """An encoder of the kind that a folder's files say it is."""
     kind = folder_kind(folder)
+    refuse_cross_encoder(folder)
     if kind == "pair":
         from whichone.retrieval.dense.pair import PairEncoder
 
@@ -130,6 +131,20 @@ def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encod
         hint="a sentence-transformers, transformers, ONNX (model.onnx, tokenizer.json) or model2vec"
         " folder is wanted, or one that holds two of them as questions/ and passages/",
     )
+
+
+def refuse_cross_encoder(folder: Path) -> None:
+    """A re-ranker's weights make vectors too, but nobody taught it that they should mean anything."""
+    try:
+        told = msgspec.json.decode((folder / "config_sentence_transformers.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return
+    if isinstance(told, dict) and told.get("model_type") == "CrossEncoder":
+        raise BadInput(
+            "this is a cross-encoder: it scores pairs and encodes no texts",
+            file=folder,
+            hint="re-rank a run with it: --retriever rerank -o run=RUN -o model=FOLDER",
+        )
 
 
 def folder_kind(folder: Path) -> str | None:

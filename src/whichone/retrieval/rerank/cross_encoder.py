@@ -13,6 +13,7 @@ from whichone.records import Passage
 from whichone.retrieval.dense.encoder import weights_hash
 
 BATCH = 32
+_WITHOUT_HEAD = ("Model", "Encoder", "ForMaskedLM", "ForPreTraining")
 
 
 class CrossEncoderOrder:
@@ -36,6 +37,17 @@ class CrossEncoderOrder:
                 f"the cross-encoder {model!r} is no folder here and was not fetched to this machine",
                 hint=f"name a folder that holds it, or fetch it first: hf download {model}",
             ) from error
+        self._check_head(model)
+
+    def _check_head(self, model: str) -> None:
+        """A checkpoint without a head gets a new one at random, and would order at random."""
+        heads = list(getattr(self._model.config, "architectures", None) or ())
+        if heads and all(head.endswith(_WITHOUT_HEAD) for head in heads):
+            raise BadInput(
+                f"a checkpoint of the wrong kind: it is a {', '.join(heads)}, which scores no pairs",
+                file=model,
+                hint="train one with whichone train reranker, or search with it: --retriever dense",
+            )
 
     def describe(self) -> dict[str, Any]:
         return {"by": "cross-encoder", "model": self._name, "weights": self._hash}
