@@ -74,6 +74,8 @@ def test_three_people_each_and_a_majority_of_two_merges(
         told = client.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
         assert f"in the served folder, as {name};" in told.text
         assert (settings.folder / name).is_dir()
+    home = client.get("/").text
+    assert f"made of {Benchmark.open(settings.folder / 'small').id}" in home
     refused = client.get(f"/annotate/{which}/results", params={"made": "somewhere else"})
     assert refused.status_code == 404
     version = Benchmark.open(settings.folder / f"annotated-{which}")

@@ -118,6 +118,9 @@ def test_a_new_version_of_the_answers_names_its_parent(ambig: Any, tmp_path: Pat
     assert (
         tmp_path / "served" / f"annotated-{which}-version-2-1"
     ).exists()  # nothing is written over
+    later = make_campaign(ambig, key_of(ambig), kind="categories", questions=2, controls=0)
+    plan = ambig.get(f"/api/campaigns/{later}/results").json()["plan"]
+    assert plan["runs"] == ["good", "mixes"]  # nobody is asked about an answer twice
     root = tmp_path / "served"
     version = Answers.open(root / f"annotated-{which}-1")
     old = Answers.open(root / "answers" / "good")

@@ -11,6 +11,7 @@ import msgspec
 
 from whichone.benchmarks.ambigdocs.queries import TASK
 from whichone.benchmarks.ambigdocs.records import Document, Prediction
+from whichone.files.folder import Folder
 from whichone.measures.ambigdocs.answers import predictions_of
 from whichone.measures.ambigdocs.categories import Category
 from whichone.measures.ambigdocs.rules import DEFAULT, scored_documents
@@ -39,12 +40,13 @@ def make_category_tasks(shelf: Shelf, *, seed: int, most: int, controls: float) 
     chosen = sorted(names)
     if len(chosen) > most:
         chosen = sorted(random.Random(f"{seed}").sample(chosen, most))
-    counts = {"questions": len(chosen), "systems": len(shelf.answers), "answers": 0,
+    folders = _own_answers(shelf)
+    counts = {"questions": len(chosen), "systems": len(folders), "answers": 0,
               "empty": 0, "without documents": 0, "controls": 0}  # fmt: skip
     tasks: list[CategoryTask] = []
     asked: dict[str, Prediction] = {}
     systems: dict[str, str] = {}
-    for folder in shelf.answers:
+    for folder in folders:
         answers = Answers(folder)
         name = _own_name(answers.name or folder.root.name, systems)
         systems[name] = f"{answers.name}-{folder.content_hash[:12]}"
@@ -69,6 +71,12 @@ def make_category_tasks(shelf: Shelf, *, seed: int, most: int, controls: float) 
     together = [*tasks, *made]
     random.Random(f"{seed}:order").shuffle(together)
     return CategoryTasks(tuple(together), counts, systems)
+
+
+def _own_answers(shelf: Shelf) -> list[Folder]:
+    """Without versions that an earlier campaign made of answers that are here: they say the same."""
+    here = {f"{f.manifest.name}-{f.content_hash[:12]}" for f in shelf.answers}
+    return [f for f in shelf.answers if f.manifest.parents.get("answers") not in here]
 
 
 def _own_name(name: str, taken: dict[str, str]) -> str:
