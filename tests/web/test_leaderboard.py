@@ -12,7 +12,7 @@ import pytest
 from campaigns import as_person, make_campaign
 from leaderboards import make_board, submitted, whole_board
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.retrieval.export_run import export_amber_run, export_dpr_run, export_kilt_run
 from whichone.retrieval.run import Run
 
@@ -174,6 +174,22 @@ def test_what_is_hidden_is_shown_in_no_study_and_no_campaign(client: Any, key: s
         refused = client.post(room, data={"benchmark": key}, headers=boss)
         assert refused.status_code == 422
         assert "hides the gold" in refused.text
+
+
+def test_gold_that_another_benchmark_shows_cannot_be_hidden(
+    client: Any, key: str, settings: Any
+) -> None:
+    old = Benchmark.open(settings.folder / "small")
+    save_benchmark(
+        settings.folder / "part", name="part", queries=old.queries[:3], passages=old.passages,
+        sets=old.sets,
+    )  # fmt: skip
+    client.app.state.house.library.look_again()
+    boss = {"authorization": f"Bearer {client.app.state.house.gate.link('admin')}"}
+    refused = client.post("/boards", data={"benchmark": key, "hidden": "yes"}, headers=boss)
+    assert refused.status_code == 422
+    assert "shows 3 of the same queries" in refused.text
+    assert client.post("/boards", data={"benchmark": key}, headers=boss).status_code == 200
 
 
 def test_what_people_have_seen_cannot_be_hidden(client: Any, key: str) -> None:

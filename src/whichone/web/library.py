@@ -55,6 +55,13 @@ class Shelf:
         """The tasks of its queries."""
         return _tasks(self.folder.path("queries.parquet"), self.key)
 
+    def questions(self) -> frozenset[tuple[str, str]]:
+        """The id and the words of every query."""
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(self.folder.path("queries.parquet"), columns=["id", "input"])
+        return frozenset(zip(table["id"].to_pylist(), table["input"].to_pylist(), strict=True))
+
 
 @functools.lru_cache(256)
 def _tasks(queries: Path, key: str) -> frozenset[str]:

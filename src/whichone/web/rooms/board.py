@@ -16,6 +16,7 @@ from whichone.report.table import Table
 from whichone.web.board import (
     board_tables,
     boards,
+    hidden_benchmarks,
     make_board,
     marks_of,
     one_board,
@@ -24,6 +25,7 @@ from whichone.web.board import (
 )  # fmt: skip
 from whichone.web.forms import found_or_refused, making, received
 from whichone.web.house import House, go, house_of, may_call, may_read, new_id, show
+from whichone.web.library import Shelf
 from whichone.web.rooms.explorer import REFUSALS
 from whichone.web.storage.database import Row
 from whichone.web.submissions import one_submission, put_runs_on_boards, submit, submitted_today
@@ -59,8 +61,23 @@ async def make(request: Request) -> Response:
         raise HTTPException(
             422, "a study or campaign shows people this benchmark: its gold cannot be hidden"
         )
+    if hidden:
+        await run_in_threadpool(_refuse_copies, house_of(request), new.shelf)
     await run_in_threadpool(make_board, database, new.key, new.shelf.id, new.title, hidden=hidden)
     return go(request, f"/boards/{new.key}")
+
+
+def _refuse_copies(house: House, shelf: Shelf) -> None:
+    """Gold is not hidden while another benchmark that is shown has the same queries."""
+    own, hidden = shelf.questions(), hidden_benchmarks(house.database)
+    for other in house.library.shelves().values():
+        if other.id in {shelf.id, *hidden}:
+            continue
+        if same := len(own & other.questions()):
+            raise HTTPException(
+                422,
+                f"{other.id} shows {same:,} of the same queries: take it out of the served folder first",
+            )
 
 
 @router.get("/boards/{key}", include_in_schema=False)
