@@ -57,12 +57,13 @@ def code_of(system: object) -> str | None:
     What that file imports, or asks over a network, is not seen. Code without a source (typed into an
     interpreter) is never the same twice.
     """
-    own = getattr(system, "own", system)  # what a function's wrapper calls
+    own = getattr(system, "own_code", system)  # what a wrapper calls, or the module that made it
     while isinstance(own, functools.partial):
         own = own.func
-    if not (inspect.isroutine(own) or inspect.isclass(own)):
+    if not (inspect.isroutine(own) or inspect.isclass(own) or inspect.ismodule(own)):
         own = type(own)
-    if str(getattr(own, "__module__", "")).partition(".")[0] == "whichone":
+    place = own.__name__ if inspect.ismodule(own) else getattr(own, "__module__", "")
+    if str(place).partition(".")[0] == "whichone":
         return None
     try:
         file = inspect.getsourcefile(own)

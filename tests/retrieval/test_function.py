@@ -18,6 +18,7 @@ from whichone.report.show import command_of
 from whichone.retrieval.function import FunctionRetriever, ranking
 from whichone.retrieval.import_run import import_run
 from whichone.retrieval.retrieve import as_retriever, load_function, make_retriever, retrieve
+from whichone.versions import code_of
 
 QUESTIONS = [Question(id="a", text="one"), Question(id="b", text="two")]
 
@@ -234,6 +235,55 @@ def test_a_changed_function_is_asked_again(
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert first("w:1") == "w:1"
     assert first("w:2") == "w:2"
+
+
+def test_what_is_not_ones_own_has_no_code_and_modules_have(tmp_path: Path) -> None:
+    class Store:
+        """A store may have an `own` of its own."""
+
+        own = True
+
+    Store.__module__ = "whichone.retrieval.store"
+    assert code_of(Store()) is None
+    store = Store()
+    store.own_code = sys.modules[__name__]  # type: ignore[attr-defined]
+    assert code_of(store) == code_of(ask) is not None
+
+
+def test_an_object_of_an_edited_module_is_asked_again(
+    small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langchain_core")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def first(page: str, name: str = "store") -> str:
+        Path("edited_store.py").write_text(STORE.format(page=page))
+        monkeypatch.delitem(sys.modules, "edited_store", raising=False)
+        importlib.invalidate_caches()
+        options = {"make": f"edited_store:{name}", "ids": "page"}
+        made = retrieve(small.folder.root, "run", retriever="langchain", options=options, k=1)
+        told = str(command_of(made.folder.manifest, Path("run")))
+        assert told.endswith(f"--returns page -o ids=page -o make=edited_store:{name}")
+        return made.ranked_pages()["q0"][0]
+
+    assert first("w:1") == "w:1"
+    assert first("w:2") == "w:2"
+    assert first("w:2", "other") == "w:3"
+
+
+STORE = """
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+class Store(BaseRetriever):
+    page: str = "{page}"
+    def _get_relevant_documents(self, query, *, run_manager):
+        return [Document("x", id=self.page)]
+
+store, other = Store(), Store(page="w:3")
+"""
 
 
 def test_the_command_that_makes_a_run_again(

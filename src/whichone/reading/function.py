@@ -20,7 +20,7 @@ class FunctionReader:
     def __init__(self, answer: Callable[..., Any], *, name: str | None = None) -> None:
         if not callable(answer):
             raise UsageError(f"a reader is a function or has a read method, not {answer!r}")
-        self._answer = self.own = answer
+        self._answer = self.own_code = answer
         self._alone = _parameters(answer) == 1
         self.name = name or getattr(answer, "__qualname__", type(answer).__name__)
 

@@ -120,6 +120,7 @@ def command_of(manifest: Manifest, root: Path) -> str | None:
     words += ["-k", str(parameters.pop("k", 100))]
     if returns := parameters.pop("returns", None):
         words += ["--returns", str(returns)]
+    parameters.pop("class", None)  # of the object that an adapter asks, which `make` names
     own = parameters.pop("options", None)  # of a function of the user's own
     for key, value in sorted({**parameters, **(own if isinstance(own, dict) else {})}.items()):
         if isinstance(value, str | int | float | bool):

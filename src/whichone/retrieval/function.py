@@ -31,7 +31,7 @@ class FunctionRetriever:
                 f"{search.__qualname__} is async, and its result would never be waited for",
                 hint="wrap it: def search(text, k): return asyncio.run(my_search(text, k))",
             )
-        self._search = self.own = search
+        self._search = self.own_code = search
         self._batched = _takes_many(search) if batched is None else batched
         self._k = _how_k_is_passed(search)
         inner = search.func if isinstance(search, functools.partial) else search

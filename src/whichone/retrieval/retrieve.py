@@ -58,6 +58,7 @@ def retrieve(
             k=k,
             name=name or retriever.rpartition(":")[2],
             benchmark_place=place,
+            description=_described(made, options or {}),
             learned=learned,
             **runner,
         )
@@ -85,7 +86,19 @@ def make_retriever(
     if leaving:
         talk(leaving)
     made: Retriever = _called(name, kind.for_benchmark, (benchmark, work), options)
+    making = options.get("make")
+    if isinstance(making, str):  # the run is also of the module that made the object asked
+        made.own_code = sys.modules[making.partition(":")[0]]  # type: ignore[attr-defined]
     return made
+
+
+def _described(made: Retriever, options: dict[str, Any]) -> dict[str, Any] | None:
+    """What the retriever says of itself, and which of the user's objects it asks."""
+    describe = getattr(made, "describe", None)
+    making = options.get("make")
+    if describe is None or not isinstance(making, str):
+        return None
+    return {**describe(), "make": making}
 
 
 def _called(name: str, make: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
