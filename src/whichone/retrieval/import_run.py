@@ -117,7 +117,7 @@ def import_run(
 
 
 def _check_score(result: Found, file: str | Path) -> None:
-    if not math.isfinite(result.score):
+    if result.identity and not math.isfinite(result.score):  # without an id: nothing was found
         raise BadInput(
             f"the score of {result.identity} is {result.score}, not a finite number",
             file=file,
