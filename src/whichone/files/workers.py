@@ -128,7 +128,7 @@ def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
     while True:
         try:
             job = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):  # the other side is gone
             return
         try:
             result: object = task(job)
@@ -136,5 +136,5 @@ def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
             result = error
         try:
             connection.send(result)
-        except BrokenPipeError:
+        except OSError:
             return

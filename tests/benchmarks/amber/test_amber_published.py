@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from whichone.benchmarks.amber.alignment import beginning, needle
+from whichone.benchmarks.amber.build import opened_pipeline
+from whichone.benchmarks.amber.collection import load_collection
 from whichone.benchmarks.amber.published import (
     amount_name,
     choose_template,
@@ -15,6 +19,10 @@ from whichone.benchmarks.amber.published import (
     tuple_id,
 )
 from whichone.benchmarks.amber.rules import PAPER, PUBLISHED
+from whichone.files.folder import Folder
+from whichone.knowledge.ingest import ingest
+from whichone.knowledge.sources.kilt_source import KiltSource
+from whichone.knowledge.tables import KIND
 
 
 def golden(shared: Path, name: str) -> list[dict[str, object]]:
@@ -63,3 +71,28 @@ def test_query_id() -> None:
 def test_a_name_with_a_slot_is_rewritten_in_claims_only() -> None:
     assert fill("$name is $object.", "Cost $object", "high") == "Cost high is high."
     assert fill("Who is $name?", "Cost $object") == "Who is Cost $object?"
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_pages_are_those_whose_records_say_their_entity(tmp_path: Path, said: bool) -> None:
+    """However little else the record says; where no record says it, titles decide."""
+    infos = {
+        "A": {"wikidata_id": "Q1"},
+        "B": {"wikidata_id": "Q2", "aliases": {}},
+        "C": {},
+        "D": None,
+    }
+    records = []
+    for number, (title, info) in enumerate(infos.items()):
+        record = {"_id": str(number), "wikipedia_id": str(number), "wikipedia_title": title}
+        record |= {"text": [f"{title}\n"], "anchors": [], "categories": "", "history": {}}
+        if info is not None:
+            record["wikidata_info"] = info if said else {}
+        records.append(record)
+    source = tmp_path / "kilt_knowledgesource.json"
+    source.write_text("".join(json.dumps(record) + "\n" for record in records))
+    ingest(tmp_path / "kb", [KiltSource(source)])
+    kb = Folder.open(tmp_path / "kb", KIND)
+    with opened_pipeline(kb, load_collection("human"), PUBLISHED) as pipeline:
+        kept = sorted(title for (title,) in pipeline.tuples(pipeline.pages().select("title")))
+    assert kept == (["A", "B"] if said else ["A", "B", "C", "D"])

@@ -12,12 +12,11 @@ from whichone.benchmarks.amber.engines import Engine
 from whichone.benchmarks.amber.name_shares import used_namings
 from whichone.benchmarks.amber.names import Tables
 from whichone.benchmarks.amber.rules import Rules
+from whichone.knowledge.readers.kilt_source import UNNAMED
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-NAMES_ENTITY = '"wikidata_info":{'
-"""Stands in what is kept of a KILT record that says which entity it is about."""
 USERS = ("P3095", "P1535")
 """Practised by, used by: the released program takes their names as further answers."""
 CANDIDATE_FALSE_VALUES = 200
@@ -109,6 +108,11 @@ def value_counts(facts: Table, collection: Collection) -> Table:
     return ranked.filter(ranked.frequency_rank < CANDIDATE_FALSE_VALUES)
 
 
+def _unnamed(pages: Table) -> Any:
+    """Whether a page comes from a record of KILT that does not say which entity it is about."""
+    return pages.history.contains(f'"{UNNAMED}":true').fill_null(False)
+
+
 class Pipeline:
     """The named relations of one build: each is computed once, and can be printed, counted, sampled."""
 
@@ -195,14 +199,13 @@ class Pipeline:
         if not self.rules.disambiguation_pages:
             pages = pages.filter(pages.kind == "article")
         if self.rules.name == "published" and self._records_name_entities:
-            pages = pages.filter(pages.history.contains(NAMES_ENTITY).fill_null(False))
+            pages = pages.filter(~_unnamed(pages))
         return pages
 
     @functools.cached_property
     def _records_name_entities(self) -> bool:
         pages = self.tables.pages
-        named = pages.filter(pages.history.contains(NAMES_ENTITY)).limit(1)
-        return self.number(named.count()) > 0
+        return self.number(pages.filter(~_unnamed(pages)).limit(1).count()) > 0
 
     def tuples(self, relation: Table) -> Iterator[tuple[Any, ...]]:
         """Rows of a relation as tuples, a batch at a time."""

@@ -24,6 +24,8 @@ from whichone.knowledge.readers.wiki_site import Site, clean_title, is_disambigu
 from whichone.knowledge.tables import KIND, LINKS, PAGES
 from whichone.records import page_id
 
+UNNAMED = "unnamed"
+"""In `pages.history` of a record that does not say which entity it is about; its title may say so later."""
 _COMMA = re.compile(r",(?! )")  # "Chicago, Illinois" is one category
 _PLAIN_TITLE = re.compile(r"[A-Z0-9][A-Za-z0-9.~-]*(?: [A-Za-z0-9.~-]+)*")
 
@@ -152,6 +154,8 @@ def _remainder(
     if not plain.keys() <= record.keys():
         kept["absent"] = [key for key in plain if key not in record]
     kept |= {key: value for key, value in others.items() if value}
+    if not row["entity"]:
+        kept[UNNAMED] = True
     return msgspec.json.encode(kept).decode() if kept else None
 
 
