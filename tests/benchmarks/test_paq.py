@@ -14,6 +14,7 @@ from whichone.benchmarks.paq import sample_paq
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.training.data import split_queries
+from whichone.training.negatives import ExampleMaker
 
 
 @pytest.fixture
@@ -59,6 +60,18 @@ def test_one_question_of_each_passage_that_has_three(
     pages = [{p for q in part for p in q.gold_pages()} for part in (train, other)]
     assert not pages[0] & pages[1]
     assert not {q.name for q in train} & {q.name for q in other}
+
+
+def test_the_passage_that_was_asked_of_is_the_one_to_learn(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Several passages are of one page, and none holds an answer in its words."""
+    bench = sample_paq(*files, tmp_path / "bench")
+    maker = ExampleMaker(bench, tmp_path / "work", kinds=())
+    for query in bench.queries:
+        positive = maker.positive(query)
+        assert positive is not None
+        assert positive.text == f"Text of passage {query.id.removeprefix('paq-')}."
 
 
 def test_the_seed_alone_decides(files: tuple[Path, Path], tmp_path: Path) -> None:

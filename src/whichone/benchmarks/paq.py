@@ -170,7 +170,7 @@ def _drawn(passage: str, seed: int) -> int:
 
 def _query(passage: Passage, asked: Asked) -> Query:
     answer, *aliases = asked.answers
-    gold = ((Provenance(page=passage.page, title=passage.title),),)
+    gold = ((Provenance(page=passage.page, title=passage.title, passage=passage.id),),)
     return Query(
         id=f"paq-{passage.source_id}",
         task="PAQ",

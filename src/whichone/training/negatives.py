@@ -77,7 +77,10 @@ class ExampleMaker:
         return found, without
 
     def positive(self, query: Query) -> Passage | None:
-        """The first passage of a gold page that holds an answer, else the page's first passage."""
+        """The passage that the gold names, else the first of a gold page that holds an answer, else its first."""
+        for provenance in (p for o in query.outputs for group in o.provenance for p in group):
+            if provenance.passage in self._by_id:
+                return self._by_id[provenance.passage]
         held = [p for page in sorted(query.gold_pages()) for p in self._by_page.get(page, ())]
         wanted = [tokens(answer) for answer in query.answers()]
         for passage in held:
