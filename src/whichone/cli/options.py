@@ -74,6 +74,7 @@ def json_option(function: F) -> F:
 def seed_option(function: F) -> F:
     return click.option(
         "--seed",
+        type=click.IntRange(min=0),
         default=0,
         show_default=True,
         help="Seed of everything random.",
