@@ -206,15 +206,15 @@ def test_a_page_does_not_load_again_under_a_form_that_is_being_filled_in(page: P
     def at_work(route: Any) -> None:
         """The server's page as it is while something is being scored."""
         answer = route.fetch()
-        told = '<p data-reload="0.5">1 submission is being scored.</p><h2>Submit'
-        route.fulfill(response=answer, body=answer.text().replace("<h2>Submit", told))
+        told = '<p id="at-work" data-reload="0.5">1 submission is being scored.</p><h1>'
+        route.fulfill(response=answer, body=answer.text().replace("<h1>", told, 1))
 
     page.route(page.url, at_work)
     with page.expect_navigation():  # by itself
         page.reload()
-        page.get_by_text("is being scored").wait_for()
+        page.locator("#at-work").wait_for()
         page.wait_for_event("load")
-    page.evaluate("window.stayed = true")
     page.get_by_label("System", exact=True).fill("mine")
+    page.evaluate("window.stayed = true")
     page.wait_for_timeout(1500)
     assert page.evaluate("window.stayed") is True
