@@ -78,11 +78,8 @@ class Result:
 
     def _footnote(self) -> str:
         rule = cluster_rule(self.benchmark.queries)
-        missing = self.scores.without_result()
-        return (
-            f"percent, 95 % intervals by {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
-            + (f"; {missing}: these count as wrong, never as confused" if missing else "")
-        )
+        told = f"percent, 95 % intervals by {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
+        return "; ".join([told, *self.scores.cautions()])
 
     def _repr_html_(self) -> str:
         told = f"{html_table(as_table(self.rows))}<p>{html.escape(self._footnote())}</p>"

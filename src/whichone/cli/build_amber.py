@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import Memory, Words, json_option
+from whichone.cli.options import Words, json_option, memory_option
 from whichone.errors import UsageError
 
 
@@ -69,13 +69,7 @@ from whichone.errors import UsageError
     help="What runs the relational steps.",
 )  # fmt: skip
 @click.option("--master", default=None, help="Spark's master, such as spark://host:7077.")
-@click.option(
-    "--memory",
-    type=Memory(),
-    default="2GB",
-    show_default=True,
-    help="Memory of the relational engine.",
-)
+@memory_option
 @click.option(
     "--explain", is_flag=False, flag_value="", default=None, metavar="[NAME]",
     help="Show what each filter removed; with a name, draw that name and write nothing. Put it last.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from whichone.cli.options import Memory, Words, json_option, seed_option
+from whichone.cli.options import Words, json_option, memory_option, seed_option
 from whichone.errors import UsageError
 
 
@@ -44,9 +44,7 @@ from whichone.errors import UsageError
 @click.option("--judge-model", default=None, help="Another model at the endpoint, to judge.")
 @click.option("--concurrency", default=4, show_default=True, help="Names worked on at a time.")
 @click.option("--cache", default=None, help="File of calls already made, or none; default: yours.")
-@click.option(
-    "--memory", type=Memory(), default="2GB", show_default=True, help="Memory of the engine."
-)
+@memory_option
 @seed_option
 @json_option
 def command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import Memory, Words, json_option, seed_option
+from whichone.cli.options import Words, json_option, memory_option, seed_option
 
 
 @click.command()
@@ -67,9 +67,7 @@ from whichone.cli.options import Memory, Words, json_option, seed_option
 )
 @click.option("--reworded", is_flag=True, help="Ask in other words where the relation has some.")
 @click.option("--words", default=100, show_default=True, help="Words a passage.")
-@click.option(
-    "--memory", type=Memory(), default="2GB", show_default=True, help="Memory of the engine."
-)
+@memory_option
 @seed_option
 @json_option
 def command(

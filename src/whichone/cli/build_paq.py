@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import Memory, json_option, seed_option
+from whichone.cli.options import json_option, memory_option, seed_option
 
 
 @click.command("paq")
@@ -17,13 +17,7 @@ from whichone.cli.options import Memory, json_option, seed_option
     "--distractors", default=100_000, show_default=True, help="Other passages in the corpus."
 )
 @seed_option
-@click.option(
-    "--memory",
-    type=Memory(),
-    default="2GB",
-    show_default=True,
-    help="Bound for grouping questions.",
-)
+@memory_option
 @json_option
 def command(
     metadata: str,

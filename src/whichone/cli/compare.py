@@ -51,8 +51,8 @@ def command(
     )
     found = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
     for one in scores:
-        if learned := one.learned_from():
-            talk(f"whichone: {one.system} was {learned}: what it finds there is no test")
+        for caution in one.cautions():
+            talk(f"whichone: {one.system}: {caution}")
     if as_json:
         emit_json(found)
         return

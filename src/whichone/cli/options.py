@@ -71,6 +71,16 @@ def json_option(function: F) -> F:
     )
 
 
+def memory_option(function: F) -> F:
+    return click.option(
+        "--memory",
+        type=Memory(),
+        default="2GB",
+        show_default=True,
+        help="Bound on the engine's memory.",
+    )(function)
+
+
 def seed_option(function: F) -> F:
     return click.option(
         "--seed",

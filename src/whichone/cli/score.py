@@ -70,10 +70,8 @@ def folder(
         {key: _shown(value) for key, value in row.items()} for row in rows
     ]
     emit_table(shown, title=f"{scores.system} on {scores.benchmark}")
-    if missing := scores.without_result():
-        talk(f"whichone: {missing}: these count as wrong")
-    if learned := scores.learned_from():
-        talk(f"whichone: {scores.system} was {learned}: what it finds there is no test")
+    for caution in scores.cautions():
+        talk(f"whichone: {caution}")
 
 
 def _shown(value: Any) -> Any:

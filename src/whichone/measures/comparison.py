@@ -73,9 +73,7 @@ def compare(
         for m in measures
         for a, b in pairs
     ]
-    found = [
-        c for c in found if c.difference.n
-    ]  # where a measure applies to no query nothing is tested
+    found = [c for c in found if c.difference.n]
     corrected = holm([c.p for c in found])
     return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(found, corrected, strict=True)]
 

@@ -98,11 +98,7 @@ def check_budgets(
         checks += _against(scores, baseline, seed)
     checks += _results(scores)
     sets = len({q.name_set for q in scores.queries if q.name_set})
-    warnings = []
-    if missing := scores.without_result():
-        warnings.append(f"{missing}: these count as wrong, never as confused")
-    if learned := scores.learned_from():
-        warnings.append(f"{scores.system} was {learned}: what it finds there is no test")
+    warnings = scores.cautions()
     if sets < FEW_SETS:
         warnings.append(f"only {sets} name sets: intervals over fewer than {FEW_SETS} are rough")
     return GateReport(scores.system, scores.benchmark, sets, checks, warnings, strict)

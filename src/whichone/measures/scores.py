@@ -47,10 +47,17 @@ class Scores:
         told += [f"{empty:,} of {total:,} got no result"] if empty else []
         return " and ".join(told)
 
-    def learned_from(self) -> str:
-        """How many questions it was trained on, in words; empty where none are known of."""
-        total = len(self.queries)
-        return f"trained on {self.learned:,} of these {total:,} questions" if self.learned else ""
+    def cautions(self) -> list[str]:
+        """What of these scores is no fair figure: questions without a result, or that were learned from."""
+        told = []
+        if missing := self.without_result():
+            told.append(f"{missing}: these count as wrong, never as confused")
+        if self.learned:
+            told.append(
+                f"it was trained on {self.learned:,} of these {len(self.queries):,} questions:"
+                " what it finds there is no test"
+            )
+        return told
 
     def to_arrow(self) -> pa.Table:
         """The long table: system, query, measure, value."""

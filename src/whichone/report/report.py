@@ -155,11 +155,10 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
 
 def _meta(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
     """How each run was made, and what of it is no fair figure: failures, nothing found, trained on."""
-    made = {}
-    for run, scores in zip(runs, systems, strict=True):
-        missing, learned = scores.without_result(), scores.learned_from()
-        told = [str(run.description), missing and f"{missing}: these count as wrong", learned]
-        made[f"run {scores.system}"] = "; ".join(filter(None, told))
+    made = {
+        f"run {scores.system}": "; ".join([str(run.description), *scores.cautions()])
+        for run, scores in zip(runs, systems, strict=True)
+    }
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
     return {
         "benchmark": benchmark.id,

@@ -12,6 +12,9 @@ from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.records import Question, Ranking
 
 Search = Callable[..., Any]
+MEND_IT = (
+    "mend it and start again: finished blocks are kept; or --on-error skip keeps it as a failure"
+)
 
 
 class FunctionRetriever:
@@ -64,7 +67,7 @@ class FunctionRetriever:
             raise BadInput(
                 f"{self.name} failed: {type(error).__name__}: {error}",
                 ids=[question.id],
-                hint="mend it and start again: finished blocks are kept; or --on-error skip keeps it as a failure",
+                hint=MEND_IT,
             ) from error
 
     def _call(self, text: str | list[str], k: int) -> Any:

@@ -25,6 +25,7 @@ from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.checks import RankingCheck, Returns
+from whichone.retrieval.function import MEND_IT
 from whichone.retrieval.run import KIND, NOTES, RANKINGS, TIMING, Run
 from whichone.versions import code_of, environment
 
@@ -278,7 +279,7 @@ def _named(error: Exception, questions: Sequence[Question], retriever: object) -
     return BadInput(
         f"{getattr(retriever, 'name', type(retriever).__name__)} failed: {type(error).__name__}: {error}",
         ids=[q.id for q in questions],
-        hint="mend it and start again: finished blocks are kept; or --on-error skip keeps it as a failure",
+        hint=MEND_IT,
     )
 
 
