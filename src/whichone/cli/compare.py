@@ -52,7 +52,7 @@ def command(
     found = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
     for one in scores:
         for caution in one.cautions():
-            talk(f"whichone: {one.system}: {caution}")
+            talk(f"whichone: {caution}")
     if as_json:
         emit_json(found)
         return

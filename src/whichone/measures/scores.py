@@ -51,10 +51,10 @@ class Scores:
         """What of these scores is no fair figure: questions without a result, or that were learned from."""
         told = []
         if missing := self.without_result():
-            told.append(f"{missing}: these count as wrong, never as confused")
+            told.append(f"{self.system}: {missing}: these count as wrong, never as confused")
         if self.learned:
             told.append(
-                f"it was trained on {self.learned:,} of these {len(self.queries):,} questions:"
+                f"{self.system} was trained on {self.learned:,} of these {len(self.queries):,} questions:"
                 " what it finds there is no test"
             )
         return told
