@@ -114,19 +114,19 @@ def write_query(
     spill: Path | None = None,
 ) -> int:
     """Write the rows of a DuckDB query as a sorted table."""
-    order = ", ".join(f'"{c}" asc nulls last' for c in schema.key)
     with connect(memory, spill or path.parent) as connection:
-        reader = connection.sql(f"select * from ({select}) order by {order}").to_arrow_reader(
-            ROW_GROUP
-        )
-        fitted = (
-            pa.Table.from_batches([batch])
-            .select(schema.schema.names)
-            .cast(schema.schema)
-            .to_batches()
-            for batch in reader
-        )
-        return write_batches(path, (b for batches in fitted for b in batches), schema)
+        return write_selected(connection, path, select, schema)
+
+
+def write_selected(connection: Any, path: Path, select: str, schema: TableSchema) -> int:
+    """Write the rows of a query on an open connection as a sorted table."""
+    order = ", ".join(f'"{c}" asc nulls last' for c in schema.key)
+    ordered = connection.sql(f"select * from ({select}) order by {order}")
+    fitted = (
+        pa.Table.from_batches([batch]).select(schema.schema.names).cast(schema.schema).to_batches()
+        for batch in ordered.to_arrow_reader(ROW_GROUP)
+    )
+    return write_batches(path, (b for batches in fitted for b in batches), schema)
 
 
 @contextlib.contextmanager

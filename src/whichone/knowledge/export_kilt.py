@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import msgspec
+import pyarrow.parquet as pq
+
+from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
-from whichone.knowledge.readers.kilt_source import export_kilt
+from whichone.knowledge.readers.kilt_record import kilt_record
+from whichone.knowledge.tables import KIND
 
 
 def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:
@@ -15,3 +23,25 @@ def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:
         path.mkdir(parents=True, exist_ok=True)
         path /= "kilt_knowledgesource.json"
     return {path.name: write_lines(path, export_kilt(base))}
+
+
+def export_kilt(base: str | Path, *, anchor_ids: bool = True) -> Iterator[bytes]:
+    """The pages of a knowledge base as lines of KILT's knowledge source, in order of page id.
+
+    Pages and links lie sorted by page, so that both are read once, side by side.
+    """
+    folder = Folder.open(base, KIND)
+    pages = _rows(folder.path("pages.parquet"))
+    links = _rows(folder.path("links.parquet")) if folder.has("links.parquet") else iter(())
+    grouped = groupby(links, key=lambda link: str(link["page"]))
+    page, group = next(grouped, ("", iter(())))
+    for row in pages:
+        while page and page < row["page"]:
+            page, group = next(grouped, ("", iter(())))
+        own = list(group) if page == row["page"] else []
+        yield msgspec.json.encode(kilt_record(row, own, anchor_ids=anchor_ids))
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=1000):
+        yield from batch.to_pylist()

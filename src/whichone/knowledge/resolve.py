@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput
-from whichone.files.tables import connect
 from whichone.knowledge.name_keys import name_keys
 from whichone.knowledge.tables import NAMES
 from whichone.names import without_parentheses
 
 SOURCES = ("entities", "pages", "redirects", "links")
 """Tables on which the resolved ones depend, in the order in which they are written."""
+
+PAGE_INDEX = "page index"
+"""What other tables need to know of pages."""
+
+_INDEXED = ("page", "title", "kind", "entity")
 
 RESOLVED = ("pages", "redirects", "links", "names")
 DERIVED_KINDS = ("title", "redirect", "anchor")
@@ -31,26 +36,53 @@ _FORM = r"\(|^\s|\s$"  # titles that `without_parentheses` may change
 
 
 def table_sql(file: Path) -> str:
-    return "read_parquet('" + str(file).replace("'", "''") + "')"
+    return f"read_parquet('{_quoted(file)}')"
+
+
+def _quoted(file: Path) -> str:
+    return str(file).replace("'", "''")
 
 
 def resolving(table: str, query: str, files: Mapping[str, Path]) -> str:
     """A query of a table's rows with what they refer to; `files` are the tables written before."""
     if table == "pages":
-        return _pages(query, table_sql(files["entities"]))
+        return _pages(query, table_sql(files[PAGE_INDEX]))
     if table == "redirects":
-        return _redirects(query, table_sql(files["pages"]))
+        return _redirects(query, table_sql(files[PAGE_INDEX]))
     if table == "links":
-        return _links(query, table_sql(files["pages"]), table_sql(files["redirects"]))
+        return _links(query, table_sql(files[PAGE_INDEX]), table_sql(files["redirects"]))
     return query
 
 
-def _pages(query: str, entities: str) -> str:
+def write_page_index(engine: Any, file: Path, query: str | None, entities: Path) -> None:
+    """Title, kind and entity of every page; no query where there are none.
+
+    A page that stands in two sources is an error: one would have to win, with its links.
+    """
+    if query is None:
+        query = f"select {', '.join(f'null::text as {c}' for c in _INDEXED)} where false"
+    engine.execute(f"""
+        copy (
+            select p.* replace (coalesce(p.entity, e.entity) as entity)
+            from (select {", ".join(_INDEXED)} from ({query})) p left join (
+                select title, min(entity) as entity
+                from {table_sql(entities)} where title is not null group by title
+            ) e on e.title = p.title
+        ) to '{_quoted(file)}' (format parquet)
+    """)
+    repeated = f"select page from {table_sql(file)} group by page having count(*) > 1 order by page"
+    twice = [page for (page,) in engine.sql(f"{repeated} limit 100").fetchall()]
+    if twice:
+        raise BadInput(
+            "these pages stand in more than one of the dumps",
+            ids=twice,
+            hint="take in one dump of each wiki, or dumps of one date that do not overlap",
+        )
+
+
+def _pages(query: str, index: str) -> str:
     return f"""
-    select p.* replace (coalesce(p.entity, e.entity) as entity)
-    from ({query}) p left join (
-        select title, min(entity) as entity from {entities} where title is not null group by title
-    ) e on e.title = p.title
+    select p.* replace (i.entity as entity) from ({query}) p join {index} i on i.page = p.page
     """
 
 
@@ -87,27 +119,12 @@ def _links(query: str, pages: str, redirects: str) -> str:
     """
 
 
-def check_pages(file: Path, memory: str) -> None:
-    """Raise an error if a page stands in two sources: one of them would have to win, with its links."""
-    with connect(memory, file.parent) as connection:
-        query = (
-            f"select page from {table_sql(file)} group by page having count(*) > 1 order by page"
-        )
-        twice = [page for (page,) in connection.sql(f"{query} limit 100").fetchall()]
-    if twice:
-        raise BadInput(
-            "these pages stand in more than one of the dumps",
-            ids=twice,
-            hint="take in one dump of each wiki, or dumps of one date that do not overlap",
-        )
-
-
-def write_derived_names(file: Path, files: Mapping[str, Path], memory: str) -> None:
+def write_derived_names(engine: Any, file: Path, files: Mapping[str, Path]) -> None:
     """The names that titles, redirects and anchor texts give to entities, with their keys.
 
     A catalogue's page has its entity's id and label, so it adds no name.
     """
-    pages, redirects, links = (table_sql(files[name]) for name in ("pages", "redirects", "links"))
+    pages, redirects, links = (table_sql(files[n]) for n in (PAGE_INDEX, "redirects", "links"))
     query = f"""
     with about as (
         select page, coalesce(entity, page) as entity, title,
@@ -124,8 +141,8 @@ def write_derived_names(file: Path, files: Mapping[str, Path], memory: str) -> N
     from {links} l join about on about.page = l.target_page where text <> ''
     group by entity, text, language
     """
-    with connect(memory, file.parent) as connection, pq.ParquetWriter(file, NAMES.schema) as writer:
-        for batch in connection.sql(query).to_arrow_reader(_BATCH):
+    with pq.ParquetWriter(file, NAMES.schema) as writer:
+        for batch in engine.sql(query).to_arrow_reader(_BATCH):
             writer.write_table(_with_keys(batch))
 
 

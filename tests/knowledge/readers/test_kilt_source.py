@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whichone.files.folder import Folder
-from whichone.knowledge.readers.kilt_source import export_kilt, read_part
+from whichone.knowledge.export_kilt import export_kilt
+from whichone.knowledge.readers import kilt_source
+from whichone.knowledge.readers.kilt_source import read_part
 from whichone.knowledge.tables import KIND, LINKS, PAGES
 
 ADA = {
@@ -91,3 +96,61 @@ def test_bad_lines_are_refused_with_their_place() -> None:
         part = read_part(good + b"\n" + bad + b"\n")
         assert [offset for offset, _ in part.refused] == [len(good) + 1]
         assert part.tables()["pages"].num_rows == 1
+
+
+_HREFS = st.sampled_from(
+    ["London", "New%20York%20%28film%29", "new%20york", "A(b", "x%23y", "%C3%89a", "A%20%20b", "", "A%20b "]
+)  # fmt: skip
+_ANCHORS = st.fixed_dictionaries(
+    {"text": st.text(max_size=3), "href": _HREFS, "paragraph_id": st.integers(0, 2)}
+    | {key: st.sampled_from([0, 3, 3.0, 7, -1, 2**31, True, None]) for key in ("start", "end")},
+    optional={"wikipedia_id": st.sampled_from(["9", 9])},
+)
+_HISTORIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "revid": st.sampled_from([5, "5", -5, 2**63, None]),
+        "timestamp": st.sampled_from(["2019", 2019, None]),
+        "parentid": st.just(4),
+    },
+)
+_ABOUTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "wikidata_id": st.sampled_from(["Q1", "", 1, None]),
+        "description": st.sampled_from(["a disambiguation page", "a woman", None]),
+    },
+)
+_RECORDS = st.fixed_dictionaries(
+    {"wikipedia_id": st.sampled_from(["12", 12]), "wikipedia_title": st.sampled_from(["Ada", "Ada (disambiguation)"])}
+    | {"_id": st.just("12"), "text": st.lists(st.text(max_size=3), max_size=2)},
+    optional={
+        "anchors": st.lists(_ANCHORS, max_size=3),
+        "categories": st.sampled_from(["", "A,B", "London, England", "Disambiguation pages"]),
+        "history": _HISTORIES,
+        "wikidata_info": _ABOUTS,
+        "own": st.just(1),
+    },
+)  # fmt: skip
+
+
+@given(_RECORDS)
+def test_usual_records_give_the_rows_that_any_record_gives(record: dict[str, Any]) -> None:
+    line = json.dumps(record).encode()
+    usual = read_part(line)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kilt_source, "_usual", _unusual)
+        general = read_part(line)
+    assert usual.tables() == general.tables()
+    assert usual.counts == general.counts
+    assert usual.refused == general.refused
+
+
+def _unusual(line: bytes) -> None:
+    raise msgspec.ValidationError("taken for an unusual record")
+
+
+def test_usual_records_are_taken_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kilt_source._Reader, "_add_other", None)
+    sorted_ada = {**ADA, "anchors": ADA["anchors"][:1]}
+    assert read_part(json.dumps(sorted_ada).encode()).refused == []

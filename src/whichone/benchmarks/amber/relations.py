@@ -12,7 +12,7 @@ from whichone.benchmarks.amber.engines import Engine
 from whichone.benchmarks.amber.name_shares import used_namings
 from whichone.benchmarks.amber.names import Tables
 from whichone.benchmarks.amber.rules import Rules
-from whichone.knowledge.readers.kilt_source import UNNAMED
+from whichone.knowledge.readers.kilt_record import UNNAMED
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

@@ -18,7 +18,9 @@ class Columns:
         self._rows: list[tuple[object, ...]] = []
 
     def add(self, row: tuple[object, ...]) -> None:
-        self.extend((row,))
+        self._rows.append(row)
+        if len(self._rows) >= _PACK:
+            self._pack()
 
     def extend(self, rows: Sequence[tuple[object, ...]]) -> None:
         self._rows += rows

@@ -194,7 +194,7 @@ def is_disambiguation(
     """
     if any(name_key(name) in site.disambiguation_templates for name in templates):
         return True
-    if any(_category_key(name) in site.disambiguation_categories for name in categories):
+    if not site.disambiguation_categories.isdisjoint(map(_category_key, categories)):
         return True
     if title.isascii() and ")" not in title:
         return False
