@@ -1,5 +1,5 @@
 """python -m whichone"""
 
-from whichone.cli import main
+from whichone.cli import run
 
-main()
+run()

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, BrokenFolder, Missing
@@ -46,8 +46,11 @@ class TableSchema:
 
 
 def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:
+    import pyarrow.compute as pc  # takes longer to import than most tables to read
+
     order = pc.sort_indices(table, sort_keys=[(column, "ascending") for column in schema.key])
-    return table.take(order)
+    in_order = bool((order.to_numpy() == np.arange(len(order))).all())
+    return table if in_order else table.take(order)
 
 
 def write_table(path: Path, table: pa.Table, schema: TableSchema) -> int:
@@ -151,7 +154,9 @@ def connect(memory: str = DEFAULT_MEMORY, spill: Path | None = None) -> Iterator
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A whole table, or some of its columns."""
     try:
-        return pq.read_table(path, columns=list(columns) if columns is not None else None)
+        with pq.ParquetFile(path) as file:
+            found = file.read(columns=list(columns) if columns is not None else None)
+        return found.select(list(columns)) if columns is not None else found
     except FileNotFoundError:
         raise Missing("no such table", where=str(path)) from None
     except (pa.ArrowInvalid, OSError) as error:

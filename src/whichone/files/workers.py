@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 from whichone.errors import BadInput
-from whichone.without_pandas import without_pandas
+from whichone.lean import start_lean
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -124,7 +124,7 @@ def _next_ready(pool: list[_Worker[Job, Result]]) -> _Worker[Job, Result]:
 
 def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
-    without_pandas()
+    start_lean()
     while True:
         try:
             job = connection.recv()

@@ -26,9 +26,14 @@ def choose_template(entity: str, prop: str, templates: Sequence[str]) -> str:
 
     Ids of other shapes, such as a catalogue's, seed it with their text.
     """
+    return templates[_drawn(entity, prop, len(templates))]
+
+
+@functools.lru_cache(maxsize=1 << 17)  # questions and claims ask the same
+def _drawn(entity: str, prop: str, count: int) -> int:
     one, two = _DIGITS.fullmatch(entity), _DIGITS.fullmatch(prop)
     _twister.seed(int(one[1] + two[1]) if one and two else f"{entity} {prop}")
-    return _twister.choice(templates)
+    return _twister.choice(range(count))
 
 
 def amount_name(amount: str) -> str:
