@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 _twister = random.Random()  # always seeded before it is asked
 _DIGITS = re.compile(r"[A-Za-z]+(\d+)")
@@ -53,10 +55,25 @@ def number_words(amount: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _inflect():  # type: ignore[no-untyped-def]
-    import inflect
-
+def _inflect() -> Any:
+    with _no_type_checks():
+        import inflect
     return inflect.engine()
+
+
+@contextlib.contextmanager
+def _no_type_checks() -> Iterator[None]:
+    """Inflect has typeguard compile checks into all of it: two seconds, for numbers as words."""
+    try:
+        import typeguard
+    except ImportError:  # inflect before version 7
+        yield
+        return
+    checked, typeguard.typechecked = typeguard.typechecked, lambda function: function  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        typeguard.typechecked = checked
 
 
 def fill(template: str, name: str, value: str = "") -> str:
