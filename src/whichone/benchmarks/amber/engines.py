@@ -46,7 +46,9 @@ class DuckdbEngine:
         return self.backend.read_parquet(path, table_name=name)
 
     def keep(self, name: str, relation: Table) -> Table:
-        return self.backend.create_table(name, relation, temp=True)
+        """Created as a query: Ibis creates an empty table and fills it, with five statements."""
+        self.backend.raw_sql(f'create temp table "{name}" as {self.backend.compile(relation)}')
+        return self.backend.table(name, database=("temp", "main"))
 
     def batches(self, relation: Table) -> Iterator[Any]:
         """The compiled query is read directly: Ibis 12 calls a method that DuckDB 2 has dropped."""
