@@ -71,8 +71,10 @@ def _with_popularity(tables: Tables, entities: Table, popularity: Popularity) ->
         return entities.inner_join(counted, entities.entity == counted.about)
     views = tables.views.select(viewed="title", views="views")
     joined = entities.inner_join(views, entities.title == views.viewed)
-    return joined.group_by(["entity", "position", "kinds"]).agg(
-        popularity=joined.views.sum().cast("float64")
+    return joined.group_by("entity").agg(  # by one column: by three it takes twice as long
+        position=joined.position.arbitrary(),
+        kinds=joined.kinds.arbitrary(),
+        popularity=joined.views.sum().cast("float64"),
     )
 
 
@@ -133,12 +135,12 @@ def bearers(known: Table, shared: Table) -> Table:
     return known.semi_join(shared, "grouped")
 
 
-def leads(bearers: Table, rules: Rules) -> Table:
-    """For each name the popularity of its two most popular typed bearers, and that of a head."""
+def leads(known: Table, shared: Table, rules: Rules) -> Table:
+    """For each shared name the popularity of its two most popular typed bearers, and of a head."""
     import ibis
 
-    best = bearers.group_by("grouped").agg(top=bearers.popularity.max())
-    typed = bearers.filter(bearers.typed)
+    best = known.group_by("grouped").agg(top=known.popularity.max())
+    typed = known.filter(known.typed).semi_join(shared, "grouped")
     order = [ibis.desc(typed.popularity), typed.position]
     placed = typed.mutate(rank=ibis.row_number().over(group_by="grouped", order_by=order))
     two = placed.filter(placed["rank"] < 2)
@@ -169,9 +171,9 @@ def gap_filter(leads: Table, rules: Rules) -> Table:
     return leads.filter(gap >= rules.gap - SLACK)
 
 
-def set_bearers(bearers: Table, leads: Table) -> Table:
+def set_bearers(known: Table, leads: Table) -> Table:
     """The typed bearers of the names that passed; a head is as popular as `top`."""
-    joined = bearers.filter(bearers.typed).inner_join(leads, "grouped")
+    joined = known.filter(known.typed).inner_join(leads, "grouped")
     return joined.select(
         "grouped", "name", "entity", "position", "kinds", "popularity", "first", "second",
         is_head=(joined.popularity == joined.top).fill_null(False),

@@ -158,13 +158,13 @@ class Pipeline:
         people = names.population(tables, named, self.popularity)
         known = self.keep("known_bearers", names.known_bearers(namings, people))
         shared = self.keep("shared_names", names.shared_names(known))
-        borne = self.keep("bearers", names.bearers(known, shared))
+        self.relations["bearers"] = names.bearers(known, shared)  # computed where it is asked for
         if self.popularity == "none":
             passed = self.keep("leads", names.unranked(shared))
         else:
-            leads = self.keep("leads", names.leads(borne, rules))
+            leads = self.keep("leads", names.leads(known, shared, rules))
             passed = names.gap_filter(leads, rules)
-        sets = self.keep("set_bearers", names.set_bearers(borne, passed))
+        sets = self.keep("set_bearers", names.set_bearers(known, passed))
         facts = usable(tables.facts, rules)
         owned = self.keep("bearer_facts", bearer_facts(facts, sets, collection))
         if collection.qualifier:
