@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -16,6 +17,7 @@ from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.passages.blocks import load_tokenizer, token_blocks
 from whichone.knowledge.passages.cut import Cut, cut_page, cut_passages, write_passages
+from whichone.knowledge.passages.word_columns import word_columns
 from whichone.knowledge.passages.words import word_passages
 from whichone.knowledge.readers.psgs import read_psgs
 from whichone.knowledge.tables import KIND, PAGES
@@ -60,6 +62,25 @@ def test_no_word_is_lost_and_none_is_doubled(lines: list[str], size: int) -> Non
     found = [passage.split() for passage in word_passages(paragraphs, size=size)]
     assert [word for passage in found for word in passage] == words
     assert all(len(passage) == size for passage in found[:-1])
+
+
+_BLANKS = " \n\t\x1c\x1f\x85\xa0\u2003\u2028\u200b\u3000"
+_LINES = st.sampled_from(["BULLET::::- b", " Section::::c.", ""]) | st.text(
+    "ab" + _BLANKS, max_size=9
+)
+
+
+@given(st.lists(st.lists(_LINES, max_size=5), max_size=6), st.integers(1, 4), st.integers(0, 2))
+def test_columns_of_pages_are_cut_as_each_page_is(
+    pages: list[list[str]], size: int, before: int
+) -> None:
+    column = pa.array(pages, pa.list_(pa.string())).slice(before)
+    rows, numbers, texts = (found.to_pylist() for found in word_columns(column, size))
+    assert list(zip(rows, numbers, texts, strict=True)) == [
+        (row, n, text)
+        for row, paragraphs in enumerate(pages[before:])
+        for n, text in enumerate(word_passages(paragraphs, size=size))
+    ]
 
 
 @pytest.fixture

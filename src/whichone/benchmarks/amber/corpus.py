@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from itertools import islice
+from collections.abc import Container, Iterable, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -11,11 +10,10 @@ import pyarrow as pa
 from whichone.benchmarks.amber.model import AmberSet
 from whichone.benchmarks.tables import PASSAGES
 from whichone.files.folder import Folder
-from whichone.knowledge.passages.cut import Cut, cut_passages
-from whichone.records import Passage
+from whichone.knowledge.passages.cut import Cut, cut_batches
+from whichone.records import PASSAGE_MARK
 
 Extent = Literal["all", "sets", "none"]
-_BATCH = 50_000
 
 
 def corpus(kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut) -> pa.Table:
@@ -23,24 +21,26 @@ def corpus(kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut) -> pa
     if extent == "none":
         return PASSAGES.empty()
     only = None if extent == "all" else _bearer_pages(sets)
-    return passage_table(cut_passages(kb, cut, only=only))
+    return passage_table(cut_batches(kb, cut, only=only))
 
 
 def _bearer_pages(sets: Sequence[AmberSet]) -> Container[str]:
     return {ref.page for s in sets for bearer in s.bearers for ref in bearer.pages}
 
 
-def passage_table(passages: Iterator[Passage]) -> pa.Table:
-    """Passages as a table, put together in batches so that few Python objects live at a time."""
-    batches = []
-    while rows := list(islice(passages, _BATCH)):
-        columns = {
-            "id": [p.id for p in rows],
-            "page": [p.page for p in rows],
-            "n": [int(p.id.rpartition("#")[2]) for p in rows],
-            "title": [p.title for p in rows],
-            "text": [p.text for p in rows],
-            "source_id": [p.source_id for p in rows],
-        }
-        batches.append(pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema))
-    return pa.Table.from_batches(batches, schema=PASSAGES.schema)
+def passage_table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Batches of cut pages as a benchmark keeps them."""
+    made = [_with_ids(batch) for batch in batches]
+    return pa.Table.from_batches(made, schema=PASSAGES.schema)
+
+
+def _with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    import pyarrow.compute as pc
+
+    number = batch["n"].cast(pa.string())
+    columns = {
+        **{name: batch[name] for name in batch.schema.names},
+        "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
+        "source_id": pa.nulls(batch.num_rows, pa.string()),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

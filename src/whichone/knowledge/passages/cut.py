@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import UsageError
@@ -23,12 +24,14 @@ from whichone.knowledge.passages.kilt_chunks import (
     spacy_sentences,
 )
 from whichone.knowledge.passages.whole_pages import whole_page
+from whichone.knowledge.passages.word_columns import word_columns
 from whichone.knowledge.passages.words import word_passages
 from whichone.knowledge.tables import KIND
 from whichone.records import Passage, passage_id
 
 Way = Literal["words", "kilt", "pages", "tokens"]
-_BATCH = 256
+_BATCH = 1024
+_COLUMNS = ["page", "title", "n", "text"]
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,13 +89,40 @@ def cut_passages(
     base: str | Path | Folder, cut: Cut | None = None, *, only: Container[str] | None = None
 ) -> Iterator[Passage]:
     """All passages of a knowledge base (or of the pages `only`), in order of page; streaming."""
+    for batch in cut_batches(base, cut, only=only):
+        columns = (column.to_pylist() for column in batch.columns)
+        for page, title, n, text in zip(*columns, strict=True):
+            yield Passage(id=passage_id(page, n), page=page, title=title, text=text)
+
+
+def cut_batches(
+    base: str | Path | Folder, cut: Cut | None = None, *, only: Container[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The same as columns: page, title, number on the page, text."""
     folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
     chosen = cut or Cut()
     file = pq.ParquetFile(folder.path("pages.parquet"))
     for batch in file.iter_batches(_BATCH, columns=["page", "title", "paragraphs"]):
-        for row in batch.to_pylist():
-            if only is None or row["page"] in only:
-                yield from page_passages(row["page"], row["title"], row["paragraphs"], chosen)
+        if only is not None:
+            batch = batch.filter(
+                pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_())
+            )
+        rows, numbers, texts = _cut_column(batch["paragraphs"], chosen)
+        about = batch.select(["page", "title"]).take(rows)
+        yield pa.RecordBatch.from_arrays([*about.columns, numbers, texts], _COLUMNS)
+
+
+def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """For each passage the row of its page, its number on that page, and its text."""
+    if cut.way == "words" and not cut.keep_lists:
+        return word_columns(paragraphs, cut.size)
+    found = [
+        (row, n, text)
+        for row, page in enumerate(paragraphs.to_pylist())
+        for n, text in enumerate(cut_page(page, cut))
+    ]
+    rows, numbers, texts = zip(*found, strict=True) if found else ((), (), ())
+    return pa.array(rows, pa.int64()), pa.array(numbers, pa.int32()), pa.array(texts, pa.string())
 
 
 def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) -> int:
