@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from whichone.errors import BadInput
-from whichone.files.workers import run_jobs
+from whichone.files.workers import run_jobs, start_workers
 
 
 def square(n: int) -> int:
@@ -62,3 +62,20 @@ def test_an_error_in_a_worker_is_raised_here(workers: int) -> None:
 def test_a_dead_worker_is_an_error_with_its_job() -> None:
     with pytest.raises(BadInput, match=r"a worker died \(signal 9\) at job 3"):
         list(run_jobs(die_at_three, range(1, 6), 2, describe=lambda n: f"job {n}"))
+
+
+def process(n: int) -> int:
+    return os.getpid()
+
+
+def test_workers_that_were_started_before_do_the_work_and_end_with_it() -> None:
+    started = start_workers(2, "whichone.errors")
+    theirs = {worker.process.pid for worker in started}
+    assert {pid for _, pid in run_jobs(process, range(1, 9), 2, started=started)} <= theirs
+    assert [worker.process.exitcode is None for worker in started] == [False, False]
+
+
+def test_more_workers_than_needed_end_too() -> None:
+    started = start_workers(3, "whichone.errors")
+    assert list(run_jobs(square, [5], 3, started=started)) == [(5, 25)]
+    assert all(worker.process.exitcode is not None for worker in started)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from whichone.cli.options import Memory, json_option, on_error_option
 
 _FILE = click.Path(dir_okay=False)
+
+
+_READER = "whichone.knowledge.parts_work"
+_LARGE = 8 << 20  # bytes of dumps that are worth all workers
 
 
 @click.command()
@@ -107,8 +113,13 @@ def command(
     """
     from typing import Literal, cast
 
+    from whichone.files.workers import available_cores, start_workers
+
+    count, started = workers or available_cores(), []
+    if engine == "duckdb" and count > 1 and _is_large(wikidata, *pages):
+        started = start_workers(count, _READER)
     from whichone.cli.output import emit_json, emit_table
-    from whichone.knowledge.ingest import Options, available_cores, ingest
+    from whichone.knowledge.ingest import Options, ingest
     from whichone.knowledge.sources.choose import chosen_sources
 
     sources = chosen_sources(
@@ -124,7 +135,7 @@ def command(
         views_rules=views_rules,
     )
     options = Options(
-        workers=workers or available_cores(),
+        workers=count,
         memory=memory,
         skip_bad=on_error == "skip",
         bad_share=bad_share,
@@ -133,7 +144,7 @@ def command(
         engine=cast("Literal['duckdb', 'spark']", engine),
         master=master,
     )
-    manifest = ingest(kb, sources, options)
+    manifest = ingest(kb, sources, options, started=started)
     if as_json:
         emit_json({"rows": manifest.counts, "sources": manifest.sources})
         return
@@ -145,3 +156,8 @@ def command(
             for what, count in source["counts"].items()
         ]
     )
+
+
+def _is_large(*dumps: str | None) -> bool:
+    files = (Path(dump) for dump in dumps if dump)
+    return sum(file.stat().st_size for file in files if file.is_file()) > _LARGE

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import multiprocessing
+import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from whichone.errors import BadInput
 from whichone.lean import start_lean
@@ -25,26 +27,40 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
+def available_cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def start_workers(count: int, module: str) -> list[Worker[Any, Any]]:
+    """Workers for a later `run_jobs`: they import a module while this process does other things."""
+    return [Worker(module) for _ in range(count)]
+
+
 def run_jobs(
     task: Callable[[Job], Result],
     jobs: Iterable[Job],
     workers: int,
     describe: Callable[[Job], str] = str,
+    *,
+    started: Sequence[Worker[Job, Result]] = (),
 ) -> Iterator[tuple[Job, Result]]:
     """Each job with its result, as they finish; with one worker in this process.
 
-    An exception in a worker is raised here; so is the death of a worker, with its job.
+    An exception in a worker is raised here; so is the death of a worker, with its job. Those that
+    were `started` before are among the workers, and are ended with them.
     """
     if workers <= 1:
         for job in jobs:
             yield job, task(job)
         return
-    pool: list[_Worker[Job, Result]] = []
-    waiting = iter(jobs)
+    pool: list[Worker[Job, Result]] = []
+    waiting = list(started)
     try:
-        for job in waiting:
+        for job in jobs:
             if len(pool) < workers:
-                pool.append(_Worker(task))
+                pool.append(waiting.pop() if waiting else Worker())
+                pool[-1].learn(task)
                 pool[-1].give(job)
                 continue
             worker = _next_ready(pool)
@@ -53,18 +69,20 @@ def run_jobs(
         while any(worker.busy for worker in pool):
             yield _next_ready(pool).take(describe)
     finally:
-        for worker in pool:
+        for worker in (*pool, *waiting):
             worker.end()
 
 
-class _Worker(Generic[Job, Result]):
-    """One process and the job it is at."""
+class Worker(Generic[Job, Result]):
+    """One process and the job it is at; it may import a module before it learns its task."""
 
-    def __init__(self, task: Callable[[Job], Result]) -> None:
+    def __init__(self, module: str | None = None) -> None:
         context = multiprocessing.get_context("spawn")  # threads of DuckDB and Arrow do not fork
         self.connection: Connection
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(task, theirs), daemon=True)
+        self.process: BaseProcess = context.Process(
+            target=_serve, args=(theirs, module), daemon=True
+        )
         with _no_interrupt():
             self.process.start()
         theirs.close()
@@ -73,6 +91,10 @@ class _Worker(Generic[Job, Result]):
     @property
     def busy(self) -> bool:
         return self.job is not None
+
+    def learn(self, task: Callable[[Job], Result]) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self.connection.send(task)
 
     def give(self, job: Job) -> None:
         self.job = job
@@ -120,17 +142,21 @@ def _no_interrupt() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _next_ready(pool: list[_Worker[Job, Result]]) -> _Worker[Job, Result]:
+def _next_ready(pool: list[Worker[Job, Result]]) -> Worker[Job, Result]:
     busy = {worker.connection: worker for worker in pool if worker.busy}
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
 
-def _serve(task: Callable[[Job], Result], connection: Connection) -> None:
+def _serve(connection: Connection, module: str | None) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
     start_lean()
     _keep_freed_memory()
+    if module is not None:
+        importlib.import_module(module)
+    task = None
     while True:
         try:
+            task = task or connection.recv()
             job = connection.recv()
         except (EOFError, OSError):  # the other side is gone
             return

@@ -7,7 +7,6 @@ merged from the parts; nothing in them depends on how many workers there were.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from whichone.files.disk import full_disk_explained
 from whichone.files.folder import Folder, Manifest
 from whichone.files.repack import join_frames, repacked_name
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.files.workers import run_jobs
+from whichone.files.workers import Worker, run_jobs
 from whichone.knowledge.merge import merge_tables
 from whichone.knowledge.parts_work import Finished, PartWork, Work
 from whichone.knowledge.sources.source import Job, Refused, Source, key_of
@@ -47,8 +46,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     master: str = "local[*]"  # of Spark
 
 
-def ingest(path: str | Path, sources: Sequence[Source], options: Options | None = None) -> Manifest:
-    """Take sources into a knowledge base, a new one or one that is there."""
+def ingest(
+    path: str | Path,
+    sources: Sequence[Source],
+    options: Options | None = None,
+    *,
+    started: Sequence[Worker[Job, Finished]] = (),
+) -> Manifest:
+    """Take sources into a knowledge base, a new one or one that is there.
+
+    `started` are workers that were started before all that it takes to call this.
+    """
     options = options or Options()
     if not sources:
         raise UsageError("nothing to take in", hint="name a dump, for example --wikidata FILE")
@@ -66,7 +74,7 @@ def ingest(path: str | Path, sources: Sequence[Source], options: Options | None 
         ]
         with full_disk_explained(folder.root):
             _check_other_work(folder, work)
-            _read_parts(folder, work, options)
+            _read_parts(folder, work, options, started)
             _check_share(folder, work, options)
             _number_positions(folder, work)
             rows = merge_tables(folder, work, options.memory)
@@ -117,7 +125,12 @@ def _check_other_work(folder: Folder, work: Sequence[Work]) -> None:
         )
 
 
-def _read_parts(folder: Folder, work: Sequence[Work], options: Options) -> None:
+def _read_parts(
+    folder: Folder,
+    work: Sequence[Work],
+    options: Options,
+    started: Sequence[Worker[Job, Finished]],
+) -> None:
     folder.journal.mend()
     for entry in folder.journal.read():
         owner = next(w for w in work if w.key == entry["key"])
@@ -130,7 +143,7 @@ def _read_parts(folder: Folder, work: Sequence[Work], options: Options) -> None:
         talk(f"going on: {sum(len(w.finished) for w in work)} parts are finished already")
     with progress("reading", total, "bytes") as advance:
         shown = 0
-        for job, finished in _results(task, work, options):
+        for job, finished in _results(task, work, options, started):
             owner = work[job.source]
             owner.finished.append(finished)
             entry = {"key": owner.key, "file": owner.source.path.name, "finished": finished}
@@ -143,11 +156,14 @@ def _read_parts(folder: Folder, work: Sequence[Work], options: Options) -> None:
 
 
 def _results(
-    task: PartWork, work: Sequence[Work], options: Options
+    task: PartWork,
+    work: Sequence[Work],
+    options: Options,
+    started: Sequence[Worker[Job, Finished]],
 ) -> Iterator[tuple[Job, Finished]]:
     if options.engine == "duckdb":
         jobs = _open_jobs(work, listed=options.workers > 1)
-        yield from run_jobs(task, jobs, options.workers, task.describe)
+        yield from run_jobs(task, jobs, options.workers, task.describe, started=started)
         return
     from whichone.knowledge.engine.spark import run_on_spark, start_spark
 
@@ -230,8 +246,3 @@ def _commit(
         counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
         made={"whichone": __version__},
     )
-
-
-def available_cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
