@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,18 @@ class Benchmark:
     def queries(self) -> tuple[Query, ...]:
         with without_collector():
             return tuple(_queries(self.query_table))
+
+    def queries_of(self, task: str) -> list[Query]:
+        """The queries of one task, read anew: a part of all takes that part of the memory."""
+        table = self.query_table
+        tasks = table["task"].to_pylist()
+        found: list[Query] = []
+        with without_collector():
+            for one, places in groupby(range(len(tasks)), key=tasks.__getitem__):
+                if one == task:
+                    run = list(places)
+                    found += _queries(table.slice(run[0], len(run)))
+        return found
 
     def questions(self) -> list[Question]:
         return [query.question() for query in self.queries]
@@ -158,9 +170,8 @@ def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> N
 
 
 def query_rows(queries: Sequence[Query]) -> pa.Table:
-    columns: dict[str, Sequence[Any]] = {
-        name: list(map(attrgetter(name), queries)) for name in Query.__struct_fields__
-    }
+    fields = zip(*map(msgspec.structs.astuple, queries), strict=True)
+    columns: dict[str, Sequence[Any]] = dict(zip(Query.__struct_fields__, fields, strict=True))
     for name in _DECODED:
         columns[name] = [msgspec.json.encode(value).decode() for value in columns[name]]
     columns["gold_pages"] = [sorted(query.gold_pages()) for query in queries]

@@ -11,6 +11,8 @@ import pyarrow as pa
 from whichone.files.tables import TableSchema
 
 KIND = "knowledge base"
+SECTION, BULLET = "Section::::", "BULLET::::"
+"""How paragraphs begin that are headings and list items, as in KILT's knowledge source."""
 
 _text, _texts = pa.string(), pa.list_(pa.string())
 
@@ -77,7 +79,7 @@ PAGES = TableSchema(
             ("title", _text),
             ("entity", _text),  # the entity the page is about; null if not known
             ("kind", _text),  # article, disambiguation
-            ("paragraphs", _texts),  # KILT's layout: title, Section::::…, BULLET::::…, text
+            ("paragraphs", _texts),  # KILT's layout: title, headings, list items, text
             ("categories", _texts),
             ("revision", pa.int64()),
             ("timestamp", _text),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from whichone.benchmarks.amber.model import AmberSet, AmberTuple, Value
 from whichone.benchmarks.amber.relations import Pipeline
 from whichone.benchmarks.amber.values import ValueBook
 from whichone.names import name_key
+
+_key = lru_cache(maxsize=1 << 16)(name_key)
 
 
 class FalseValues(Protocol):
@@ -51,9 +54,9 @@ class MostFrequentInKnowledgeBase:
 
     def other_than(self, fact: AmberTuple) -> str | None:
         ids = {value.value for value in fact.values}
-        true = {name_key(name) for value in fact.values for name in value.names}
+        true = {_key(name) for value in fact.values for name in value.names}
         for value in self._ordered.get(fact.property, ()):
-            if value.value not in ids and not any(name_key(name) in true for name in value.names):
+            if value.value not in ids and true.isdisjoint(map(_key, value.names)):
                 return value.names[0]
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -37,7 +37,7 @@ def export_amber(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         out.mkdir(parents=True, exist_ok=True)
         written[TUPLES_FILE] = write_json_lines(out / TUPLES_FILE, sets)
     for task in TASKS:
-        queries = [query for query in benchmark.queries if query.task == task]
+        queries = benchmark.queries_of(task)
         if queries:
             (out / task).mkdir(parents=True, exist_ok=True)
             path = out / task / SETS_FILE
@@ -50,10 +50,17 @@ def export_amber(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     return written
 
 
-def _set_lines(benchmark: Benchmark) -> Iterator[dict[str, Any]]:
+class _SetLine(TypedDict):
+    """A line whose bearers are written as they were read."""
+
+    name: str
+    qids: dict[str, dict[str, msgspec.Raw]]
+
+
+def _set_lines(benchmark: Benchmark) -> Iterator[Mapping[str, Any]]:
     """The sets with their bearers: as the build kept them, else from the benchmark's own table."""
     if benchmark.folder.has(TUPLES_FILE):
-        for _, line in read_json_lines(benchmark.folder.path(TUPLES_FILE)):
+        for _, line in read_json_lines(benchmark.folder.path(TUPLES_FILE), _SetLine):
             yield line
         return
     titles = benchmark.page_titles

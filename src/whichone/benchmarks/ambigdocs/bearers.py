@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from whichone.knowledge.tables import BULLET, SECTION
 from whichone.names import name_key
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from whichone.benchmarks.amber.names import Tables
 
 _SUFFIX = " (disambiguation)"
-_BULLET = "BULLET::::"
-_SECTION = "Section::::"
 LEAST, MOST = 2, 10
 
 
@@ -43,13 +42,13 @@ def line_starts(paragraphs: Sequence[str]) -> dict[int, int]:
     """For every line before "See also": where its text begins, after the mark of a list item."""
     starts: dict[int, int] = {}
     for number, line in enumerate(paragraphs):
-        if line.startswith(_SECTION):
-            heading = line.removeprefix(_SECTION).strip().rstrip(".").casefold()
+        if line.startswith(SECTION):
+            heading = line.removeprefix(SECTION).strip().rstrip(".").casefold()
             if heading == "see also":
                 break
             continue
-        mark = len(line) - len(line.removeprefix(_BULLET).lstrip("-*# \t"))
-        starts[number] = mark if line.startswith(_BULLET) else len(line) - len(line.lstrip())
+        mark = len(line) - len(line.removeprefix(BULLET).lstrip("-*# \t"))
+        starts[number] = mark if line.startswith(BULLET) else len(line) - len(line.lstrip())
     return starts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whichone.knowledge.readers.wikitext import BULLET, SECTION
+from whichone.knowledge.tables import BULLET, SECTION
 
 _MARK = re.compile(r"(?:-|\d+\.)[ ]?")
 

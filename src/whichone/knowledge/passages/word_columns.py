@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.knowledge.readers.wikitext import BULLET, SECTION
+from whichone.knowledge.tables import BULLET, SECTION
 
 _SEPARATORS = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # blanks to Python, not to Arrow's ASCII
 

@@ -16,9 +16,9 @@ from mwparserfromhell import nodes
 
 from whichone.knowledge.readers.wiki_site import Site, link_target
 from whichone.knowledge.readers.wikitext_strip import strip_wikitext
+from whichone.knowledge.tables import BULLET, SECTION
 from whichone.records import Record
 
-SECTION, BULLET = "Section::::", "BULLET::::"
 _ODD = r"\t\r\f\v\u00a0\u2000-\u200a\u202f\u205f\u3000\x7f"
 _BLANK = re.compile(rf"[ {_ODD}]{{2,}}|[{_ODD}]")  # a single plain blank needs no work
 _BLOCK = re.compile(r"p|div|blockquote|center|ul|ol|dl|li|dd|dt|poem|hr|h[1-6]")
