@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import os
 import pkgutil
@@ -94,8 +95,9 @@ def run() -> None:
         if any(not t.daemon for t in threading.enumerate() if t is not threading.main_thread()):
             raise
         atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # what the command wrote, `main` has flushed
+                stream.flush()
         os._exit(ended.code if isinstance(ended.code, int) else 1)
 
 
@@ -108,6 +110,7 @@ def main() -> None:
         start_lean()
     try:
         code = whichone.main(standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         code = 2

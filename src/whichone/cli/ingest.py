@@ -9,8 +9,6 @@ import click
 from whichone.cli.options import Memory, json_option, on_error_option
 
 _FILE = click.Path(dir_okay=False)
-
-
 _READER = "whichone.knowledge.parts_work"
 _LARGE = 8 << 20  # bytes of dumps that are worth all workers
 
@@ -115,9 +113,10 @@ def command(
 
     from whichone.files.workers import available_cores, start_workers
 
-    count, started = workers or available_cores(), []
-    if engine == "duckdb" and count > 1 and _is_large(wikidata, *pages):
-        started = start_workers(count, _READER)
+    cores, started = workers or available_cores(), []
+    if engine == "duckdb" and cores > 1 and _is_large(wikidata, *pages):
+        started = start_workers(cores, _READER)  # they import while this process does
+
     from whichone.cli.output import emit_json, emit_table
     from whichone.knowledge.ingest import Options, ingest
     from whichone.knowledge.sources.choose import chosen_sources
@@ -135,7 +134,7 @@ def command(
         views_rules=views_rules,
     )
     options = Options(
-        workers=count,
+        workers=cores,
         memory=memory,
         skip_bad=on_error == "skip",
         bad_share=bad_share,

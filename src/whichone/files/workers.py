@@ -153,10 +153,10 @@ def _serve(connection: Connection, module: str | None) -> None:
     _keep_freed_memory()
     if module is not None:
         importlib.import_module(module)
-    task = None
+    task: Callable[[Any], object] | None = None
     while True:
         try:
-            task = task or connection.recv()
+            task = connection.recv() if task is None else task
             job = connection.recv()
         except (EOFError, OSError):  # the other side is gone
             return
