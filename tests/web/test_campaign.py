@@ -22,7 +22,7 @@ from whichone.web.campaign.evidence_merge import (
     low_overlap,
 )
 from whichone.web.campaign.evidence_tasks import AskedPassage, Task, make_tasks, overlap
-from whichone.web.library import Library
+from whichone.web.holdings import Holdings
 from whichone.web.rankings import Shelves
 from whichone.web.storage.database import open_database
 
@@ -44,7 +44,7 @@ def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | N
 def test_passages_come_from_runs_and_share_words_with_an_answer(
     shelf_folder: Path, tmp_path: Path
 ) -> None:
-    shelf = next(iter(Library(shelf_folder, cache=tmp_path).shelves().values()))
+    shelf = next(iter(Holdings(shelf_folder, cache=tmp_path).shelves().values()))
     made = make_tasks(shelf, list(shelf.runs.values()), Shelves(), seed=0, most=None)
     assert len(made.tasks) == 12
     for task in made.tasks:

@@ -32,8 +32,8 @@ from whichone.web.campaign.category import CategoryTask, Labelled, majority
 from whichone.web.campaign.category_results import category_results
 from whichone.web.campaign.category_tasks import make_category_tasks
 from whichone.web.campaign.done import Done
+from whichone.web.holdings import Holdings
 from whichone.web.house import Settings
-from whichone.web.library import Library
 
 
 @pytest.fixture(scope="session")
@@ -174,7 +174,7 @@ def test_a_person_agrees_first_and_chooses_one_of_five(ambig: Any) -> None:
 
 
 def test_controls_are_what_they_were_made_to_be(answered_folder: Path, tmp_path: Path) -> None:
-    shelf = next(iter(Library(answered_folder, cache=tmp_path).shelves().values()))
+    shelf = next(iter(Holdings(answered_folder, cache=tmp_path).shelves().values()))
     made = make_category_tasks(shelf, seed=0, most=4, controls=1.0)
     controls = [t for t in made.tasks if t.control]
     assert Counter(t.control for t in controls) == Counter(
@@ -189,7 +189,7 @@ def test_controls_are_what_they_were_made_to_be(answered_folder: Path, tmp_path:
 def test_empty_answers_and_answers_on_nothing_are_left_out(tmp_path: Path) -> None:
     benchmark = ambigdocs_benchmark(tmp_path / "served" / "ambigdocs", 2)
     answer_all(benchmark, tmp_path / "served" / "silent", "silent", lambda text, passages: None)
-    shelf = next(iter(Library(tmp_path / "served", cache=tmp_path).shelves().values()))
+    shelf = next(iter(Holdings(tmp_path / "served", cache=tmp_path).shelves().values()))
     made = make_category_tasks(shelf, seed=0, most=4, controls=0.1)
     assert made.tasks == ()
     assert made.counts["empty"] == 2

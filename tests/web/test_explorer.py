@@ -25,8 +25,8 @@ from whichone.web import explorer
 from whichone.web.app import make_app
 from whichone.web.benchmark_index import build_benchmark_index
 from whichone.web.folded import fold
+from whichone.web.holdings import Holdings
 from whichone.web.house import Settings
-from whichone.web.library import Library
 from whichone.web.marked import marked
 
 
@@ -155,11 +155,11 @@ def test_a_question_about_all_bearers_tells_of_each(tmp_path: Path) -> None:
 def test_runs_over_a_built_in_benchmark_bring_it(tmp_path: Path, shelf_folder: Path) -> None:
     retrieve("builtin/amber", tmp_path / "served" / "mine", retriever="bm25", k=1)
     shutil.copytree(shelf_folder / "runs" / "perfect", tmp_path / "served" / "lonely")
-    library = Library(tmp_path / "served", cache=tmp_path / "cache")
-    (shelf,) = library.shelves().values()
+    holdings = Holdings(tmp_path / "served", cache=tmp_path / "cache")
+    (shelf,) = holdings.shelves().values()
     assert shelf.name == "builtin-amber"
     assert [run.name for run in shelf.runs.values()] == ["bm25"]
-    (stray,) = library.strays
+    (stray,) = holdings.strays
     assert stray.startswith("lonely (perfect): its benchmark small-")
 
 

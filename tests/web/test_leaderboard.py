@@ -184,7 +184,7 @@ def test_gold_that_another_benchmark_shows_cannot_be_hidden(
         settings.folder / "part", name="part", queries=old.queries[:3], passages=old.passages,
         sets=old.sets,
     )  # fmt: skip
-    client.app.state.house.library.look_again()
+    client.app.state.house.holdings.look_again()
     boss = {"authorization": f"Bearer {client.app.state.house.gate.link('admin')}"}
     refused = client.post("/boards", data={"benchmark": key, "hidden": "yes"}, headers=boss)
     assert refused.status_code == 422

@@ -303,7 +303,7 @@ def test_errors_tell_no_paths(client: Any, key: str, settings: Any) -> None:
     for file in (settings.folder / "runs").rglob("rankings.parquet"):
         file.write_bytes(b"")
     time.sleep(0.01)
-    client.app.state.house.library.look_again()
+    client.app.state.house.holdings.look_again()
     page = client.get("/")
     assert str(settings.folder) not in page.text
     assert "2 folders are not shown" in page.text

@@ -20,7 +20,7 @@ from whichone.web.campaign.category import CategoryTask
 from whichone.web.campaign.evidence import Annotation, Judged
 from whichone.web.campaign.evidence_tasks import AskedPassage, Task
 from whichone.web.gate import Gate, secret_of
-from whichone.web.library import Library
+from whichone.web.holdings import Holdings
 from whichone.web.storage.database import Transaction, open_database
 
 
@@ -80,7 +80,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
     database_url: str, shelf_folder: Path, tmp_path: Path, kind: str
 ) -> None:
     """Twelve people annotate; the server is killed in the middle; all it confirmed is there."""
-    shelf = next(s for s in Library(shelf_folder, cache=tmp_path).shelves().values())
+    shelf = next(s for s in Holdings(shelf_folder, cache=tmp_path).shelves().values())
     database = open_database(database_url)
     passage = AskedPassage("wiki:00#0", control=True)
     asked = {

@@ -39,7 +39,7 @@ def make_app(settings: Settings) -> FastAPI:
         scorer.start()
         yield
         scorer.stop()
-        house.library.indexes.close()
+        house.holdings.indexes.close()
         house.database.close()
 
     app = FastAPI(

@@ -12,8 +12,8 @@ from starlette.requests import Request
 
 from whichone.web.board import hidden_benchmarks
 from whichone.web.gate import Person, Role
+from whichone.web.holdings import Shelf
 from whichone.web.house import clean, house_of, may_call, new_id
-from whichone.web.library import Shelf
 
 T = TypeVar("T")
 _MOST_FIELDS = 200
@@ -95,7 +95,7 @@ async def making(request: Request, *, shows_gold: bool) -> Making:
     """An admin's form for something new over a benchmark; people see no gold that is hidden."""
     form = await received(request, "admin")
     house = house_of(request)
-    shelf = house.library.shelf(form.text("benchmark"))
+    shelf = house.holdings.shelf(form.text("benchmark"))
     if shelf is None:
         raise HTTPException(422, "choose a benchmark")
     if shows_gold and shelf.id in await run_in_threadpool(hidden_benchmarks, house.database):

@@ -1,4 +1,4 @@
-"""What all rooms share: settings, the library, the database, the gate, and how a page is shown."""
+"""What all rooms share: settings, the holdings, the database, the gate, and how a page is shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from whichone.web.campaign.queue import Plan
 from whichone.web.gate import DAY, Gate, Person, Role, secret_of
-from whichone.web.library import Library
+from whichone.web.holdings import Holdings
 from whichone.web.limits import Buckets
 from whichone.web.passage_cache import PassageCache
 from whichone.web.rankings import Shelves
@@ -62,7 +62,7 @@ class Settings:
 @dataclass
 class House:
     settings: Settings
-    library: Library
+    holdings: Holdings
     shelves: Shelves
     database: Database
     gate: Gate
@@ -86,12 +86,12 @@ def open_house(settings: Settings) -> House:
         lstrip_blocks=True,
     )
     pages.filters["when"] = when
-    library, shelves = Library(settings.folder, cache=settings.cache), Shelves()
+    holdings, shelves = Holdings(settings.folder, cache=settings.cache), Shelves()
     return House(
         settings=settings,
-        library=library,
+        holdings=holdings,
         shelves=shelves,
-        passages=PassageCache(library, shelves),
+        passages=PassageCache(holdings, shelves),
         database=database,
         gate=gate,
         pages=pages,

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from whichone.errors import BadInput
-from whichone.web.library import Library, Shelf
+from whichone.web.holdings import Holdings, Shelf
 from whichone.web.rankings import Shelves
 
 _MOST = 5000
@@ -19,8 +19,8 @@ Text = tuple[str, str]
 class PassageCache:
     """A bounded number of passages, those used last."""
 
-    def __init__(self, library: Library, shelves: Shelves) -> None:
-        self._library, self._shelves = library, shelves
+    def __init__(self, holdings: Holdings, shelves: Shelves) -> None:
+        self._holdings, self._shelves = holdings, shelves
         self._held: OrderedDict[tuple[str, str], Text] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -32,7 +32,7 @@ class PassageCache:
                 self._held.move_to_end((benchmark, i))
         missing = [i for i in ids if i not in found]
         if missing:
-            table = shelf_named(self._library, benchmark).folder.path("passages.parquet")
+            table = shelf_named(self._holdings, benchmark).folder.path("passages.parquet")
             read = self._shelves.passages(table, missing)
             with self._lock:
                 for identity, text in read.items():
@@ -43,9 +43,9 @@ class PassageCache:
         return found
 
 
-def shelf_named(library: Library, benchmark: str) -> Shelf:
+def shelf_named(holdings: Holdings, benchmark: str) -> Shelf:
     """The benchmark with this id, or the sentence that says it is gone."""
-    for shelf in library.shelves().values():
+    for shelf in holdings.shelves().values():
         if shelf.id == benchmark:
             return shelf
     raise BadInput(f"the benchmark {benchmark} is not here any more")

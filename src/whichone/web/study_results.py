@@ -11,8 +11,8 @@ from whichone.reading.answers import Answers
 from whichone.records import page_of
 from whichone.text import squad
 from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
+from whichone.web.holdings import Shelf
 from whichone.web.house import House
-from whichone.web.library import Shelf
 from whichone.web.study import Plan, answers
 
 _DEEP = 1000

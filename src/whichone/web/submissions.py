@@ -117,7 +117,7 @@ class Scorer:
             self._tell(row, "scoring", 0.1, "unpacking")
             board = one_board(self._house.database, row["board"])
             assert board is not None
-            benchmark = shelf_named(self._house.library, board["benchmark"]).benchmark()
+            benchmark = shelf_named(self._house.holdings, board["benchmark"]).benchmark()
             with tempfile.TemporaryDirectory() as temporary:
                 result = self._result(row, benchmark, Path(temporary))
             message = " ".join(filter(None, (part.pop("left_out") for part in result["parts"])))
@@ -130,7 +130,7 @@ class Scorer:
 
     def _result(self, row: Row, benchmark: Benchmark, work: Path) -> dict[str, Any]:
         if row["format"] == ON_DISK:
-            shelf = shelf_named(self._house.library, benchmark.id)
+            shelf = shelf_named(self._house.holdings, benchmark.id)
             key = row["submission"].rpartition(":")[2]
             if key not in shelf.runs:
                 raise BadInput("the run is not in the served folder any more")
@@ -201,7 +201,7 @@ def put_runs_on_boards(house: House, board: str | None = None) -> None:
                 (row["board"], ON_DISK),
             )
         }
-        for shelf in house.library.shelves().values():
+        for shelf in house.holdings.shelves().values():
             if shelf.id != row["benchmark"]:
                 continue
             for run in shelf.runs.values():

@@ -8,9 +8,9 @@ from typing import Any
 
 from whichone.records import page_of
 from whichone.web import explorer, found
+from whichone.web.holdings import Shelf, Shelved
 from whichone.web.house import House
 from whichone.web.indexes import NotReady
-from whichone.web.library import Shelf, Shelved
 from whichone.web.marked import marked
 
 MOST_SYSTEMS = 4
@@ -27,8 +27,8 @@ def search(
     find: Callable[[sqlite3.Connection, found.Wanted, int], found.Found] = found.find_sets,
 ) -> found.Found:  # fmt: skip
     """Name sets, or queries by `found.find_queries`, with the runs that an outcome is about."""
-    index = house.library.benchmark_index(shelf)
-    indexes = [house.library.run_index(shelf, run) for run in runs]
+    index = house.holdings.benchmark_index(shelf)
+    indexes = [house.holdings.run_index(shelf, run) for run in runs]
     with explorer.opened(index, indexes) as database:
         return find(database, wanted, len(indexes))
 
@@ -37,24 +37,24 @@ def facets(
     house: House, shelf: Shelf, *, queries: bool = False
 ) -> dict[str, list[tuple[str, int]]]:
     values = explorer.query_facet_values if queries else explorer.facet_values
-    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
         return values(database)
 
 
 def has_sets(house: House, shelf: Shelf) -> bool:
     """Whether queries of this benchmark are about shared names."""
-    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
         return database.execute("select 1 from sets limit 1").fetchone() is not None
 
 
 def overview(house: House, shelf: Shelf) -> list[tuple[Shelved, dict[str, int]]]:
     """What became of the queries in each run."""
     rows = []
-    index = house.library.benchmark_index(shelf)
+    index = house.holdings.benchmark_index(shelf)
     waiting: NotReady | None = None
     for run in shelf.runs.values():
         try:
-            made = house.library.run_index(shelf, run)
+            made = house.holdings.run_index(shelf, run)
         except NotReady as error:  # all of them are asked for before anybody waits
             waiting = waiting or error
             continue
@@ -69,7 +69,7 @@ def set_view(
     house: House, shelf: Shelf, n: int, runs: Sequence[Shelved], offset: int = 0
 ) -> dict[str, Any] | None:
     """A set with its bearers, their pages, and some of its queries with what systems ranked."""
-    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
         name_set = explorer.one_set(database, n)
         if name_set is None:
             return None
@@ -85,7 +85,7 @@ def set_view(
 def query_view(
     house: House, shelf: Shelf, q: int, runs: Sequence[Shelved]
 ) -> dict[str, Any] | None:
-    with explorer.opened(house.library.benchmark_index(shelf)) as database:
+    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
         query = explorer.one_query(database, q)
     if query is not None:
         with_rankings(house, shelf, [query], runs)
@@ -125,8 +125,8 @@ def _result(
 def compare_view(
     house: House, shelf: Shelf, first: Shelved, second: Shelved, offset: int = 0
 ) -> dict[str, Any]:
-    indexes = [house.library.run_index(shelf, run) for run in (first, second)]
-    with explorer.opened(house.library.benchmark_index(shelf), indexes) as database:
+    indexes = [house.holdings.run_index(shelf, run) for run in (first, second)]
+    with explorer.opened(house.holdings.benchmark_index(shelf), indexes) as database:
         rows, count = explorer.differences(database, offset)
         return {
             "rows": rows,

@@ -25,8 +25,8 @@ from whichone.web.campaign.done import version_path
 from whichone.web.campaign.kind import GivenAnnotation, MadeTasks
 from whichone.web.campaign.queue import Given, Plan
 from whichone.web.forms import Form
+from whichone.web.holdings import Shelf
 from whichone.web.house import House, clean
-from whichone.web.library import Shelf
 
 
 class CategoryKind:

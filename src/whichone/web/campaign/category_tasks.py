@@ -18,7 +18,7 @@ from whichone.measures.ambigdocs.rules import DEFAULT, scored_documents
 from whichone.measures.ambigdocs.score import score_prediction
 from whichone.reading.answers import Answers
 from whichone.web.campaign.category import AskedBearer, CategoryTask
-from whichone.web.library import Shelf
+from whichone.web.holdings import Shelf
 
 _LEAST_CONTROLS = len(Category)
 

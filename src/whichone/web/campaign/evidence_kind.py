@@ -20,8 +20,8 @@ from whichone.web.campaign.kind import GivenAnnotation, MadeTasks
 from whichone.web.campaign.pasted import Resolved, pasted_texts, resolve
 from whichone.web.campaign.queue import Given, Plan
 from whichone.web.forms import Form
+from whichone.web.holdings import Shelf
 from whichone.web.house import House, clean
-from whichone.web.library import Shelf
 from whichone.web.rankings import Shelves
 
 LOW_OVERLAP = 0.15

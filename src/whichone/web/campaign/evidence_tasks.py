@@ -13,7 +13,7 @@ import msgspec
 
 from whichone.records import Query, page_of
 from whichone.text import squad
-from whichone.web.library import Shelf, Shelved
+from whichone.web.holdings import Shelf, Shelved
 from whichone.web.rankings import Shelves
 
 PASSAGES = 4

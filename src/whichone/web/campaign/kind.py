@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from whichone.web.campaign.done import Done
 from whichone.web.campaign.queue import Given, Plan
 from whichone.web.forms import Form
+from whichone.web.holdings import Shelf
 from whichone.web.house import House
-from whichone.web.library import Shelf
 
 
 class JudgedPassage(BaseModel):

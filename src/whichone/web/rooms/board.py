@@ -24,8 +24,8 @@ from whichone.web.board import (
     shown_to_people,
 )  # fmt: skip
 from whichone.web.forms import found_or_refused, making, received
+from whichone.web.holdings import Shelf
 from whichone.web.house import House, go, house_of, may_call, may_read, new_id, show
-from whichone.web.library import Shelf
 from whichone.web.rooms.explorer import REFUSALS
 from whichone.web.storage.database import Row
 from whichone.web.submissions import one_submission, put_runs_on_boards, submit, submitted_today
@@ -49,7 +49,7 @@ def board_list(request: Request) -> Response:
         request,
         "boards.html",
         boards=boards(house.database),
-        shelves=list(house.library.shelves().values()),
+        shelves=list(house.holdings.shelves().values()),
     )
 
 
@@ -70,7 +70,7 @@ async def make(request: Request) -> Response:
 def _refuse_copies(house: House, shelf: Shelf) -> None:
     """Gold is not hidden while another benchmark that is shown has the same queries."""
     own, hidden = shelf.questions(), hidden_benchmarks(house.database)
-    for other in house.library.shelves().values():
+    for other in house.holdings.shelves().values():
         if other.id in {shelf.id, *hidden}:
             continue
         if same := len(own & other.questions()):

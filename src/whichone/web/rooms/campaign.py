@@ -53,7 +53,7 @@ def _agreed(t: Readable, key: str, plan: queue.Plan, person: str) -> None:
 def campaign_list(request: Request) -> Response:
     may_read(request)
     house = house_of(request)
-    shelves = house.library.shelves().values()
+    shelves = house.holdings.shelves().values()
     return show(
         request,
         "campaigns.html",
@@ -189,7 +189,7 @@ def _results(
     house: House, key: str, row: Row, plan: queue.Plan, without_flagged: bool = False
 ) -> dict[str, Any]:
     house.database.write(lambda t: settle(t, house, key, row, plan))
-    shelf = shelf_named(house.library, row["benchmark"])
+    shelf = shelf_named(house.holdings, row["benchmark"])
     kind = kind_named(plan.kind)
     return kind.results(house, shelf, plan, _done(house.database, key, kind), without_flagged)
 
@@ -214,20 +214,20 @@ async def make_version(request: Request, key: Key) -> Response:
     """A new version of what was annotated, beside the others in the served folder."""
     form, house = await received(request, "admin"), house_of(request)
     made = await run_in_threadpool(_make_version, house, key, form.yes("without_flagged"))
-    house.library.look_again()
+    house.holdings.look_again()
     names = "&".join(f"made={path.name}" for path in made)
     return go(request, f"/annotate/{key}/results?{names}")
 
 
 def _make_version(house: House, key: str, without_flagged: bool) -> list[Place]:
-    if house.library.root is None:
+    if house.holdings.root is None:
         raise HTTPException(422, "a new version needs a folder: start the server with one")
     row, plan = _campaign(house, house.database, key)
     found = _results(house, key, row, plan, without_flagged)
     kind = kind_named(plan.kind)
     return kind.new_version(
-        house, shelf_named(house.library, row["benchmark"]), plan, _done(house.database, key, kind),
-        house.library.root, key, found, frozenset(found["flagged"] if without_flagged else ()),
+        house, shelf_named(house.holdings, row["benchmark"]), plan, _done(house.database, key, kind),
+        house.holdings.root, key, found, frozenset(found["flagged"] if without_flagged else ()),
     )  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from whichone.web import found, views
 from whichone.web.board import hidden_benchmarks
 from whichone.web.drawings import agreement_bar, popularity_bars
+from whichone.web.holdings import Shelf, Shelved
 from whichone.web.house import clean, house_of, may_read, show
-from whichone.web.library import Shelf, Shelved
 
 router = APIRouter()
 
@@ -52,7 +52,7 @@ def shelf_of(request: Request, key: str) -> Shelf:
     """The benchmark that a request names; a hidden one exists for admins only."""
     person = may_read(request)
     house = house_of(request)
-    shelf = house.library.shelf(key)
+    shelf = house.holdings.shelf(key)
     hidden = shelf is not None and shelf.id in hidden_benchmarks(house.database)
     if shelf is None or (hidden and not (person and person.may("admin"))):
         raise HTTPException(404, "there is no such benchmark here")
@@ -92,9 +92,9 @@ def home(request: Request) -> Response:
     person = may_read(request)
     house = house_of(request)
     hidden = hidden_benchmarks(house.database)
-    every = house.library.shelves().values()
+    every = house.holdings.shelves().values()
     shelves = [s for s in every if s.id not in hidden or (person and person.may("admin"))]
-    return show(request, "home.html", shelves=shelves, hidden=hidden, strays=house.library.strays)
+    return show(request, "home.html", shelves=shelves, hidden=hidden, strays=house.holdings.strays)
 
 
 @router.get("/b/{key}", include_in_schema=False)
@@ -202,7 +202,7 @@ def list_benchmarks(request: Request) -> list[dict[str, Any]]:
     return [
         {"key": s.key, "id": s.id, "name": s.name, "counts": s.folder.manifest.counts,
          "runs": [{"key": r.key, "name": r.name} for r in s.runs.values()]}
-        for s in house.library.shelves().values()
+        for s in house.holdings.shelves().values()
         if s.id not in hidden or (person and person.may("admin"))
     ]  # fmt: skip
 

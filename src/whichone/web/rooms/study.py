@@ -40,7 +40,7 @@ def _study(house: House, key: str) -> tuple[Row, room.Plan]:
 
 def page_text(house: House, benchmark: str, pages: list[str]) -> dict[str, tuple[str, list[str]]]:
     """Pages with all their text, from the benchmark that a study or campaign is over."""
-    shelf = next((s for s in house.library.shelves().values() if s.id == benchmark), None)
+    shelf = next((s for s in house.holdings.shelves().values() if s.id == benchmark), None)
     if shelf is None:
         raise HTTPException(404, "the benchmark of this study is not here any more")
     found = house.shelves.pages(shelf.folder.path("passages.parquet"), pages)
@@ -71,7 +71,7 @@ def study_list(request: Request) -> Response:
         request,
         "studies.html",
         studies=room.studies(house.database),
-        shelves=list(house.library.shelves().values()),
+        shelves=list(house.holdings.shelves().values()),
         consent=room.CONSENT,
     )
 
@@ -187,7 +187,7 @@ def results(request: Request, key: Key) -> Response:
 
 
 def _results(house: House, key: str, row: Row, plan: room.Plan) -> dict[str, Any]:
-    shelves = house.library.shelves().values()
+    shelves = house.holdings.shelves().values()
     shelf = next((s for s in shelves if s.id == row["benchmark"]), None)
     return study_results(house, key, plan, shelf)
 

@@ -71,7 +71,7 @@ def _tasks(queries: Path, key: str) -> frozenset[str]:
     return frozenset(pq.read_table(queries, columns=["task"])["task"].unique().to_pylist())
 
 
-class Library:
+class Holdings:
     """Everything below one folder, or the built-in benchmark when there is none."""
 
     def __init__(self, root: Path | None, *, cache: Path | None = None) -> None:
