@@ -105,24 +105,12 @@ def write_sorted(
     names = ", ".join("'" + str(p).replace("'", "''") + "'" for p in parts)
     columns = ", ".join(f'"{c}"' for c in schema.schema.names)
     select = f"select {'distinct ' if distinct else ''}{columns} from read_parquet([{names}])"
-    return write_query(path, select, schema, memory=memory, spill=spill)
-
-
-def write_query(
-    path: Path,
-    select: str,
-    schema: TableSchema,
-    *,
-    memory: str = DEFAULT_MEMORY,
-    spill: Path | None = None,
-) -> int:
-    """Write the rows of a DuckDB query as a sorted table."""
     with connect(memory, spill or path.parent) as connection:
-        return write_selected(connection, path, select, schema)
+        return write_query(connection, path, select, schema)
 
 
-def write_selected(connection: Any, path: Path, select: str, schema: TableSchema) -> int:
-    """Write the rows of a query on an open connection as a sorted table."""
+def write_query(connection: Any, path: Path, select: str, schema: TableSchema) -> int:
+    """Write the rows of a DuckDB query as a sorted table; how many rows."""
     order = ", ".join(f'"{c}" asc nulls last' for c in schema.key)
     ordered = connection.sql(f"select * from ({select}) order by {order}")
     fitted = (

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
-from whichone.files.tables import TableSchema, connect, write_selected, write_table
+from whichone.files.tables import TableSchema, connect, write_query, write_table
 from whichone.knowledge.name_keys import name_keys
 from whichone.knowledge.parts_work import Work
 from whichone.knowledge.resolve import (
@@ -109,7 +109,7 @@ class _Merge:
         if held or queries:
             query = resolving(schema.name, _union([*held, *queries]), self._files)
             with self._engine.cursor() as engine:
-                count = write_selected(engine, target, query, schema)
+                count = write_query(engine, target, query, schema)
         else:
             count = write_table(target, schema.empty(), schema)
         self._folder.adopt(schema.file, rows=count)

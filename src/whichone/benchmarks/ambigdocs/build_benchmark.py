@@ -31,6 +31,7 @@ from whichone.benchmarks.ambigdocs.shared_facts import (
 )
 from whichone.benchmarks.ambigdocs.statements import stated
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.cut_corpus import cut_corpus
 from whichone.benchmarks.entityquestions.relations import read_relations
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -117,7 +118,7 @@ def save_built(
         name=TASK,
         queries=built_queries(built, options.seed),
         sets=built_sets(built, about),
-        passages=page_passages(kb, options, pages),
+        passages=cut_corpus(kb, _cut(options), only=pages),
         card=_card(options, counts, "models" in parameters),
         parameters=parameters,
         parents={"knowledge base": kb.content_hash},

@@ -10,6 +10,7 @@ import msgspec
 
 from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.cut_corpus import cut_corpus
 from whichone.benchmarks.entityquestions import knowledge
 from whichone.benchmarks.entityquestions.candidates import (
     named_facts,
@@ -126,7 +127,7 @@ def build_entityquestions(
         name="EntityQuestions",
         queries=queries,
         sets=maker.used_sets(queries),
-        passages=cut_passages(folder, cut, only=articles),
+        passages=cut_corpus(folder, cut, only=articles),
         card=card(options, counts, account.counts(), queries, len(train)),
         parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
         parents={"knowledge base": folder.content_hash},

@@ -79,16 +79,13 @@ def _splitter(name: str) -> Splitter:
     return plain_sentences if name == "plain" else spacy_sentences(name)
 
 
-def page_passages(page: str, title: str, paragraphs: Sequence[str], cut: Cut) -> Iterator[Passage]:
-    """A page's passages; the n-th is `page#n`, whatever else is in the knowledge base."""
-    for n, text in enumerate(cut_page(paragraphs, cut)):
-        yield Passage(id=passage_id(page, n), page=page, title=title, text=text)
-
-
 def cut_passages(
     base: str | Path | Folder, cut: Cut | None = None, *, only: Container[str] | None = None
 ) -> Iterator[Passage]:
-    """All passages of a knowledge base (or of the pages `only`), in order of page; streaming."""
+    """All passages of a knowledge base (or of the pages `only`), in order of page; streaming.
+
+    The n-th of a page is `page#n`, whatever else is in the knowledge base.
+    """
     for batch in cut_batches(base, cut, only=only):
         columns = (column.to_pylist() for column in batch.columns)
         for page, title, n, text in zip(*columns, strict=True):
@@ -119,7 +116,7 @@ def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array,
     found = [
         (row, n, text)
         for row, page in enumerate(paragraphs.to_pylist())
-        for n, text in enumerate(cut_page(page, cut))
+        for n, text in enumerate(cut_page(page or (), cut))
     ]
     rows, numbers, texts = zip(*found, strict=True) if found else ((), (), ())
     return pa.array(rows, pa.int64()), pa.array(numbers, pa.int32()), pa.array(texts, pa.string())
