@@ -10,6 +10,7 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
+THREAD = "whichone in order"
 
 
 def in_order(
@@ -38,7 +39,7 @@ def in_order(
                 future.set_exception(error)
 
     for _ in range(min(workers, len(items))):
-        threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=work, name=THREAD, daemon=True).start()
     try:
         for future in futures:
             yield future.result()

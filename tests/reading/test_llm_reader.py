@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
 from fake_server import Reply, completion, error
 
+from whichone.concurrent import THREAD
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.reading.llm import Llm
 from whichone.reading.read import read
@@ -121,6 +123,9 @@ def test_an_endpoint_that_dies_stops_the_run_and_is_gone_on_with(toy, tmp_path, 
     one = {"reader": {"concurrency": 1}}
     with pytest.raises(BadInput, match="the last 5 questions failed"):
         read_toy(toy, tmp_path, server, stop_after=5, **one)
+    for thread in threading.enumerate():
+        if thread.name == THREAD:  # a question may still be under way
+            thread.join(10)
     alive["until"] = 1000
     server.requests.clear()
     made = read_toy(toy, tmp_path, server, **one)
