@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from whichone.files.folder import file_hash
+
 pytestmark = pytest.mark.slow
 
 
@@ -52,8 +54,8 @@ def finished_parts(kb: Path) -> int:
     return journal.read_bytes().count(b"\n") if journal.exists() else 0
 
 
-def content(kb: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(kb)): p.read_bytes() for p in sorted(kb.rglob("*")) if p.is_file()}
+def content(kb: Path) -> dict[str, str]:
+    return {str(p.relative_to(kb)): file_hash(p) for p in sorted(kb.rglob("*")) if p.is_file()}
 
 
 def wait_for_parts(process: subprocess.Popen[bytes], kb: Path, count: int) -> None:

@@ -15,7 +15,7 @@ import zstandard
 
 from whichone.errors import BadInput, LockedFolder, UsageError
 from whichone.files import parts
-from whichone.files.folder import Folder
+from whichone.files.folder import Folder, file_hash
 from whichone.knowledge.ingest import Options, ingest
 from whichone.knowledge.sources.wikidata import WikidataDump
 from whichone.knowledge.tables import KIND
@@ -63,8 +63,8 @@ def take_in(path: Path, kb: Path, **options: Any) -> Folder:
     return Folder.open(kb, KIND)
 
 
-def content(kb: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(kb)): p.read_bytes() for p in sorted(kb.rglob("*")) if p.is_file()}
+def content(kb: Path) -> dict[str, str]:
+    return {str(p.relative_to(kb)): file_hash(p) for p in sorted(kb.rglob("*")) if p.is_file()}
 
 
 @pytest.fixture

@@ -169,7 +169,7 @@ def test_a_lookup_that_cannot_be_made_is_an_error_and_leaves_nothing(
 ) -> None:
     base = small_base(tmp_path / "kb")
     before = sorted(base.iterdir())
-    (base / f".{LOOKUP}.999999999").write_bytes(b"left by a process that was killed")
+    (base / f".{LOOKUP}.unfinished").write_bytes(b"left by a process that was killed")
 
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")

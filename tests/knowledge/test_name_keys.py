@@ -1,6 +1,6 @@
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.knowledge.name_keys import name_keys
@@ -24,7 +24,6 @@ AWKWARD = [
 ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text() | st.sampled_from(AWKWARD)))
 def test_a_column_gets_the_keys_that_its_names_get(names: list[str]) -> None:
     assert name_keys(pa.array(names, pa.string())).to_pylist() == [name_key(n) for n in names]

@@ -14,6 +14,7 @@ from typing import IO, Any, TypeVar, cast, overload
 import msgspec
 
 from whichone.errors import BadInput, Missing
+from whichone.files.beside import written_beside
 
 T = TypeVar("T")
 
@@ -99,15 +100,12 @@ def read_json(path: str | Path, type: Any = Any) -> Any:
 def write_atomic(path: str | Path, data: bytes) -> None:
     """The whole file or nothing: written beside its place, flushed, then moved there."""
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("wb") as file:
+        with written_beside(path) as beside, beside.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise BadInput(f"cannot be written: {error.strerror}", file=path) from error
 
 
@@ -115,8 +113,7 @@ def write_lines(path: str | Path, lines: Iterable[bytes]) -> int:
     """Lines to a file, gzipped when its name ends in .gz (without a time stamp); how many."""
     path = Path(path)
     count = 0
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("wb") as raw:
+    with written_beside(path) as beside, beside.open("wb") as raw:
         zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else None
         file = cast("IO[bytes]", zipped or raw)
         for count, line in enumerate(lines, 1):  # noqa: B007
@@ -124,7 +121,6 @@ def write_lines(path: str | Path, lines: Iterable[bytes]) -> int:
             file.write(b"\n")
         if zipped is not None:
             zipped.close()
-    beside.replace(path)
     return count
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from whichone.errors import UsageError
+from whichone.files.beside import written_beside
 from whichone.files.parts import Chunk, compression_of
 
 _SUFFIXES = (".bz2", ".gz")
@@ -27,20 +27,20 @@ def passed_through(chunks: Iterable[Chunk], file: Path) -> Iterator[Chunk]:
     """The same chunks, written as one zstd frame on the way."""
     import zstandard
 
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    with beside.open("wb") as raw, zstandard.ZstdCompressor(level=3).stream_writer(raw) as frame:
+    with (
+        written_beside(file) as beside,
+        beside.open("wb") as raw,
+        zstandard.ZstdCompressor(level=3).stream_writer(raw) as frame,
+    ):
         for chunk in chunks:
             frame.write(chunk.data)
             yield chunk
-    beside.replace(file)
 
 
 def join_frames(target: Path, frames: Iterable[Path]) -> None:
     """All frames one after another: a valid zstd file."""
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    with beside.open("wb") as file:
+    with written_beside(target) as beside, beside.open("wb") as file:
         for frame in frames:
             with frame.open("rb") as part:
                 while data := part.read(1 << 20):
                     file.write(data)
-    beside.replace(target)

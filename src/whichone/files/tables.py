@@ -6,7 +6,6 @@ Same rows, same bytes, whatever engine or number of workers made them.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, BrokenFolder, Missing
+from whichone.files.beside import written_beside
 
 ROW_GROUP = 65_536
 DEFAULT_MEMORY = "2GB"
@@ -63,15 +63,15 @@ def write_table(path: Path, table: pa.Table, schema: TableSchema) -> int:
 def write_batches(path: Path, batches: Iterable[pa.RecordBatch], schema: TableSchema) -> int:
     """Write batches that are already in key order, recut into fixed row groups; how many rows."""
     count = 0
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    writer = pq.ParquetWriter(
-        beside, schema.schema, version="2.6", compression="zstd", compression_level=3
-    )
-    with contextlib.closing(writer):
+    with (
+        written_beside(path) as beside,
+        pq.ParquetWriter(
+            beside, schema.schema, version="2.6", compression="zstd", compression_level=3
+        ) as writer,
+    ):
         for group in _fixed_groups(batches, schema.schema):
             writer.write_table(group, row_group_size=ROW_GROUP)
             count += group.num_rows
-    beside.replace(path)
     return count
 
 

@@ -7,7 +7,6 @@ bearer is, so that whatever is found first is what most people mean.
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from whichone.errors import BadInput
+from whichone.files.beside import written_beside
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY, connect
 from whichone.knowledge.name_pieces import begin, extend, name_steps
@@ -69,38 +69,20 @@ def lookup_name(folder: Folder) -> str:
 
 def build_lookup(folder: Folder, *, memory: str = DEFAULT_MEMORY) -> Path:
     """Write the lookup of a knowledge base beside its tables, whole or not at all."""
-    _remove_leftovers(folder.root)
-    beside = folder.root / f".{LOOKUP}.{os.getpid()}"
+    path = folder.root / LOOKUP
     try:
-        with contextlib.closing(sqlite3.connect(beside, isolation_level=None)) as database:
+        with (
+            written_beside(path) as beside,
+            contextlib.closing(sqlite3.connect(beside, isolation_level=None)) as database,
+        ):
             _fill(folder, database, memory)
-        return beside.replace(folder.root / LOOKUP)
     except (sqlite3.Error, OSError) as error:
         raise BadInput(
             f"{LOOKUP} cannot be made: {error}",
             file=folder.root,
             hint="the folder must be writable and have room for about 400 bytes a name",
         ) from error
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _remove_leftovers(root: Path) -> None:
-    """What a build that was killed left behind."""
-    for file in root.glob(f".{LOOKUP}.*"):
-        process = file.name.rpartition(".")[2]
-        if process.isdigit() and not _runs(int(process)):
-            file.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
+    return path
 
 
 def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
@@ -208,9 +190,8 @@ def _write_hashes(root: Path, database: sqlite3.Connection) -> None:
         (NAME_HASHES, every[first]),
         (NAME_NUMBERS, named[first].astype(np.uint32)),
     ):
-        beside = root / f".{name}.{os.getpid()}.npy"
-        np.save(beside, array)
-        beside.replace(root / name)
+        with written_beside(root / name) as beside, beside.open("wb") as file:
+            np.save(file, array)
 
 
 def _batches(rows: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:

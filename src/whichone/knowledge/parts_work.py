@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from whichone.collector import without_collector
 from whichone.errors import BadInput
+from whichone.files.beside import written_beside
 from whichone.files.parts import ByteRange
 from whichone.knowledge.sources.source import Job, Refused, Source
 
@@ -130,6 +130,7 @@ def _write_part(file: Path, table: pa.Table, number: int) -> None:
     if "position" in table.column_names:
         parts = pa.repeat(pa.scalar(number, pa.int32()), table.num_rows)
         table = table.append_column("part", parts)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    pq.write_table(table, beside, compression="lz4", use_dictionary=False, write_statistics=False)
-    beside.replace(file)
+    with written_beside(file) as beside:
+        pq.write_table(
+            table, beside, compression="lz4", use_dictionary=False, write_statistics=False
+        )

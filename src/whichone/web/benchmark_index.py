@@ -6,9 +6,9 @@ name set a few numbers are held in memory while it is made, everything else a ba
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
+from whichone.files.beside import written_beside
 from whichone.files.folder import Folder
 from whichone.web.folded import fold
 from whichone.web.labels import labelled
@@ -98,18 +99,12 @@ def build_benchmark_index(path: Path, folder: Folder) -> None:
 def build_whole(path: Path, build: Callable[[sqlite3.Connection], None]) -> None:
     """Make an index beside its place and move it there when it is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.unlink(missing_ok=True)
-    database = sqlite3.connect(beside, isolation_level=None)
-    try:
+    with (
+        written_beside(path) as beside,
+        contextlib.closing(sqlite3.connect(beside, isolation_level=None)) as database,
+    ):
         database.executescript("pragma journal_mode = off; pragma synchronous = off;")
         build(database)
-        database.close()
-        beside.replace(path)
-    except BaseException:
-        database.close()
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def _build(database: sqlite3.Connection, folder: Folder) -> None:

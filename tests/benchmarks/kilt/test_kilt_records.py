@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.benchmarks.benchmark import Benchmark
@@ -98,7 +98,6 @@ _outputs = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(st.integers() | st.text("ab 1", min_size=1), st.lists(_outputs, max_size=3), _values)
 def test_any_record_comes_back(identity: Any, outputs: list[Any], meta: Any) -> None:
     record = {"id": identity, "input": "q", "output": outputs, "meta": meta}

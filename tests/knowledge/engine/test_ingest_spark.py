@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from whichone.files.folder import file_hash
+
 pytestmark = [pytest.mark.slow, pytest.mark.java]
 pyspark = pytest.importorskip("pyspark")
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -62,8 +64,8 @@ def ingest(dump: Path, kb: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def content(kb: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(kb)): p.read_bytes() for p in sorted(kb.rglob("*")) if p.is_file()}
+def content(kb: Path) -> dict[str, str]:
+    return {str(p.relative_to(kb)): file_hash(p) for p in sorted(kb.rglob("*")) if p.is_file()}
 
 
 def spark_class(name: str, *arguments: str) -> subprocess.Popen[bytes]:

@@ -85,7 +85,7 @@ ARTICLE_PIECES = ["the", "The ", "a", "an ", "he", "t", "e", "n", " ", "-", "'",
 ARTICLE_PIECES += ["\u212a", "İ", "oslo", "Oslo ", ".", "\n", "h", "1"]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     *[st.lists(st.sampled_from(ARTICLE_PIECES), max_size=n).map("".join) for n in (4, 8)],
 )

@@ -37,7 +37,7 @@ def decoded(matcher: TokenMatcher, answers: list[str], passages: list[RawPassage
     return [n for n, p in enumerate(passages) if prepared.found_in(p.passage())]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.sampled_from(TOKEN_MATCHERS),
     st.lists(texts, min_size=1, max_size=3),

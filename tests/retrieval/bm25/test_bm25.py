@@ -90,7 +90,7 @@ words = st.sampled_from(["ape", "bee", "cow", "doe", "elk", "fox"])
 documents = st.lists(st.lists(words, max_size=6).map(" ".join), min_size=1, max_size=25)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(documents, st.lists(words, min_size=1, max_size=5).map(" ".join), st.integers(1, 30))
 def test_both_backends_rank_alike_and_like_the_formula(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str, k: int

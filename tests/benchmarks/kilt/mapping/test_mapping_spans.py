@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from whichone.benchmarks.kilt.mapping.bleu import bleu
@@ -81,7 +81,6 @@ def test_where_the_released_program_crashes_we_go_on() -> None:
 _texts = st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join)
 
 
-@settings(deadline=None)
 @given(_texts, st.lists(_texts, min_size=1, max_size=3))
 @example("a b a", ["a a b a b b a a", "b a", "a b"])
 def test_the_pruned_search_finds_what_the_exhaustive_one_finds(
