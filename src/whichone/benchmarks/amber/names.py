@@ -139,15 +139,15 @@ def leads(known: Table, shared: Table, rules: Rules) -> Table:
     """For each shared name the popularity of its two most popular typed bearers, and of a head."""
     import ibis
 
-    best = known.group_by("grouped").agg(top=known.popularity.max())
     typed = known.filter(known.typed).semi_join(shared, "grouped")
     order = [ibis.desc(typed.popularity), typed.position]
     placed = typed.mutate(rank=ibis.row_number().over(group_by="grouped", order_by=order))
     two = placed.filter(placed["rank"] < 2)
     pair = two.group_by("grouped").agg(first=two.popularity.max(), second=two.popularity.min())
-    both = pair.inner_join(best, "grouped")
-    top = both.top if rules.head_among == "all" else both.first
-    return both.select("grouped", "first", "second", top=top)
+    if rules.head_among == "typed":
+        return pair.mutate(top=pair.first)
+    best = known.group_by("grouped").agg(top=known.popularity.max())
+    return pair.inner_join(best, "grouped")
 
 
 def unranked(shared: Table) -> Table:
