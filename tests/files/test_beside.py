@@ -76,6 +76,16 @@ def test_two_writers_at_once_both_end(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
+def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("somebody's")
+    (tmp_path / ".file.unfinished").symlink_to(other)
+    with written_beside(tmp_path / "file") as beside:
+        beside.write_text("ours")
+    assert other.read_text() == "somebody's"
+    assert (tmp_path / "file").read_text() == "ours"
+
+
 def test_anybody_may_read_it_whom_the_mask_lets(tmp_path: Path) -> None:
     path = tmp_path / "file"
     before = os.umask(0o022)

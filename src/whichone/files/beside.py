@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ def written_beside(path: Path) -> Iterator[Path]:
     beside = path.with_name(f".{path.name}.unfinished")
     handle = _take(beside)
     if handle is None:
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
+        beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.unfinished")
         handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         yield beside
@@ -33,8 +32,11 @@ def written_beside(path: Path) -> Iterator[Path]:
 
 
 def _take(beside: Path) -> int | None:
-    """The file, emptied and locked; or nothing where another writer has it."""
-    handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+    """The file, emptied and locked; or nothing where another writer has it, or another user."""
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError:
+        return None
     if _lock(handle) and _lies_at(beside, handle):
         os.ftruncate(handle, 0)
         return handle
