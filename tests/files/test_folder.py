@@ -88,6 +88,56 @@ def test_half_written(tmp_path: Path) -> None:
         Folder.open(tmp_path / "f", "thing")
 
 
+class Broken(Exception):
+    """What goes wrong while a folder is written."""
+
+
+def break_off(path: Path, *, resume: bool = False) -> None:
+    with pytest.raises(Broken), Folder.create(path, "thing", resume=resume) as folder:
+        folder.write_bytes("begun", b"something")
+        raise Broken
+
+
+def test_an_error_leaves_nothing_but_what_was_there(tmp_path: Path) -> None:
+    break_off(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty").mkdir()
+    break_off(tmp_path / "empty")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+    before = make(tmp_path / "f").content_hash
+    break_off(tmp_path / "f")
+    assert Folder.open(tmp_path / "f", "thing").content_hash == before
+    assert sorted(p.name for p in (tmp_path / "f").iterdir()) == [MANIFEST, "numbers.parquet"]
+
+
+def test_work_that_can_go_on_outlives_an_error(tmp_path: Path) -> None:
+    break_off(tmp_path / "f", resume=True)
+    with Folder.create(tmp_path / "f", "thing", resume=True) as folder:
+        assert (folder.partial / "begun").read_bytes() == b"something"
+
+
+def test_an_error_while_committing_is_made_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "f", rows=2)
+    with monkeypatch.context() as patch, pytest.raises(Broken):
+        patch.setattr(Path, "replace", _replace_but_no_table)
+        make(tmp_path / "f", rows=5)
+    with pytest.raises(BrokenFolder, match="half-written"):
+        Folder.open(tmp_path / "f", "thing")
+    with Folder.create(tmp_path / "f", "thing", extend=True) as folder:
+        assert folder.table("numbers").num_rows == 5
+
+
+_replace = Path.replace
+
+
+def _replace_but_no_table(file: Path, target: Path) -> Path:
+    if file.suffix == ".parquet":
+        raise Broken
+    return _replace(file, target)
+
+
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     with (
         Folder.create(tmp_path / "f", "thing"),

@@ -119,7 +119,7 @@ def save_benchmark(
     *,
     name: str,
     queries: Iterable[Query],
-    passages: pa.Table | Iterable[Passage],
+    passages: pa.Table | pa.RecordBatchReader | Iterable[Passage],
     sets: Iterable[NameSet] = (),
     card: str = "",
     parameters: Mapping[str, Any] | None = None,
@@ -131,16 +131,15 @@ def save_benchmark(
 ) -> Benchmark:
     """Check and write a benchmark; nothing half-written is left behind by an error.
 
-    `files` are further files by name that a kind of benchmark keeps for its own format.
+    `passages` that come as a reader come in the order of their table. `files` are further files by name that a kind of benchmark keeps for its own format.
     """
     rows = list(queries)
     check_queries(rows, allow_no_gold=allow_no_gold)
     with Folder.create(path, KIND) as folder:
         folder.write(QUERIES, query_rows(rows))
         folder.write(SETS, set_rows(sets))
-        folder.write(
-            PASSAGES, passages if isinstance(passages, pa.Table) else passage_rows(passages)
-        )
+        columns = isinstance(passages, pa.Table | pa.RecordBatchReader)
+        folder.write(PASSAGES, passages if columns else passage_rows(passages))
         folder.write_bytes("card.md", with_licence(card, sources).encode())
         for file, content in (files or {}).items():
             folder.write_bytes(file, content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,13 +10,23 @@ import pyarrow.compute as pc
 from whichone.benchmarks.tables import PASSAGES
 from whichone.files.folder import Folder
 from whichone.knowledge.passages.cut import Cut, cut_batches
+from whichone.progress import progress
 from whichone.records import PASSAGE_MARK
 
 
-def cut_corpus(kb: Folder, cut: Cut, *, only: Container[str] | None = None) -> pa.Table:
-    """The passages of all pages, or of those in `only`, as a benchmark keeps them."""
-    batches = [_with_ids(batch) for batch in cut_batches(kb, cut, only=only)]
-    return pa.Table.from_batches(batches, schema=PASSAGES.schema)
+def cut_corpus(kb: Folder, cut: Cut, *, only: Container[str] | None = None) -> pa.RecordBatchReader:
+    """The passages of all pages, or of those in `only`, as a benchmark keeps them and in its order.
+
+    They are cut as they are read: a corpus may be larger than memory.
+    """
+    return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only))
+
+
+def _batches(kb: Folder, cut: Cut, only: Container[str] | None) -> Iterator[pa.RecordBatch]:
+    pages = kb.manifest.files["pages.parquet"].rows
+    with progress("cutting", pages, "pages") as advance:
+        for batch in cut_batches(kb, cut, only=only, advance=advance):
+            yield _with_ids(batch)
 
 
 def _with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:

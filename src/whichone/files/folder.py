@@ -6,6 +6,7 @@ progress lies under `.partial/`, one process at a time holds the lock.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -25,6 +26,7 @@ from whichone.files.tables import TableSchema
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+_NEXT = "next.json"
 TIMES = "timing.parquet"
 
 
@@ -99,7 +101,8 @@ class Folder:
         self.manifest = manifest
         self._lock: int | None = None
         self._files: dict[str, FileEntry] = {}
-        self._committed = False
+        self._resume = False
+        self._new = False
 
     # reading
 
@@ -177,6 +180,7 @@ class Folder:
         return folder
 
     def _start(self, resume: bool) -> None:
+        self._resume, self._new = resume, not self.root.exists()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.root)
@@ -194,9 +198,10 @@ class Folder:
     def journal(self) -> Journal:
         return Journal(self.partial / "journal.jsonl")
 
-    def write(self, schema: TableSchema, table: pa.Table) -> int:
-        """Write one table, to be named by the next commit."""
-        rows = tables.write_table(self.partial / schema.file, table, schema)
+    def write(self, schema: TableSchema, table: pa.Table | pa.RecordBatchReader) -> int:
+        """Write one table, to be named by the next commit; what is read by batches is in key order."""
+        write = tables.write_table if isinstance(table, pa.Table) else tables.write_batches
+        rows = write(self.partial / schema.file, table, schema)
         self.adopt(schema.file, rows=rows)
         return rows
 
@@ -234,7 +239,7 @@ class Folder:
             counts=dict(counts or {}),
             made=dict(made or {}),
         )
-        write_atomic(self.partial / "next.json", encode_manifest(manifest))
+        write_atomic(self.partial / _NEXT, encode_manifest(manifest))
         self._finish(manifest)
         return manifest
 
@@ -249,7 +254,6 @@ class Folder:
         write_atomic(self.root / MANIFEST, encode_manifest(manifest))
         shutil.rmtree(self.partial, ignore_errors=True)
         self.manifest = manifest
-        self._committed = True
 
     def close(self) -> None:
         if self._lock is not None:
@@ -266,14 +270,26 @@ class Folder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """After an error nothing is left of what could not go on from there."""
+        undone = kind is not None and not self._resume and not self._has_next
+        if undone:
+            shutil.rmtree(self.partial, ignore_errors=True)
         self.close()
+        if undone and self._new:
+            with contextlib.suppress(OSError):
+                self.root.rmdir()
+
+    @property
+    def _has_next(self) -> bool:
+        """Whether a commit was begun: it is completed by whoever comes next."""
+        return (self.partial / _NEXT).exists()
 
 
 def _finish_interrupted(root: Path) -> None:
     """Complete a commit that was killed between its first and last step."""
-    if not (root / ".partial" / "next.json").exists():
+    if not (root / ".partial" / _NEXT).exists():
         return
-    manifest = read_json(root / ".partial" / "next.json", Manifest)
+    manifest = read_json(root / ".partial" / _NEXT, Manifest)
     folder = Folder(root, manifest)
     folder._lock = _lock(root)
     try:

@@ -156,7 +156,7 @@ def _save(
     kb: Folder,
     pipeline: Pipeline,
     built: Built,
-    passages: pa.Table,
+    passages: pa.RecordBatchReader,
     parameters: dict[str, Any],
 ) -> Benchmark:
     collection = pipeline.collection

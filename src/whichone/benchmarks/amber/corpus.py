@@ -16,10 +16,10 @@ from whichone.knowledge.passages.cut import Cut
 Extent = Literal["all", "sets", "none"]
 
 
-def corpus(kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut) -> pa.Table:
+def corpus(kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut) -> pa.RecordBatchReader:
     """Passages of all pages, of the bearers' pages only, or none (for builds that only export)."""
     if extent == "none":
-        return PASSAGES.empty()
+        return PASSAGES.empty().to_reader()
     only = None if extent == "all" else _bearer_pages(sets)
     return cut_corpus(kb, cut, only=only)
 

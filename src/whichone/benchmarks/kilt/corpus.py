@@ -9,7 +9,7 @@ from whichone.benchmarks.kilt.snapshot import Snapshot
 from whichone.knowledge.passages.cut import Cut
 
 
-def corpus_of(snapshot: Snapshot, words: int) -> pa.Table:
+def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
     """Every article; `words` 0 keeps each page whole."""
     cut = Cut(way="words", size=words) if words else Cut(way="pages")
     pages = snapshot.folder.table("pages", ["page", "kind"])

@@ -37,7 +37,7 @@ class Corpus(msgspec.Struct, frozen=True):
     """What the queries are asked of: passages, name sets, and what could not be found there."""
 
     queries: list[Query]
-    passages: pa.Table | list[Passage]
+    passages: pa.RecordBatchReader | list[Passage]
     sets: Sequence[NameSet] = ()
     problems: Mapping[str, list[str]] = {}
     told: str = "The files name pages but hold no text: it can be scored, not searched."

@@ -27,6 +27,7 @@ from whichone.knowledge.passages.whole_pages import whole_page
 from whichone.knowledge.passages.word_columns import word_columns
 from whichone.knowledge.passages.words import word_passages
 from whichone.knowledge.tables import KIND
+from whichone.progress import Advance
 from whichone.records import Passage, passage_id
 
 Way = Literal["words", "kilt", "pages", "tokens"]
@@ -93,13 +94,18 @@ def cut_passages(
 
 
 def cut_batches(
-    base: str | Path | Folder, cut: Cut | None = None, *, only: Container[str] | None = None
+    base: str | Path | Folder,
+    cut: Cut | None = None,
+    *,
+    only: Container[str] | None = None,
+    advance: Advance | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The same as columns: page, title, number on the page, text."""
+    """The same as columns: page, title, number on the page, text. `advance` is told of pages read."""
     folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
     chosen = cut or Cut()
     file = pq.ParquetFile(folder.path("pages.parquet"))
     for batch in file.iter_batches(_BATCH, columns=["page", "title", "paragraphs"]):
+        read = batch.num_rows
         if only is not None:
             batch = batch.filter(
                 pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_())
@@ -107,6 +113,8 @@ def cut_batches(
         rows, numbers, texts = _cut_column(batch["paragraphs"], chosen)
         about = batch.select(["page", "title"]).take(rows)
         yield pa.RecordBatch.from_arrays([*about.columns, numbers, texts], _COLUMNS)
+        if advance is not None:
+            advance(read)
 
 
 def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:
