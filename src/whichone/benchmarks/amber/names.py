@@ -135,15 +135,14 @@ def bearers(known: Table, shared: Table) -> Table:
     return known.semi_join(shared, "grouped")
 
 
-def leads(known: Table, shared: Table, rules: Rules) -> Table:
+def leads(known: Table, rules: Rules) -> Table:
     """For each shared name the popularity of its two most popular typed bearers, and of a head."""
-    import ibis
-
-    typed = known.filter(known.typed).semi_join(shared, "grouped")
-    order = [ibis.desc(typed.popularity), typed.position]
-    placed = typed.mutate(rank=ibis.row_number().over(group_by="grouped", order_by=order))
-    two = placed.filter(placed["rank"] < 2)
-    pair = two.group_by("grouped").agg(first=two.popularity.max(), second=two.popularity.min())
+    typed = known.filter(known.typed)
+    held = typed.group_by("grouped").agg(popularity=typed.popularity.collect())
+    several = held.filter(held.popularity.length() > 1)
+    several = several.mutate(popularity=several.popularity.sort(), n=several.popularity.length())
+    ordered, n = several.popularity, several.n
+    pair = several.select("grouped", first=ordered[n - 1], second=ordered[n - 2])
     if rules.head_among == "typed":
         return pair.mutate(top=pair.first)
     best = known.group_by("grouped").agg(top=known.popularity.max())

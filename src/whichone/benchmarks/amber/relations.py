@@ -157,13 +157,14 @@ class Pipeline:
         named = self.keep("named_entities", names.typed_entities(tables, collection, namings))
         people = names.population(tables, named, self.popularity)
         known = self.keep("known_bearers", names.known_bearers(namings, people))
-        shared = self.keep("shared_names", names.shared_names(known))
-        self.relations["bearers"] = names.bearers(known, shared)  # computed where it is asked for
         if self.popularity == "none":
-            passed = self.keep("leads", names.unranked(shared))
+            passed = leads = self.keep("leads", names.unranked(names.shared_names(known)))
         else:
-            leads = self.keep("leads", names.leads(known, shared, rules))
+            leads = self.keep("leads", names.leads(known, rules))
             passed = names.gap_filter(leads, rules)
+        shared = leads.select("grouped")
+        self.relations["shared_names"] = shared  # these two are computed where they are asked for
+        self.relations["bearers"] = names.bearers(known, shared)
         sets = self.keep("set_bearers", names.set_bearers(known, passed))
         facts = usable(tables.facts, rules)
         owned = self.keep("bearer_facts", bearer_facts(facts, sets, collection))
