@@ -131,7 +131,8 @@ def save_benchmark(
 ) -> Benchmark:
     """Check and write a benchmark; nothing half-written is left behind by an error.
 
-    `passages` that come as a reader come in the order of their table. `files` are further files by name that a kind of benchmark keeps for its own format.
+    `passages` that come as a reader come in the order of their table. `files` are further files by
+    name that a kind of benchmark keeps for its own format.
     """
     rows = list(queries)
     check_queries(rows, allow_no_gold=allow_no_gold)

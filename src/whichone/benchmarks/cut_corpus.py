@@ -22,6 +22,12 @@ def cut_corpus(kb: Folder, cut: Cut, *, only: Container[str] | None = None) -> p
     return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only))
 
 
+def article_pages(kb: Folder) -> set[str]:
+    """The pages that are about something: all but those that only list namesakes."""
+    pages = kb.table("pages", ["page", "kind"])
+    return set(pages.filter(pc.equal(pages["kind"], "article"))["page"].to_pylist())
+
+
 def _batches(kb: Folder, cut: Cut, only: Container[str] | None) -> Iterator[pa.RecordBatch]:
     pages = kb.manifest.files["pages.parquet"].rows
     with progress("cutting", pages, "pages") as advance:

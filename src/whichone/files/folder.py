@@ -271,18 +271,14 @@ class Folder:
         trace: TracebackType | None,
     ) -> None:
         """After an error nothing is left of what could not go on from there."""
-        undone = kind is not None and not self._resume and not self._has_next
+        begun = (self.partial / _NEXT).exists()  # a commit, which the next writer completes
+        undone = kind is not None and not self._resume and not begun
         if undone:
             shutil.rmtree(self.partial, ignore_errors=True)
         self.close()
         if undone and self._new:
             with contextlib.suppress(OSError):
                 self.root.rmdir()
-
-    @property
-    def _has_next(self) -> bool:
-        """Whether a commit was begun: it is completed by whoever comes next."""
-        return (self.partial / _NEXT).exists()
 
 
 def _finish_interrupted(root: Path) -> None:

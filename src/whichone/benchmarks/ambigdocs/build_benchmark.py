@@ -31,7 +31,7 @@ from whichone.benchmarks.ambigdocs.shared_facts import (
 )
 from whichone.benchmarks.ambigdocs.statements import stated
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.cut_corpus import cut_corpus
+from whichone.benchmarks.cut_corpus import article_pages, cut_corpus
 from whichone.benchmarks.entityquestions.relations import read_relations
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -111,7 +111,7 @@ def save_built(
     parameters: Mapping[str, Any],
 ) -> Benchmark:
     """Built questions as a benchmark over all articles, or over the bearers' passages only."""
-    pages = _articles(kb) if options.corpus == "all" else about
+    pages = article_pages(kb) if options.corpus == "all" else about
     counts = funnel.counts()
     return save_benchmark(
         out,
@@ -160,11 +160,6 @@ def page_passages(kb: Folder, options: BuildOptions, pages: Container[str]) -> I
 
 def _cut(options: BuildOptions) -> Cut:
     return Cut(way="words", size=options.words, keep_lists=True)
-
-
-def _articles(kb: Folder) -> set[str]:
-    pages = kb.table("pages", ["page", "kind"])
-    return set(pages.filter(pc.equal(pages["kind"], "article"))["page"].to_pylist())
 
 
 def _card(options: BuildOptions, counts: Mapping[str, int], models: bool) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from whichone.benchmarks.amber.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.cut_corpus import cut_corpus
+from whichone.benchmarks.cut_corpus import article_pages, cut_corpus
 from whichone.benchmarks.entityquestions import knowledge
 from whichone.benchmarks.entityquestions.candidates import (
     named_facts,
@@ -98,7 +98,7 @@ def build_entityquestions(
     folder = Folder.open(kb, KIND)
     account = Account()
     cut = Cut(way="words", size=options.words, keep_lists=True)
-    articles = _articles(folder)
+    articles = article_pages(folder)
     with _tables(folder, memory) as tables:
         values, facts = _named_facts(tables, relations, options, account)
         if options.trex:
@@ -244,13 +244,6 @@ def training_lines(train: Sequence[EntityFact], relations: Mapping[str, Relation
             row["reworded"] = relation.ask(fact.name, reworded=True)
         lines.append(msgspec.json.encode(row) + b"\n")
     return b"".join(lines)
-
-
-def _articles(kb: Folder) -> set[str]:
-    import pyarrow.compute as pc
-
-    pages = kb.table("pages", ["page", "kind"])
-    return set(pages.filter(pc.equal(pages["kind"], "article"))["page"].to_pylist())
 
 
 def _why(counts: Sequence[RelationCount]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from whichone.benchmarks.cut_corpus import cut_corpus
+from whichone.benchmarks.cut_corpus import article_pages, cut_corpus
 from whichone.benchmarks.kilt.snapshot import Snapshot
 from whichone.knowledge.passages.cut import Cut
 
@@ -12,6 +12,4 @@ from whichone.knowledge.passages.cut import Cut
 def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
     """Every article; `words` 0 keeps each page whole."""
     cut = Cut(way="words", size=words) if words else Cut(way="pages")
-    pages = snapshot.folder.table("pages", ["page", "kind"])
-    kinds = zip(pages["page"].to_pylist(), pages["kind"].to_pylist(), strict=True)
-    return cut_corpus(snapshot.folder, cut, only={p for p, kind in kinds if kind == "article"})
+    return cut_corpus(snapshot.folder, cut, only=article_pages(snapshot.folder))
