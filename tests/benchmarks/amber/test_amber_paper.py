@@ -77,6 +77,17 @@ def test_a_pair_becomes_a_set_with_head_and_tail(tmp_path: Path) -> None:
     assert head.relation == INSTRUMENT
 
 
+def test_names_without_two_known_bearers_of_the_types_are_accounted_for(tmp_path: Path) -> None:
+    unseen = [item(f"Q{n}", "Bo Lee", title=f"Bo Lee ({n})") for n in (21, 22)]
+    things = [
+        item(f"Q{n}", "Bolt", types=["Q34379"], title=title)
+        for n, title in ((23, "Piano"), (24, "Cricket"))
+    ]
+    step = made(tmp_path, [*pair(), *unseen, *things]).account.steps[0]
+    assert step.name == "two or more bearers of the collection's types that have views"
+    assert (step.kept, step.removed, step.examples) == (1, 2, ["bo lee", "bolt"])
+
+
 def test_a_shared_property_asks_nothing_but_its_bearers_stay(tmp_path: Path) -> None:
     entities = [*pair(), item("Q3", "Abe Roe", title="Abe Roe (c)", P641="Q14")]
     pages = [*PAGES, page(3, "Abe Roe (c)", "Q3", "A tennis player.")]

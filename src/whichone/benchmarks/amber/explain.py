@@ -21,8 +21,13 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
         used.removed = pipeline.count("namings") - used.kept
         gone = relations["namings"].anti_join(relations["used_namings"], ["grouped", "bearer"])
         used.examples = _texts(pipeline, gone, ["name", "bearer"], "{}: {}")
-    shared = account.step("two or more bearers of the collection's types", "names")
+    known = "" if pipeline.popularity == "none" else f" that have {pipeline.popularity}"
+    shared = account.step(f"two or more bearers of the collection's types{known}", "names")
     shared.kept = pipeline.count("shared_names")
+    borne = relations.get("used_namings", relations["namings"])
+    shared.removed = pipeline.number(borne.grouped.nunique()) - shared.kept
+    gone = borne.anti_join(relations["shared_names"], "grouped")
+    shared.examples = _texts(pipeline, gone, ["grouped"], "{}")
     if pipeline.popularity != "none":
         gap = account.step(
             f"the head leads by {pipeline.rules.gap:.0%} ({pipeline.rules.gap_scale})", "names"
