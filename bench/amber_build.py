@@ -21,17 +21,17 @@ from typing import Any
 
 import duckdb
 
-from whichone.benchmarks.amber.account import Account
-from whichone.benchmarks.amber.alignment import align, beginning
-from whichone.benchmarks.amber.build import opened_pipeline
-from whichone.benchmarks.amber.candidates import candidate_sets
-from whichone.benchmarks.amber.collection import load_collection
-from whichone.benchmarks.amber.relations import Pipeline
-from whichone.benchmarks.amber.rules import PAPER, PUBLISHED, Rules
-from whichone.benchmarks.amber.sets import Facts, _facts, candidate_pages
-from whichone.benchmarks.amber.values import value_book
 from whichone.files.folder import Folder
 from whichone.knowledge import tables
+from whichone.papers.amber.account import Account
+from whichone.papers.amber.alignment import align, beginning
+from whichone.papers.amber.build import opened_pipeline
+from whichone.papers.amber.candidates import candidate_sets
+from whichone.papers.amber.collection import load_collection
+from whichone.papers.amber.relations import Pipeline
+from whichone.papers.amber.rules import PAPER, PUBLISHED, Rules
+from whichone.papers.amber.sets import Facts, _facts, candidate_pages
+from whichone.papers.amber.values import value_book
 
 VALUES = 5_000
 PROPERTIES = "['P1303','P241','P641','P157','P607','P185','P1441','P54','P135','P413']"

@@ -19,15 +19,15 @@ from pathlib import Path
 import httpx
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.chat.cache import CallCache
+from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.concurrent import in_order
 from whichone.measures.answer_scores import score_answers
-from whichone.measures.kilt.answers import answer_scores
 from whichone.measures.measure import parse_measures
-from whichone.reading.cache import CallCache
-from whichone.reading.endpoint import Endpoint, EndpointOptions
-from whichone.reading.read import run_reader
-from whichone.reading.settings import Setting, Shows
+from whichone.papers.kilt.scores.answers import answer_scores
 from whichone.records import Answer, Output, Passage, Provenance, Query, ReadingTask
+from whichone.runs.read import run_reader
+from whichone.runs.settings import Setting, Shows
 
 REPLY = json.dumps(
     {

@@ -31,11 +31,11 @@ import numpy as np
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.results import FAILURES
 from whichone.benchmarks.tables import KIND, PASSAGES, QUERIES, SETS
 from whichone.files.folder import Folder
-from whichone.retrieval.run import KIND as RUN
-from whichone.retrieval.run import RANKINGS, TIMING
+from whichone.runs.results import FAILURES
+from whichone.runs.run import KIND as RUN
+from whichone.runs.run import RANKINGS, TIMING
 
 _SYLLABLES = [
     a + b + c

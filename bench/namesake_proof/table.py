@@ -51,7 +51,7 @@ def _scored(bench: Any, out: Path, place: Path, measures: Any) -> dict[str, list
     """Scores of every seed of every system."""
     from whichone.measures.scores import score_run
     from whichone.retrieval.bm25 import Bm25
-    from whichone.retrieval.runner import run_retriever
+    from whichone.runs.runner import run_retriever
 
     ids = bench.passages["id"].to_pylist()
     bm25 = Bm25.for_benchmark(bench, place / "index")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from whichone.api import Result, evaluate
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.retrieval.run import Run
+    from whichone.runs.run import Run
 
 __all__ = ["Benchmark", "Result", "Run", "__version__", "evaluate"]
 __version__ = "0.1.0"
@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "Benchmark": "whichone.benchmarks.benchmark",
     "Result": "whichone.api",
-    "Run": "whichone.retrieval.run",
+    "Run": "whichone.runs.run",
     "evaluate": "whichone.api",
 }
 

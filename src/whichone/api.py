@@ -24,9 +24,9 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_rule, score_run
 from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
 from whichone.plain_tables import html_table, text_table
-from whichone.retrieval.checks import Returns
-from whichone.retrieval.retrieve import as_retriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.checks import Returns
+from whichone.runs.retrieve import as_retriever
+from whichone.runs.runner import run_retriever
 
 
 class Result:

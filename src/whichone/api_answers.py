@@ -19,11 +19,11 @@ from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.scores import Scores, cluster_rule
 from whichone.measures.summary import percent
 from whichone.plain_tables import html_table, text_table
-from whichone.reading.answers import Answers
-from whichone.reading.read import as_reader, run_reader
-from whichone.reading.settings import Setting
 from whichone.records import Question, Ranking
-from whichone.retrieval.run import Run
+from whichone.runs.answers import Answers
+from whichone.runs.read import as_reader, run_reader
+from whichone.runs.run import Run
+from whichone.runs.settings import Setting
 
 
 class AnswerResult:

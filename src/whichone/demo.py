@@ -25,9 +25,9 @@ from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.report.report import make_report
 from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.retrieve import make_retriever
-from whichone.retrieval.run import Run
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.run import Run
+from whichone.runs.runner import run_retriever
 from whichone.world.compile import compile_builtin
 
 RETRIEVERS: dict[str, dict[str, str]] = {"bm25": {}, "popular": {}, "namesake": {"encoder": "none"}}

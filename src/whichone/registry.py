@@ -1,8 +1,14 @@
-"""Retrievers, readers, benchmarks and measures by name, found through entry points."""
+"""Retrievers, readers, commands and measures by name, found through entry points.
+
+A package may register single things under `whichone.retrievers`, `whichone.measures` and so on, or a
+whole paper under `whichone.papers`: a module whose upper-case names (`COMMANDS`, `MEASURES`,
+`EXPORTS`, ...) map names to `module:attribute`.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -11,7 +17,19 @@ from whichone.errors import Missing, UsageError, did_you_mean
 
 @functools.cache
 def _entries(kind: str) -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=f"whichone.{kind}")}
+    group = f"whichone.{kind}"
+    offered = {entry.name: entry for entry in entry_points(group=group)}
+    for paper in papers():
+        for name, value in getattr(paper, kind.upper(), {}).items():
+            offered.setdefault(name, EntryPoint(name, value, group))
+    return offered
+
+
+@functools.cache
+def papers() -> tuple[Any, ...]:
+    """The registered papers: small modules that say what each offers."""
+    found = sorted(entry_points(group="whichone.papers"), key=lambda entry: entry.name)
+    return tuple(importlib.import_module(entry.value) for entry in found)
 
 
 def names(kind: str) -> list[str]:

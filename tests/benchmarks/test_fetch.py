@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from whichone.benchmarks.datasets import dataset_rows, find_files, published_files
 from whichone.benchmarks.download import Fetched, Wanted, fetch_file
-from whichone.benchmarks.kilt.datasets import datasets
 from whichone.cli import whichone
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError
+from whichone.papers.kilt.datasets import datasets
 
 CONTENT = bytes(range(256)) * 2000
 SHA = hashlib.sha256(CONTENT).hexdigest()

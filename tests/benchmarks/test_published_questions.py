@@ -8,7 +8,6 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.entityquestions.files import export_entityquestions
 from whichone.benchmarks.open_questions import (
     export_curatedtrec,
     export_dpr_csv,
@@ -16,10 +15,13 @@ from whichone.benchmarks.open_questions import (
     export_webquestions,
     read_open_questions,
 )
-from whichone.benchmarks.popqa import export_popqa
-from whichone.cli.import_entityquestions import command as import_entityquestions
 from whichone.cli.import_open_questions import command as import_open_questions
-from whichone.cli.import_popqa import command as import_popqa
+from whichone.papers.entityquestions.commands.import_entityquestions import (
+    command as import_entityquestions,
+)
+from whichone.papers.entityquestions.files import export_entityquestions
+from whichone.papers.popqa.commands.import_popqa import command as import_popqa
+from whichone.papers.popqa.files import export_popqa
 
 PASSAGES = [
     {"id": "a", "title": "Abe Lincoln (musician)", "text": "A trombonist born in Lancaster, Ohio."},

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.corpus import PassageFields
 from whichone.benchmarks.questions import QuestionFields, import_questions
+from whichone.corpus.passage_files import PassageFields
 from whichone.errors import BadInput
 
 PASSAGES = [

@@ -13,7 +13,7 @@ from whichone.benchmarks.splits import split_queries
 from whichone.cli import whichone
 from whichone.errors import UsageError
 from whichone.records import Bearer, NameSet, Output, Provenance, Query
-from whichone.retrieval.retrieve import retrieve
+from whichone.runs.retrieve import retrieve
 
 
 def query(n: int, name: str, entity: str) -> Query:

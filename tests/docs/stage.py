@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.cli import whichone
-from whichone.reading.read import read
 from whichone.report.export import export
-from whichone.retrieval.retrieve import retrieve
+from whichone.runs.read import read
+from whichone.runs.retrieve import retrieve
 from whichone.world.compile import compile_builtin
 
 PLACES = """

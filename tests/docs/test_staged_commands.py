@@ -29,7 +29,7 @@ NOT_RUN = {
     r"\bserve\b": "goes on until it is stopped; tests/web starts it",
     r"FOLDER|dpr\.cp|BERT_|encoder=auto|--encoder gt-|rerank": "a model; tests/retrieval/dense has one",
     r"--retriever (langchain|qdrant|postgres|opensearch|http)": "a server or a user's store",
-    r"--original": "the original files of a dataset; tests/benchmarks/kilt/convert has them",
+    r"--original": "the original files of a dataset; tests/papers/kilt has them",
     r"import run (FILE|run\.tsv)": "files of linkers and MS MARCO; tests/retrieval has them",
     r"mentions=spacy": "a spaCy model; tests/retrieval/linkers has one",
     r"--cut tokens": "a tokeniser",

@@ -17,7 +17,7 @@ from whichone.measures.summary import summarise
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Ranking
 from whichone.report.gate import junit, markdown
 from whichone.report.report import make_report
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.runner import run_retriever
 
 
 def query(n: int, page: str, role: str, relation: str = "P1") -> Query:

@@ -15,8 +15,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.measures.three_choice import score_three
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.three_choice import parse_retriever, three_choice_scores
-from whichone.retrieval.retrieve import retrieve
-from whichone.retrieval.three_choice import rank_three
+from whichone.runs.retrieve import retrieve
+from whichone.runs.three_choice import rank_three
 
 TRADES = {"1": "rower", "2": "botanist", "3": "painter", "4": "baker", "5": "sailor"}
 

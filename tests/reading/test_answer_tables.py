@@ -6,7 +6,6 @@ import pytest
 from test_settings import Fixed
 
 from whichone.errors import BadInput, UsageError
-from whichone.reading.read import read
 from whichone.report.answer_tables import (
     confusion_cost_table,
     downstream_table,
@@ -16,7 +15,8 @@ from whichone.report.answer_tables import (
 )
 from whichone.report.answers_report import answer_sections, gold_and_other
 from whichone.report.report import make_report
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.read import read
+from whichone.runs.runner import run_retriever
 
 
 @pytest.fixture

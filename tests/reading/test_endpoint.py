@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from fake_server import Reply, completion, error
 
+from whichone.chat.cache import CallCache
+from whichone.chat.endpoint import ContextTooLong, Endpoint, EndpointOptions
+from whichone.chat.usage import Prices
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.protocols import ChatModel
-from whichone.reading.cache import CallCache
-from whichone.reading.endpoint import ContextTooLong, Endpoint, EndpointOptions
-from whichone.reading.usage import Prices
 
 ASK = [{"role": "user", "content": "Which one?"}]
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}

@@ -14,7 +14,7 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.experiment.plan import read_plan
 from whichone.experiment.run import dry_run, run_experiment
-from whichone.reading.answers import Answers
+from whichone.runs.answers import Answers
 
 READERS = """
 [[reader]]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fake_server import Reply, completion
 
-from whichone.reading.answers import Answers
+from whichone.runs.answers import Answers
 
 pytestmark = pytest.mark.slow
 

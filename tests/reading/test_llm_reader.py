@@ -12,7 +12,7 @@ from fake_server import Reply, completion, error
 from whichone.concurrent import THREAD
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.reading.llm import Llm
-from whichone.reading.read import read
+from whichone.runs.read import read
 
 
 def reply(answer: str | None, *cited: int) -> Reply:
@@ -138,7 +138,7 @@ def test_says_what_leaves_the_machine(toy, capsys):
         toy, endpoint="https://models.example/v1", model="m", retries=0, cache="none"
     )
     reader.endpoint.probe = lambda form=None: None
-    from whichone.reading.settings import Setting
+    from whichone.runs.settings import Setting
 
     reader.prepare(21, Setting(depth=3))
     told = capsys.readouterr().err

@@ -8,10 +8,10 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.measures.score import score_folder
 from whichone.reading.function import FunctionReader
 from whichone.reading.kb_lookup import KbLookup
-from whichone.reading.read import make_reader, read, run_reader
-from whichone.reading.settings import Setting
 from whichone.reading.title import ExactTitle
 from whichone.records import Passage, Question, ReadingTask
+from whichone.runs.read import make_reader, read, run_reader
+from whichone.runs.settings import Setting
 
 
 def value(answers, measure, query):

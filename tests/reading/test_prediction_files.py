@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from whichone.benchmarks.kilt.import_files import Plan, import_kilt
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.measures.score import score_folder
-from whichone.reading.prediction_files import export_kilt, import_answers
-from whichone.reading.read import read
+from whichone.papers.kilt.import_files import Plan, import_kilt
+from whichone.runs.prediction_files import export_kilt, import_answers
+from whichone.runs.read import read
 
 
 def write(path, *records):

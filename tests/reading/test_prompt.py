@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from whichone.chat.prompt import find_prompt, own_prompts, parse_prompt
 from whichone.errors import BadInput, Missing
-from whichone.reading.prompt import find_prompt, own_prompts, parse_prompt
 from whichone.records import Passage
 
 PASSAGES = [

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from fake_server import completion
 
+from whichone.chat.prompt import find_prompt
 from whichone.cli import whichone
-from whichone.reading.prompt import find_prompt
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 pytestmark = pytest.mark.slow

@@ -6,10 +6,10 @@ import pytest
 
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.reading.answers import Answers
-from whichone.reading.read import run_reader
-from whichone.reading.settings import Setting
 from whichone.records import Answer
+from whichone.runs.answers import Answers
+from whichone.runs.read import run_reader
+from whichone.runs.settings import Setting
 
 GOLD = Setting()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from test_settings import Fixed
 
+from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.errors import BadInput
 from whichone.measures.score import score_folder
-from whichone.reading.endpoint import Endpoint, EndpointOptions
-from whichone.reading.read import read
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.read import read
+from whichone.runs.runner import run_retriever
 
 pytestmark = pytest.mark.slow
 

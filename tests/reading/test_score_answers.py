@@ -11,9 +11,9 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.measures.comparison import compare
 from whichone.measures.score import distinctly_named, score_folder, slice_rows
-from whichone.reading.read import read, run_reader
-from whichone.reading.settings import Setting
 from whichone.records import Answer
+from whichone.runs.read import read, run_reader
+from whichone.runs.settings import Setting
 
 
 class Names:

@@ -6,9 +6,9 @@ import pytest
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.reading.settings import Setting, Shows, setting_for
 from whichone.records import Output, Passage, Provenance, Query, Ranking
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.runner import run_retriever
+from whichone.runs.settings import Setting, Shows, setting_for
 
 
 class Fixed:

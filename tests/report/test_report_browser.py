@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.report.report import make_report
-from whichone.retrieval.retrieve import retrieve
+from whichone.runs.retrieve import retrieve
 
 ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
 

@@ -11,14 +11,14 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput
 from whichone.records import Output, Passage, Query, Ranking
-from whichone.retrieval.dpr_results import (
+from whichone.runs.dpr_results import (
     rankings_of_results,
     read_dpr_results,
     results_of_run,
     score_of,
     write_dpr_results,
 )
-from whichone.retrieval.runner import Runner
+from whichone.runs.runner import Runner
 
 
 def ctx(identity: str, score: Any) -> dict[str, Any]:

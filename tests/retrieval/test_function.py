@@ -16,8 +16,8 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
 from whichone.report.show import command_of
 from whichone.retrieval.function import FunctionRetriever, ranking
-from whichone.retrieval.import_run import import_run
-from whichone.retrieval.retrieve import as_retriever, load_function, make_retriever, retrieve
+from whichone.runs.import_run import import_run
+from whichone.runs.retrieve import as_retriever, load_function, make_retriever, retrieve
 from whichone.versions import code_of
 
 QUESTIONS = [Question(id="a", text="one"), Question(id="b", text="two")]

@@ -11,8 +11,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.records import Question
 from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.fusion import Fusion, reciprocal_rank, weighted_scores
-from whichone.retrieval.retrieve import make_retriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.runner import run_retriever
 
 A = [("x", 9.0), ("y", 5.0), ("z", 1.0)]
 B = [("z", 0.9), ("w", 0.5)]

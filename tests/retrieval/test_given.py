@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from whichone.benchmarks.ambigdocs.ramdocs import import_ramdocs
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import UsageError
+from whichone.papers.ambigdocs.ramdocs import import_ramdocs
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.retrieval.given import Given
-from whichone.retrieval.retrieve import retrieve
+from whichone.runs.given import Given
+from whichone.runs.retrieve import retrieve
 
 
 def test_the_documents_of_ramdocs_as_a_run(shared: Path, tmp_path: Path) -> None:

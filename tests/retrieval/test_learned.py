@@ -10,9 +10,9 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.files.lines import write_json_lines
 from whichone.measures.gate import Budgets, check_budgets
 from whichone.measures.score import score_folder
-from whichone.retrieval.learned import learned_from
-from whichone.retrieval.runner import run_retriever
 from whichone.retrieval.title_lookup import TitleLookup
+from whichone.runs.learned_from import learned_from
+from whichone.runs.runner import run_retriever
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import WhichoneError
-from whichone.retrieval.leaving import what_leaves
-from whichone.retrieval.retrieve import retrieve
+from whichone.runs.leaves_machine import what_leaves
+from whichone.runs.retrieve import retrieve
 
 
 @pytest.mark.parametrize(

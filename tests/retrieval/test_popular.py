@@ -10,7 +10,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import UsageError
 from whichone.records import NameSet, Output, Passage, Query, Question
 from whichone.retrieval.popular import Popular
-from whichone.retrieval.retrieve import make_retriever
+from whichone.runs.retrieve import make_retriever
 
 
 def ask(retriever: Popular, text: str, k: int = 10) -> tuple[str, ...]:

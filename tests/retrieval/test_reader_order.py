@@ -9,10 +9,10 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.reading.answers import ANSWERS, KIND
 from whichone.records import Question
-from whichone.retrieval.retrieve import make_retriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.answers import ANSWERS, KIND
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.runner import run_retriever
 
 
 def answers(place: Path, benchmark_id: str, shown: list[str]) -> str:

@@ -15,8 +15,8 @@ from whichone.records import Passage, Question
 from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.rerank import Rerank
 from whichone.retrieval.rerank.chat import ChatOrder, permutation
-from whichone.retrieval.run import Run
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.run import Run
+from whichone.runs.runner import run_retriever
 
 PASSAGES = [Passage(id=f"p{n}#0", page=f"p{n}", title="", text=str(n)) for n in range(45)]
 

@@ -18,8 +18,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.run import Run
-from whichone.retrieval.runner import _spread, run_retriever
+from whichone.runs.run import Run
+from whichone.runs.runner import _spread, run_retriever
 
 
 class Scripted:
@@ -206,7 +206,7 @@ KILLED = """
 import sys, time
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Ranking
-from whichone.retrieval.runner import _spread, run_retriever
+from whichone.runs.runner import _spread, run_retriever
 
 class Slow:
     def search(self, questions, k):

@@ -13,7 +13,7 @@ from whichone.cli import whichone
 from whichone.errors import UsageError
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.retrieval.dense.routes import Routes, learned_routes
-from whichone.retrieval.run import Run
+from whichone.runs.run import Run
 
 pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")

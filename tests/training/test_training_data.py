@@ -180,8 +180,8 @@ def test_what_is_no_training_data(tmp_path: Path) -> None:
 def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
     """Built of it are EntityQuestions; their training facts, where there are any, are learned from."""
     from whichone.benchmarks.builtin import builtin_knowledge_base
-    from whichone.benchmarks.entityquestions.build import BuildOptions, build_entityquestions
-    from whichone.benchmarks.entityquestions.draw import Sizes
+    from whichone.papers.entityquestions.build import BuildOptions, build_entityquestions
+    from whichone.papers.entityquestions.draw import Sizes
 
     base = builtin_knowledge_base(tmp_path)
     plan = Plan(sources=(str(base),), drop_leaks=True)

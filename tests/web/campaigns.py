@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.ambigdocs.import_files import import_ambigdocs
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.papers.ambigdocs.import_files import import_ambigdocs
 from whichone.reading.function import FunctionReader
-from whichone.reading.read import run_reader
-from whichone.reading.settings import Setting
+from whichone.runs.read import run_reader
+from whichone.runs.settings import Setting
 
 CITIES = ("Lisbon", "Oslo", "Quito")
 JOBS = ("painter", "jockey", "botanist")

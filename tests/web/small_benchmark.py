@@ -7,7 +7,7 @@ from pathlib import Path
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.runner import run_retriever
 
 NAMES = ("Abe Lincoln", "Zoë Önö", "<script>alert(1)</script>", "Kim Park")
 JOBS = ("president", "trombonist", "sprinter")

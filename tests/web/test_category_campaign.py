@@ -23,10 +23,10 @@ from campaigns import (
 )
 from starlette.testclient import TestClient
 
-from whichone.measures.ambigdocs.agreement import read_labels
-from whichone.measures.ambigdocs.answers import read_any
-from whichone.measures.ambigdocs.categories import Category
-from whichone.reading.answers import Answers
+from whichone.papers.ambigdocs.scores.agreement import read_labels
+from whichone.papers.ambigdocs.scores.answers import read_any
+from whichone.papers.ambigdocs.scores.categories import Category
+from whichone.runs.answers import Answers
 from whichone.web.app import make_app
 from whichone.web.campaign.category import CategoryTask, Labelled, majority
 from whichone.web.campaign.category_results import category_results

@@ -19,8 +19,8 @@ from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.retrieve import retrieve
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.retrieve import retrieve
+from whichone.runs.runner import run_retriever
 from whichone.web import explorer
 from whichone.web.app import make_app
 from whichone.web.benchmark_index import build_benchmark_index

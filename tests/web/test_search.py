@@ -15,12 +15,12 @@ from small_benchmark import small_benchmark
 from starlette.testclient import TestClient
 
 from whichone.benchmarks.benchmark import save_benchmark
-from whichone.benchmarks.kilt.import_files import Plan, import_kilt
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
+from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.runner import run_retriever
 from whichone.web import found, indexes, set_numbers
 from whichone.web.app import make_app
 from whichone.web.explorer import opened

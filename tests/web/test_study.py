@@ -11,9 +11,9 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import three_choices
 from whichone.reading.function import FunctionReader
-from whichone.reading.read import run_reader
-from whichone.reading.settings import Setting
-from whichone.retrieval.run import Run
+from whichone.runs.read import run_reader
+from whichone.runs.run import Run
+from whichone.runs.settings import Setting
 from whichone.web import study
 from whichone.web.agreement import cohen_kappa, fleiss_kappa
 from whichone.web.rooms.study import joined

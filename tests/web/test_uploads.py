@@ -12,18 +12,18 @@ import pytest
 from leaderboards import make_board, submitted, whole_board
 from starlette.testclient import TestClient
 
-from whichone.benchmarks.amber.files import import_amber
-from whichone.benchmarks.ambigdocs.files import read_predictions
-from whichone.benchmarks.ambigdocs.import_files import import_ambigdocs
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.kilt.import_files import Plan, import_kilt
-from whichone.measures.ambigdocs.categories import Category
-from whichone.measures.ambigdocs.score import score_prediction
+from whichone.papers.amber.files import import_amber
+from whichone.papers.ambigdocs.files import read_predictions
+from whichone.papers.ambigdocs.import_files import import_ambigdocs
+from whichone.papers.ambigdocs.scores.categories import Category
+from whichone.papers.ambigdocs.scores.score import score_prediction
+from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.retrieval.export_run import export_dpr_run, export_trec_run
 from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.run import Run
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.export_run import export_dpr_run, export_trec_run
+from whichone.runs.run import Run
+from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
 from whichone.web.house import Settings
 

@@ -10,11 +10,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from whichone.benchmarks.amber.build import build_amber
-from whichone.benchmarks.amber.collection import load_collection
-from whichone.benchmarks.ambigdocs.build_benchmark import build_ambigdocs
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.entityquestions.build import BuildOptions, build_entityquestions
 from whichone.benchmarks.tables import KIND
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.files.cache import cache_folder
@@ -25,6 +21,10 @@ from whichone.knowledge.sources.pages import pages_source
 from whichone.knowledge.sources.views import ViewsFile
 from whichone.knowledge.sources.wikidata import WikidataDump
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.papers.amber.build import build_amber
+from whichone.papers.amber.collection import load_collection
+from whichone.papers.ambigdocs.build_benchmark import build_ambigdocs
+from whichone.papers.entityquestions.build import BuildOptions, build_entityquestions
 from whichone.world.compile import compile_builtin
 
 COLLECTIONS = ("human", "nonhuman")

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.kilt.datasets import PAPER, dataset_and_split
 from whichone.errors import UsageError, did_you_mean
 from whichone.files.cache import cache_folder
+from whichone.papers.kilt.datasets import PAPER, dataset_and_split
 
 NOT_VERIFIED = "not verified"
 

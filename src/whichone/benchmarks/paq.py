@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.corpus import field, plain_title, read_records, sets_from_titles
 from whichone.benchmarks.splits import split_queries
+from whichone.corpus.passage_files import field, plain_title, read_records, sets_from_titles
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import file_hash
 from whichone.files.tables import DEFAULT_MEMORY, connect

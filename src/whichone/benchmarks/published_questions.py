@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.corpus import PassageFields, read_passages, sets_from_titles
+from whichone.corpus.passage_files import PassageFields, read_passages, sets_from_titles
 from whichone.errors import BadInput
 from whichone.files.folder import file_hash
 from whichone.names import title_key

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.corpus import (
+from whichone.corpus.passage_files import (
     PassageFields,
     field,
     plain_title,

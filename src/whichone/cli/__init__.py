@@ -1,6 +1,7 @@
 """The command line: one file a verb, found by file name, loaded when it is asked for.
 
-`cli/retrieve.py` is `whichone retrieve`; `cli/score_kilt.py` is `whichone score kilt`.
+`cli/retrieve.py` is `whichone retrieve`, `cli/import_run.py` is `whichone import run`. Papers bring
+their own, such as `whichone score kilt`, by the `COMMANDS` that they offer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import click
 
+from whichone import registry
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.lean import start_lean
 
@@ -24,31 +26,41 @@ _LEAN = (["ingest"], ["export"], ["build", "amber"])
 _NOT_VERBS = {"options", "output", "training_options"}
 
 
-def _modules() -> list[str]:
-    return [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_VERBS]
+def _commands() -> dict[str, str]:
+    """Every command, such as "score kilt", with where it is defined."""
+    own = {
+        _words(module.name): f"whichone.cli.{module.name}:command"
+        for module in pkgutil.iter_modules(__path__)
+        if module.name not in _NOT_VERBS
+    }
+    return own | {name: registry.target("commands", name) for name in registry.names("commands")}
+
+
+def _words(module: str) -> str:
+    """`score_kilt_tables` is typed as "score kilt-tables"."""
+    verb, _, rest = module.partition("_")
+    return f"{verb} {rest.replace('_', '-')}".strip()
 
 
 class Verbs(click.Group):
-    """Commands of the files whose names begin with `prefix`."""
+    """The commands whose words begin with `prefix`."""
 
     def __init__(self, *args: Any, prefix: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.prefix = prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        names = [n.removeprefix(self.prefix) for n in _modules() if n.startswith(self.prefix)]
-        if not self.prefix:
-            names = sorted({n.partition("_")[0] for n in names})
-        return [n.replace("_", "-") for n in names]
+        words = [w.removeprefix(self.prefix) for w in _commands() if w.startswith(self.prefix)]
+        return sorted({w.partition(" ")[0] for w in words})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        word = cmd_name.replace("-", "_")
-        modules = _modules()
-        if self.prefix + word in modules:
-            module = importlib.import_module(f"whichone.cli.{self.prefix}{word}")
-            return module.command  # type: ignore[no-any-return]
-        if not self.prefix and any(n.startswith(f"{word}_") for n in modules):
-            return Verbs(name=cmd_name, prefix=f"{word}_", help=_GROUPS.get(word))
+        commands = _commands()
+        place = commands.get(self.prefix + cmd_name)
+        if place is not None:
+            module, _, attribute = place.partition(":")
+            return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
+        if not self.prefix and any(words.startswith(f"{cmd_name} ") for words in commands):
+            return Verbs(name=cmd_name, prefix=f"{cmd_name} ", help=_GROUPS.get(cmd_name))
         return None
 
     def resolve_command(

@@ -24,7 +24,7 @@ def command(places: tuple[str, ...], k: int, as_json: bool) -> None:
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.benchmarks.small_corpus import small_corpus
     from whichone.cli.output import emit_benchmark
-    from whichone.retrieval.run import Run
+    from whichone.runs.run import Run
 
     if len(places) < 2:
         raise UsageError("a benchmark first, then runs, last the folder to write")

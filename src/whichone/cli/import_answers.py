@@ -26,7 +26,7 @@ def command(
     whichone import answers BENCH predictions.jsonl ANSWERS --name "my system"
     """
     from whichone.cli.output import emit_json
-    from whichone.reading.prediction_files import import_answers
+    from whichone.runs.prediction_files import import_answers
 
     made = import_answers(benchmark, file, answers, name=name, on_error=on_error)
     counts = made.folder.manifest.counts

@@ -63,9 +63,9 @@ def command(
     whichone import questions questions.jsonl BENCH --passages passages.jsonl \\
         --gold gold_titles --answers answers --name name
     """
-    from whichone.benchmarks.corpus import PassageFields
     from whichone.benchmarks.questions import QuestionFields, import_questions
     from whichone.cli.output import emit_benchmark
+    from whichone.corpus.passage_files import PassageFields
 
     made = import_questions(
         questions,

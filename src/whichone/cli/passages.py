@@ -47,7 +47,7 @@ def command(
     whichone passages KB blocks.jsonl --cut tokens --size 288 --tokenizer bert/tokenizer.json
     """
     from whichone.cli.output import emit_json, emit_table
-    from whichone.knowledge.passages.cut import Cut, write_passages
+    from whichone.corpus.cut.cut import Cut, write_passages
 
     cut = Cut(
         way=way,  # type: ignore[arg-type]

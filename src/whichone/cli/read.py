@@ -99,7 +99,7 @@ def command(
     """
     from whichone.cli.output import emit_json
     from whichone.cli.retrieve import parse_options
-    from whichone.reading.read import read
+    from whichone.runs.read import read
 
     flags = {
         "endpoint": endpoint,

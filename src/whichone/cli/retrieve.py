@@ -84,7 +84,7 @@ def command(
     whichone retrieve BENCH RUN --retriever my_package.search:search
     """
     from whichone.cli.output import emit_json
-    from whichone.retrieval.retrieve import retrieve
+    from whichone.runs.retrieve import retrieve
 
     if k < 1 or block < 1:
         raise UsageError("-k and --block must be at least 1")

@@ -83,4 +83,4 @@ def _shown(value: Any) -> Any:
     return "-" if value is None else str(value)
 
 
-command = Score(name="score", prefix="score_", help=folder.help)
+command = Score(name="score", prefix="score ", help=folder.help)

@@ -50,7 +50,7 @@ def command(
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.cli.output import emit_json, emit_table
     from whichone.retrieval.dense.encoder import need_encoder
-    from whichone.retrieval.retrieve import default_index_folder
+    from whichone.runs.retrieve import default_index_folder
     from whichone.training import space
 
     opened = Benchmark.open(benchmark)

@@ -12,13 +12,13 @@ from typing import Any, Literal
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.chat.prompt import DEFAULT, find_prompt
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.experiment.plan import Plan, ReaderPlan, RetrieverPlan
 from whichone.files.folder import MANIFEST, Folder, file_hash
-from whichone.reading.prompt import DEFAULT, find_prompt
-from whichone.reading.read import joined_name
-from whichone.reading.settings import Setting, setting_for
 from whichone.registry import names, target
+from whichone.runs.read import joined_name
+from whichone.runs.settings import Setting, setting_for
 
 Status = Literal["done", "begun", "to do"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.chat.prompt import DEFAULT, find_prompt
+from whichone.chat.usage import Prices
 from whichone.errors import WhichoneError
 from whichone.experiment.cells import Cell, plain
 from whichone.files.folder import Folder
 from whichone.files.lines import read_lines
-from whichone.reading.prompt import DEFAULT, find_prompt
-from whichone.reading.settings import AMBIGDOCS, Setting, Shows
-from whichone.reading.usage import Prices
+from whichone.runs.settings import AMBIGDOCS, Setting, Shows
 
 CHARACTERS_A_TOKEN = 4.0
 ASSUMED_SECONDS = {"run": 0.01, "answers": 0.01, "llm": 2.0}

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.reading.settings import KINDS
+from whichone.runs.settings import KINDS
 
 
 class RetrieverPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,8 +16,8 @@ from whichone.experiment.plan import Plan, read_plan
 from whichone.files.lines import write_atomic
 from whichone.measures.score import score_folder, slice_rows
 from whichone.progress import talk
-from whichone.reading.read import read
-from whichone.retrieval.retrieve import retrieve
+from whichone.runs.read import read
+from whichone.runs.retrieve import retrieve
 from whichone.versions import environment
 
 LISTING = "experiment.json"

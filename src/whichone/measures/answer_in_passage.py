@@ -98,7 +98,7 @@ def best_possible(k: int | None) -> Measure:
 
     A question of which it is not known whether it can be resolved counts as one that can.
     """
-    from whichone.benchmarks.entityquestions import resolvable
+    from whichone.papers.entityquestions import resolvable
 
     depth = needs_depth("best_possible", k)
 

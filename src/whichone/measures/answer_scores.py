@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.lookup import Corpus
 from whichone.errors import BadInput, sample
 from whichone.measures.measure import Answered, Measure, check_of
 from whichone.measures.scores import Scores
-from whichone.reading.answers import Answers
-from whichone.reading.corpus import Corpus
 from whichone.records import Answer, Passage, Query, page_of
+from whichone.runs.answers import Answers
 from whichone.text import squad
 
 USUAL = {

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from whichone.benchmarks.kilt.record import UNKNOWN_PAGE
-from whichone.measures.kilt.answers import answer_scores
 from whichone.measures.measure import Answered, Measure, no_depth
-from whichone.measures.popqa.correct import correct, first_line
 from whichone.measures.retrieval import first_rank
 from whichone.measures.token_overlap import token_f1
+from whichone.papers.kilt.record import UNKNOWN_PAGE
+from whichone.papers.kilt.scores.answers import answer_scores
+from whichone.papers.popqa.scores.correct import correct, first_line
 from whichone.text import amber, squad
 
 CLAIMS = "fc"

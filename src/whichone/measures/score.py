@@ -11,8 +11,8 @@ from whichone.files.folder import Folder
 from whichone.measures.answer_scores import score_answers, usual_measures
 from whichone.measures.measure import check_of, parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores
-from whichone.reading.answers import Answers
-from whichone.retrieval.run import Run
+from whichone.runs.answers import Answers
+from whichone.runs.run import Run
 
 USUAL = ("acc@1", "acc@5", "acc@20", "confused@20")
 

@@ -15,7 +15,7 @@ from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.measures.intervals import Estimate, bootstrap_mean
 from whichone.measures.measure import Measure, Retrieved
 from whichone.records import Passage, Query
-from whichone.retrieval.run import Run
+from whichone.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
 

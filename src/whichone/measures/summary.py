@@ -13,7 +13,7 @@ from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
 from whichone.records import Query
-from whichone.retrieval.run import Run
+from whichone.runs.run import Run
 
 COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
 TASK_ORDER = {"fc": 0, "sf": 1, "qa": 2}

@@ -16,8 +16,8 @@ from whichone.measures.intervals import Estimate, bootstrap_mean
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import cluster, cluster_rule
 from whichone.measures.summary import collection_of, percent
-from whichone.reading.answers import Answers
 from whichone.records import Query
+from whichone.runs.answers import Answers
 
 RULE = (
     "of the three pages the one that a run ranks best is its choice; a run whose list holds none of "

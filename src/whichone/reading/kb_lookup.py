@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.reading.settings import AMBIGDOCS
 from whichone.records import Answer, Query, ReadingTask
+from whichone.runs.settings import AMBIGDOCS
 from whichone.text import squad
 
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"

@@ -9,18 +9,18 @@ from typing import Any, Self
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.chat.endpoint import ContextTooLong, Endpoint, EndpointOptions, open_endpoint
+from whichone.chat.model_text import BrokenAnswer, ModelAnswer, parse_model_text, schema
+from whichone.chat.prompt import DEFAULT, Prompt, find_prompt
+from whichone.chat.replies import REFUSAL
+from whichone.chat.usage import Prices
 from whichone.concurrent import in_order
 from whichone.errors import UsageError, WhichoneError
 from whichone.progress import talk
 from whichone.protocols import ChatReply
-from whichone.reading.endpoint import ContextTooLong, Endpoint, EndpointOptions, open_endpoint
-from whichone.reading.entries import USAGE
-from whichone.reading.model_text import BrokenAnswer, ModelAnswer, parse_model_text, schema
-from whichone.reading.prompt import DEFAULT, Prompt, find_prompt
-from whichone.reading.replies import REFUSAL
-from whichone.reading.settings import AMBIGDOCS, Setting
-from whichone.reading.usage import Prices
 from whichone.records import Answer, Passage, ReadingTask
+from whichone.runs.answer_entries import USAGE
+from whichone.runs.settings import AMBIGDOCS, Setting
 
 SHORT, LONG = 100, 300
 """Tokens of a reply; AmbigDocs' answers are sentences, and its paper allows 300."""

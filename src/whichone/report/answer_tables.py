@@ -12,14 +12,14 @@ from whichone.measures.answer_scores import score_answers
 from whichone.measures.answer_summary import summarise_answers, summary_measures
 from whichone.measures.comparison import Comparison, check_comparable, compare, holm
 from whichone.measures.intervals import Estimate
-from whichone.measures.kilt.headline import METRIC
 from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.scores import Scores, cluster_rule, estimate, score_run, subset
-from whichone.reading.answers import Answers
+from whichone.papers.amber.report.tables import TASKS
+from whichone.papers.kilt.scores.headline import METRIC
 from whichone.records import Query
-from whichone.report.amber_tables import TASKS
 from whichone.report.table import Cell, Table
-from whichone.retrieval.run import Run
+from whichone.runs.answers import Answers
+from whichone.runs.run import Run
 
 MEASURE_NAMES = {"amber_f1": "F1", "accuracy": "accuracy", "complete": "complete"}
 KILT_MEASURES = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}

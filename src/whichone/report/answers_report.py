@@ -9,8 +9,6 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.measures.scores import cluster_rule
-from whichone.reading.answers import KIND, Answers
-from whichone.reading.settings import AMBIGDOCS
 from whichone.report.answer_tables import (
     confusion_cost_table,
     downstream_table,
@@ -20,7 +18,9 @@ from whichone.report.answer_tables import (
 )
 from whichone.report.page import Page, Section
 from whichone.report.table import Table
-from whichone.retrieval.run import Run
+from whichone.runs.answers import KIND, Answers
+from whichone.runs.run import Run
+from whichone.runs.settings import AMBIGDOCS
 
 
 def answers_among(
@@ -48,10 +48,10 @@ def answers_report(
     """A page about answers alone; AmbigDocs' answers have a page of their own kind."""
     base = answers[0].benchmark(benchmark)
     if all(q.task == AMBIGDOCS for q in base.queries):
-        from whichone.measures.ambigdocs.answers import read_any
-        from whichone.measures.ambigdocs.rules import DEFAULT
-        from whichone.report.ambigdocs import system_of
-        from whichone.report.ambigdocs_page import MOST_ANSWERS, ambigdocs_page
+        from whichone.papers.ambigdocs.report.page import MOST_ANSWERS, ambigdocs_page
+        from whichone.papers.ambigdocs.report.tables import system_of
+        from whichone.papers.ambigdocs.scores.answers import read_any
+        from whichone.papers.ambigdocs.scores.rules import DEFAULT
 
         systems = [system_of(a.path, read_any(a.path, benchmark), DEFAULT) for a in answers]
         return ambigdocs_page(systems, answers=0 if redact else MOST_ANSWERS).write(Path(out))

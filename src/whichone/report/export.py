@@ -11,7 +11,7 @@ from whichone.errors import UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
 from whichone.report.show import folder_kind
-from whichone.retrieval.run import Run
+from whichone.runs.run import Run
 
 GROUPS = {
     "benchmark": "exports",

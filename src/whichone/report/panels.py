@@ -11,7 +11,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.scores import Scores
 from whichone.records import NameSet, Query
-from whichone.retrieval.run import Run
+from whichone.runs.run import Run
 
 MOST = 200
 

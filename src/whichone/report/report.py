@@ -12,15 +12,15 @@ from whichone.measures.comparison import check_same_benchmark, compare
 from whichone.measures.measure import parse_measures
 from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_rule, score_run
-from whichone.reading.answers import Answers
-from whichone.report.amber_figures import GapScale, gap_figure, long_tail
-from whichone.report.amber_tables import accuracy_table, confusion_table, example_sets
+from whichone.papers.amber.report.figures import GapScale, gap_figure, long_tail
+from whichone.papers.amber.report.tables import accuracy_table, confusion_table, example_sets
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.figure import Figure
 from whichone.report.page import Page, Section
 from whichone.report.panels import MOST, panel_html, telling_panels
 from whichone.report.table import Table
-from whichone.retrieval.run import Run
+from whichone.runs.answers import Answers
+from whichone.runs.run import Run
 
 MEASURES = ("acc@1", "acc@5", "acc@20", "all_correct@1", "all_correct@20", "confused@20")
 
@@ -66,9 +66,9 @@ def _sections(
     panels: int,
     answers: Sequence[Answers],
 ) -> list[Section | None]:
+    from whichone.papers.entityquestions.report.page import entityquestions_section
+    from whichone.papers.kilt.report.namesakes import namesake_section
     from whichone.report.corpus_tables import corpus_section
-    from whichone.report.entityquestions import entityquestions_section
-    from whichone.report.kilt_namesakes import namesake_section
     from whichone.report.statistics import statistics_section
     from whichone.report.three_choice import three_choice_section
 

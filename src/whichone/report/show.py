@@ -13,9 +13,9 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import MANIFEST, Folder, Manifest
 from whichone.files.lines import read_json
-from whichone.reading.answers import Answers
 from whichone.report.show_answer import show_answer
-from whichone.retrieval.run import Run
+from whichone.runs.answers import Answers
+from whichone.runs.run import Run
 
 Shown = tuple[Any, str]
 
@@ -66,8 +66,8 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
     for key in ("tasks", "roles", "relations"):
         told = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
         lines.append(f"  {key:<10}{told}")
-    from whichone.report.amber_statistics import amber_statistics
-    from whichone.report.kilt_statistics import kilt_statistics
+    from whichone.papers.amber.report.statistics import amber_statistics
+    from whichone.papers.kilt.report.statistics import kilt_statistics
 
     if kilt := kilt_statistics(benchmark):
         document["kilt"], told = kilt

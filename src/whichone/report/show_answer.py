@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from whichone.corpus.lookup import Corpus
 from whichone.errors import BadInput, did_you_mean
 from whichone.measures.answer_scores import other_values
-from whichone.reading.answers import Answers
-from whichone.reading.corpus import Corpus
+from whichone.runs.answers import Answers
 
 
 def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:

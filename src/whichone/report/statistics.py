@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from whichone.benchmarks.amber.collection import builtin_names, load_collection
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.kilt.statistics import is_kilt
 from whichone.measures.summary import collection_of
-from whichone.report.amber_statistics import property_rows
-from whichone.report.kilt_statistics import statistics_table
+from whichone.papers.amber.collection import builtin_names, load_collection
+from whichone.papers.amber.report.statistics import property_rows
+from whichone.papers.kilt.report.statistics import statistics_table
+from whichone.papers.kilt.statistics import is_kilt
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
 

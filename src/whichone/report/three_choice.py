@@ -11,12 +11,12 @@ from whichone.benchmarks.three_choice import Fewer, ThreeChoices, three_choices
 from whichone.errors import BadInput, UsageError
 from whichone.measures.scores import cluster_rule
 from whichone.measures.three_choice import ThreeRow, score_three
-from whichone.reading.answers import Answers
 from whichone.report.answers_report import answers_among
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
-from whichone.retrieval.run import Run
-from whichone.retrieval.three_choice import rank_three
+from whichone.runs.answers import Answers
+from whichone.runs.run import Run
+from whichone.runs.three_choice import rank_three
 
 Ranked = Mapping[str, Sequence[str]]
 

@@ -11,7 +11,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Question, Ranking
-from whichone.retrieval.run import Run
+from whichone.runs.run import Run
 
 Scored = list[tuple[str, float]]
 

@@ -14,7 +14,7 @@ from whichone.files.lines import read_json_lines
 from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Output, Provenance, Query
-from whichone.retrieval.retrieve import default_index_folder
+from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import Example, kinds
 from whichone.training.negatives import ExampleMaker
 from whichone.training.settings import Settings

@@ -14,7 +14,7 @@ from whichone.files.lines import write_atomic
 from whichone.progress import talk
 from whichone.reading.checkpoint import HEADS
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
-from whichone.retrieval.retrieve import default_index_folder
+from whichone.runs.retrieve import default_index_folder
 from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.loop import Trained, Training

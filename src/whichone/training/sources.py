@@ -85,7 +85,7 @@ def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmar
     if kind == KNOWLEDGE_BASE:
         place = _place(work, kind, [Path(source) / "manifest.json"])
         if not place.exists():
-            from whichone.benchmarks.entityquestions.build import build_entityquestions
+            from whichone.papers.entityquestions.build import build_entityquestions
 
             talk(f"{source}: building EntityQuestions of the knowledge base")
             build_entityquestions(source, place)
@@ -113,12 +113,12 @@ def _imported(
     source: str | Path, kind: str, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
 ) -> Benchmark:
     if kind == KILT:
-        from whichone.benchmarks.kilt.import_files import Plan, import_kilt
+        from whichone.papers.kilt.import_files import Plan, import_kilt
 
         return import_kilt(files, place, Plan(passages=corpus.passages, knowledge=corpus.knowledge))
-    from whichone.benchmarks.entityquestions.files import read_questions
     from whichone.benchmarks.published_questions import import_published
-    from whichone.knowledge.passages.cut import write_passages
+    from whichone.corpus.cut.cut import write_passages
+    from whichone.papers.entityquestions.files import read_questions
 
     passages = corpus.passages
     if passages is None:

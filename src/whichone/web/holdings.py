@@ -18,8 +18,8 @@ from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.errors import WhichoneError
 from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder, folder_kinds
-from whichone.reading.answers import KIND as ANSWERS
-from whichone.retrieval.run import KIND as RUN
+from whichone.runs.answers import KIND as ANSWERS
+from whichone.runs.run import KIND as RUN
 from whichone.web.indexes import Indexes
 
 _FRESH = 10.0

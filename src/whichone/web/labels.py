@@ -17,8 +17,8 @@ def labelled(folder: Folder) -> Callable[[str], str]:
 
 @cache
 def _published() -> dict[str, str]:
-    from whichone.benchmarks.amber.collection import load_collection
-    from whichone.benchmarks.entityquestions.relations import published_relations
+    from whichone.papers.amber.collection import load_collection
+    from whichone.papers.entityquestions.relations import published_relations
 
     found: dict[str, str | None] = {}
     for name in ("human", "nonhuman"):

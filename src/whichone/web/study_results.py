@@ -7,8 +7,8 @@ from statistics import fmean, median
 from typing import Any
 
 from whichone.measures.intervals import bootstrap_mean
-from whichone.reading.answers import Answers
 from whichone.records import page_of
+from whichone.runs.answers import Answers
 from whichone.text import squad
 from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
 from whichone.web.holdings import Shelf

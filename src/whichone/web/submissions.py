@@ -21,8 +21,8 @@ from whichone.errors import BadInput, WhichoneError
 from whichone.measures.answer_scores import score_answers, usual_measures
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
-from whichone.reading.answers import Answers
-from whichone.retrieval.run import Run
+from whichone.runs.answers import Answers
+from whichone.runs.run import Run
 from whichone.web.board import boards, one_board, refresh_marks
 from whichone.web.house import House
 from whichone.web.passage_cache import shelf_named

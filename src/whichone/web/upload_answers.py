@@ -8,18 +8,18 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.ambigdocs.files import documents_of, read_objects
-from whichone.benchmarks.ambigdocs.queries import TASK as AMBIGDOCS
-from whichone.benchmarks.ambigdocs.queries import shown_document
-from whichone.benchmarks.ambigdocs.records import Document
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.results import FAILURES
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.lines import read_json_lines
-from whichone.reading.answers import ANSWERS, KIND, LEFT_OUT, TIMING, Answers
-from whichone.reading.prediction_files import PageFinder, read_record
+from whichone.papers.ambigdocs.files import documents_of, read_objects
+from whichone.papers.ambigdocs.queries import TASK as AMBIGDOCS
+from whichone.papers.ambigdocs.queries import shown_document
+from whichone.papers.ambigdocs.records import Document
 from whichone.records import Answer, Query
+from whichone.runs.answers import ANSWERS, KIND, LEFT_OUT, TIMING, Answers
+from whichone.runs.prediction_files import PageFinder, read_record
+from whichone.runs.results import FAILURES
 
 
 class Said(msgspec.Struct, frozen=True):

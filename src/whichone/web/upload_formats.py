@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.results import FAILURES
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.lines import open_binary, read_json_lines
-from whichone.reading.answers import Answers
 from whichone.records import Ranking, page_of
-from whichone.retrieval.import_run import import_run
-from whichone.retrieval.run import KIND, RANKINGS, TIMING, Run
+from whichone.runs.answers import Answers
+from whichone.runs.import_run import import_run
+from whichone.runs.results import FAILURES
+from whichone.runs.run import KIND, RANKINGS, TIMING, Run
 from whichone.web.upload_answers import (
     Reader,
     ambigdocs_answers,

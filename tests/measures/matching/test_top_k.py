@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from whichone.cli.score_entityquestions import command
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files import json_array
 from whichone.measures.matching import workers
 from whichone.measures.matching.labels import Labels, label_files
 from whichone.measures.matching.top_k import relation_names, result_files, top_k
+from whichone.papers.entityquestions.commands.score_entityquestions import command
 
 PUBLISHED = {
     "string": "entityquestions",

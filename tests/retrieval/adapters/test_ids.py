@@ -11,8 +11,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.retrieval.adapters.adapted import Adapted, best_first
 from whichone.retrieval.adapters.ids import Hit, IdRule, parse_rule
-from whichone.retrieval.retrieve import make_retriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.runner import run_retriever
 
 
 class Fixed(Adapted):

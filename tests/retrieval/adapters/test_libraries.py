@@ -11,8 +11,8 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.protocols import Retriever
-from whichone.retrieval.retrieve import make_retriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.runner import run_retriever
 
 
 def first_pages(system: Retriever, benchmark: Benchmark, tmp_path: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.runner import run_retriever
 
 pytest.importorskip("opensearchpy")
 

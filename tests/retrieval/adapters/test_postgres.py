@@ -15,7 +15,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.runner import run_retriever
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 

@@ -10,8 +10,8 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.run import Run
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.run import Run
+from whichone.runs.runner import run_retriever
 
 RIGHT = {f"q{n}": f"w:{n}" for n in range(10)}
 

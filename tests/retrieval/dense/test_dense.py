@@ -17,7 +17,7 @@ from whichone.retrieval.dense import vectors as dense_vectors
 from whichone.retrieval.dense.encoder import find_encoder, need_encoder
 from whichone.retrieval.dense.search import NumpySearch, TorchSearch
 from whichone.retrieval.dense.vectors import encode_corpus
-from whichone.retrieval.retrieve import make_retriever
+from whichone.runs.retrieve import make_retriever
 
 COUNT = 300
 

@@ -12,7 +12,7 @@ from whichone.records import Query
 from whichone.retrieval.linkers.bootleg import BootlegStyle
 from whichone.retrieval.linkers.candidates import KnowledgeNames, knowledge_beside
 from whichone.retrieval.linkers.linker import Linker
-from whichone.retrieval.linkers.predictions import EntityPages
+from whichone.runs.linker_predictions import EntityPages
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from whichone.records import Output, Passage, Provenance, Query, Question
 from whichone.retrieval.linkers.candidates import BenchmarkNames, Span, around
 from whichone.retrieval.linkers.linker import Linker
 from whichone.retrieval.linkers.mentions import bare, given, make_finder
-from whichone.retrieval.retrieve import make_retriever
-from whichone.retrieval.runner import run_retriever
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.runner import run_retriever
 
 
 def test_priors_are_shares_of_views_plus_one(onos: Benchmark) -> None:

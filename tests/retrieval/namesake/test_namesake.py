@@ -20,7 +20,7 @@ from whichone.retrieval.namesake import retriever as namesake_retriever
 from whichone.retrieval.namesake.evidence import Evidence
 from whichone.retrieval.namesake.retriever import reordered
 from whichone.retrieval.namesake.sentences import split_sentences
-from whichone.retrieval.retrieve import make_retriever
+from whichone.runs.retrieve import make_retriever
 
 
 def make(benchmark: Benchmark, tmp_path: Path, **options: Any) -> Namesake:

@@ -82,7 +82,7 @@ def user_object(make: Any, benchmark: Benchmark, what: str) -> Any:
     """What the user named as module:attribute; a function is called, with the benchmark if it takes one."""
     import inspect
 
-    from whichone.retrieval.retrieve import load_function
+    from whichone.runs.retrieve import load_function
 
     if not make:
         raise UsageError(

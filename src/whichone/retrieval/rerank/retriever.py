@@ -14,7 +14,7 @@ from whichone.concurrent import in_order
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.fusion import Scored, ranked
-from whichone.retrieval.run import Run
+from whichone.runs.run import Run
 
 _FOR_CHAT = ("window", "step", "characters", "concurrency")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from whichone.errors import BadInput, did_you_mean
-from whichone.measures.ambigdocs.categories import Category
+from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.web.campaign.done import MAJORITY, Done
 
 MEANINGS: Mapping[Category, str] = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.ambigdocs.queries import TASK
 from whichone.errors import BadInput
-from whichone.measures.ambigdocs.categories import Category
+from whichone.papers.ambigdocs.queries import TASK
+from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.web.campaign.category import (
     MEANINGS,
     CategoryTask,

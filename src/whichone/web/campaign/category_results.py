@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whichone.measures.ambigdocs.agreement import compare_labels, kappa
-from whichone.measures.ambigdocs.categories import Category
+from whichone.papers.ambigdocs.scores.agreement import compare_labels, kappa
+from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
 from whichone.web.campaign.category import Labels, controls, majority
 from whichone.web.campaign.done import flagged_people, people_of

@@ -9,14 +9,14 @@ from math import ceil
 
 import msgspec
 
-from whichone.benchmarks.ambigdocs.queries import TASK
-from whichone.benchmarks.ambigdocs.records import Document, Prediction
 from whichone.files.folder import Folder
-from whichone.measures.ambigdocs.answers import predictions_of
-from whichone.measures.ambigdocs.categories import Category
-from whichone.measures.ambigdocs.rules import DEFAULT, scored_documents
-from whichone.measures.ambigdocs.score import score_prediction
-from whichone.reading.answers import Answers
+from whichone.papers.ambigdocs.queries import TASK
+from whichone.papers.ambigdocs.records import Document, Prediction
+from whichone.papers.ambigdocs.scores.answers import predictions_of
+from whichone.papers.ambigdocs.scores.categories import Category
+from whichone.papers.ambigdocs.scores.rules import DEFAULT, scored_documents
+from whichone.papers.ambigdocs.scores.score import score_prediction
+from whichone.runs.answers import Answers
 from whichone.web.campaign.category import AskedBearer, CategoryTask
 from whichone.web.holdings import Shelf
 

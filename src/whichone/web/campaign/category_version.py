@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.results import FAILURES
 from whichone.files.folder import Folder
-from whichone.reading.answers import ANSWERS, KIND, LEFT_OUT, TIMING
+from whichone.runs.answers import ANSWERS, KIND, LEFT_OUT, TIMING
+from whichone.runs.results import FAILURES
 from whichone.web.campaign.category import Labels, majority
 from whichone.web.campaign.done import annotation_lines
 from whichone.web.campaign.queue import Plan

@@ -1,1 +1,0 @@
-"""KILT: eleven datasets of five tasks over one snapshot of Wikipedia."""

@@ -1,0 +1,300 @@
+"""A chat model behind an OpenAI-compatible endpoint: bounded, retried, cached, accounted for."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from whichone.chat.cache import CallCache, default_cache_file, request_key
+from whichone.chat.replies import BrokenReply, WrongShape, error_text, parse_reply
+from whichone.chat.usage import Account, Prices
+from whichone.errors import BadInput, Missing, UsageError, WhichoneError, missing_extra
+from whichone.progress import talk
+from whichone.protocols import ChatReply
+
+KEYS = ("WHICHONE_API_KEY", "OPENAI_API_KEY")
+_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_LONGEST_WAIT = 60.0
+
+
+class ContextTooLong(BadInput):
+    """The messages are longer than the model takes."""
+
+
+class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the model is and how it is asked; nothing secret is in here."""
+
+    url: str
+    model: str
+    concurrency: int = 16
+    timeout: float = 120.0
+    retries: int = 5
+    back_off: float = 0.5
+    """Seconds before the first retry; each further one waits twice as long."""
+    seed: int | None = None
+    prices: Prices = Prices()
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(
+                f"{self.url!r} is not an endpoint",
+                hint="write it as http://127.0.0.1:8000/v1",
+            )
+        if parts.username or parts.password or parts.query:
+            raise UsageError(
+                "the endpoint's address holds a user, a password or a query",
+                hint=f"give a key in the environment, as {KEYS[0]}",
+            )
+        if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
+            raise UsageError("concurrency, time-out and retries must be positive")
+
+    @property
+    def local(self) -> bool:
+        host = urlsplit(self.url).hostname or ""
+        return host in ("localhost", "::1") or host.startswith("127.")
+
+    @property
+    def completions(self) -> str:
+        return f"{self.url.rstrip('/')}/chat/completions"
+
+
+class Endpoint:
+    """Fills the seam `ChatModel`; safe to call from several threads."""
+
+    def __init__(
+        self,
+        options: EndpointOptions,
+        *,
+        cache: CallCache | None = None,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise missing_extra("httpx", "llm") from None
+        self.options = options
+        self.cache = cache
+        self.account = Account(options.prices)
+        self._closed = threading.Event()
+        self._sleep = sleep or self._closed.wait
+        self._http = httpx
+        self._slots = threading.BoundedSemaphore(options.concurrency)
+        self._jitter = random.Random(0)
+        self._unsupported: set[str] = set()
+        key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+        self._client = httpx.Client(
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx.Timeout(options.timeout, connect=min(10.0, options.timeout)),
+            limits=httpx.Limits(max_connections=options.concurrency),
+            trust_env=not options.local,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"endpoint": self.options.url, "model": self.options.model}
+        return told if self.options.seed is None else {**told, "sampling_seed": self.options.seed}
+
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        max_tokens: int,
+        temperature: float = 0.0,
+        logprobs: bool = False,
+        schema: Mapping[str, Any] | None = None,
+    ) -> ChatReply:
+        """One reply; `schema` asks for JSON of that shape where the endpoint can do it."""
+        return self._ask(self._body(messages, max_tokens, temperature, logprobs, schema))
+
+    def probe(self, schema: Mapping[str, Any] | None = None) -> None:
+        """One small question before a run: is it there, may we use it, does it speak our language?"""
+        messages = [{"role": "user", "content": "Reply with one word: yes."}]
+        body = self._body(messages, 16, 0.0, False, schema)
+        self._ask(body, cached=False, retries=min(1, self.options.retries))
+
+    def close(self) -> None:
+        """Nothing is asked after this; calls under way end with an error instead of being retried."""
+        self._closed.set()
+        self._client.close()
+        if self.cache is not None:
+            self.cache.close()
+
+    def __enter__(self) -> Endpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # one call
+
+    def _body(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        max_tokens: int,
+        temperature: float,
+        logprobs: bool,
+        schema: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.options.model,
+            "messages": [dict(m) for m in messages],
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+        }
+        if self.options.seed is not None:
+            body["seed"] = self.options.seed
+        if logprobs:
+            body["logprobs"] = True
+        if schema is not None:
+            shape = {"name": "reply", "strict": True, "schema": dict(schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": shape}
+        return body
+
+    def _ask(
+        self, body: dict[str, Any], *, cached: bool = True, retries: int | None = None
+    ) -> ChatReply:
+        key = request_key(self.options.completions, body)
+        if cached and self.cache is not None and (known := self.cache.get(key)):
+            self.account.add(known, 0.0)
+            return known
+        started = time.perf_counter()
+        with self._slots:
+            reply = self._with_retries(body, self.options.retries if retries is None else retries)
+        self.account.add(reply, time.perf_counter() - started)
+        if cached and self.cache is not None:
+            self.cache.put(key, body, reply)
+        return reply
+
+    def _with_retries(self, body: dict[str, Any], retries: int) -> ChatReply:
+        attempt = 0
+        while True:
+            wait: float | None = None
+            try:
+                response = self._client.post(self.options.completions, json=self._adapted(body))
+                if response.status_code == 200:
+                    return parse_reply(response.headers.get("content-type", ""), response.content)
+                if self._adapt(body, response):
+                    continue
+                problem = self._refused(response)
+                if response.status_code not in _AGAIN:
+                    raise problem
+                wait = _retry_after(response.headers.get("retry-after"))
+            except (self._http.TransportError, BrokenReply) as error:
+                problem = self._unreachable(error)
+            except WrongShape as error:
+                raise self._not_ours(str(error)) from error
+            if attempt >= retries or self._closed.is_set():
+                raise problem
+            self._sleep(wait if wait is not None else self._back_off(attempt))
+            self.account.retried()
+            attempt += 1
+
+    def _back_off(self, attempt: int) -> float:
+        """Twice as long each time, with some chance in it so that not all come back at once."""
+        wait = self.options.back_off * 2.0**attempt
+        return float(min(_LONGEST_WAIT, wait)) * (0.75 + self._jitter.random() / 2)
+
+    # what some endpoints do not take
+
+    def _adapted(self, body: dict[str, Any]) -> dict[str, Any]:
+        sent = {k: v for k, v in body.items() if k not in self._unsupported}
+        if "max_tokens" in self._unsupported:
+            sent["max_completion_tokens"] = body["max_tokens"]
+        return sent
+
+    def _adapt(self, body: Mapping[str, Any], response: Any) -> bool:
+        """Leave out what a 400 complains about, once and for all; whether that is worth a new try."""
+        if response.status_code not in (400, 422):
+            return False
+        said = error_text(response.content).lower()
+        if _about_length(said):
+            return False
+        signs = {
+            "response_format": ("response_format", "json_schema", "structured output"),
+            "logprobs": ("logprobs",),
+            "max_tokens": ("max_completion_tokens",),
+            "temperature": ("temperature",),
+            "seed": ("'seed'", '"seed"', "parameter: seed"),
+        }
+        for name, words in signs.items():
+            if name in body and name not in self._unsupported and any(w in said for w in words):
+                self._unsupported.add(name)
+                talk(f"{self.options.url} does not take {name}; going on without it")
+                return True
+        return False
+
+    # what to say when it fails
+
+    def _refused(self, response: Any) -> WhichoneError:
+        status, said = response.status_code, error_text(response.content)
+        if status in (401, 403):
+            return Missing(
+                f"the endpoint does not let us in (HTTP {status}): {said}",
+                where=self.options.url,
+                hint=f"put the key into the environment as {' or '.join(KEYS)}",
+            )
+        if status == 404:
+            return Missing(
+                f"the endpoint has no chat completions, or no model {self.options.model!r}: {said}",
+                where=self.options.url,
+                hint="the address usually ends in /v1; the model's name is the endpoint's own",
+            )
+        if status in (400, 413, 422) and _about_length(said.lower()):
+            return ContextTooLong(f"the messages are too long: {said}", where=self.options.url)
+        kind = Missing if status in _AGAIN else BadInput
+        return kind(f"the endpoint answers HTTP {status}: {said}", where=self.options.url)
+
+    def _unreachable(self, error: Exception) -> WhichoneError:
+        if isinstance(error, BrokenReply):
+            return BadInput(str(error), where=self.options.url)
+        if isinstance(error, self._http.TimeoutException):
+            told = f"no reply within {self.options.timeout:g} seconds"
+        else:
+            told = f"the endpoint cannot be reached: {error or type(error).__name__}"
+        return Missing(told, where=self.options.url, hint="is the server up, and is this its port?")
+
+    def _not_ours(self, told: str) -> BadInput:
+        return BadInput(
+            f"this is no OpenAI-compatible endpoint: {told}",
+            where=self.options.url,
+            hint="the address usually ends in /v1",
+        )
+
+
+def _about_length(said: str) -> bool:
+    return any(
+        words in said
+        for words in ("context length", "context size", "context window", "too long", "too large")
+    )
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds, or a date, as the header has it; never longer than a minute."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def open_endpoint(options: EndpointOptions, cache: str | Path | None = None) -> Endpoint:
+    """An endpoint with its cache: a file, the user's own (None), or "none"."""
+    if str(cache) == "none":
+        return Endpoint(options)
+    return Endpoint(
+        options, cache=CallCache(cache or default_cache_file(options.url, options.model))
+    )

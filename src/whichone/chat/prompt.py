@@ -1,0 +1,159 @@
+"""Prompts as files: a system part, a user part, an instruction for each task, worked examples.
+
+A file lacks what it does not want to say otherwise: missing parts are those of zero-shot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from whichone.errors import BadInput, Missing, UsageError, did_you_mean
+from whichone.records import Passage
+
+DEFAULT = "zero-shot"
+DEFAULT_TASK = "qa"
+NO_PASSAGES = "No passages are given."
+
+_HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
+_TURN = re.compile(r"^### +(user|assistant) *$", re.MULTILINE)
+
+
+class Example(msgspec.Struct, frozen=True):
+    task: str
+    user: str
+    assistant: str
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is told and asked; `hash` names the text that was really used."""
+
+    name: str
+    system: str
+    user: str
+    tasks: Mapping[str, str]
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def hash(self) -> str:
+        text = msgspec.json.encode(self, order="deterministic")
+        return hashlib.sha256(text).hexdigest()[:16]
+
+    def messages(
+        self, task: str, question: str, passages: Sequence[Passage]
+    ) -> list[dict[str, str]]:
+        instruction = self.tasks.get(task, self.tasks[DEFAULT_TASK])
+        system = _fill(self.system, task=instruction)
+        messages = [{"role": "system", "content": system}]
+        for example in self.examples:
+            if example.task == task:
+                messages.append({"role": "user", "content": example.user})
+                messages.append({"role": "assistant", "content": example.assistant})
+        shown = passages_text(passages) or NO_PASSAGES
+        asked = _fill(self.user, passages=shown, question=question, task=instruction)
+        return [*messages, {"role": "user", "content": asked}]
+
+
+def passages_text(passages: Sequence[Passage]) -> str:
+    """One line a passage: its number from 1, title, bar, text."""
+    lines = [f"[{n}] {p.title} | {' '.join(p.text.split())}" for n, p in enumerate(passages, 1)]
+    return "\n".join(lines)
+
+
+def own_prompts() -> list[str]:
+    """The names of the prompts that come with the package."""
+    folder = files("whichone.chat").joinpath("prompts")
+    return sorted(f.name.removesuffix(".md") for f in folder.iterdir() if f.name.endswith(".md"))
+
+
+def find_prompt(name: str) -> Prompt:
+    """One of the package's own by name, or a file of the user's."""
+    if name in own_prompts():
+        text = files("whichone.chat").joinpath("prompts", f"{name}.md").read_text("utf-8")
+        return parse_prompt(text, name, f"{name}.md")
+    path = Path(name)
+    if not path.exists():
+        raise Missing(
+            f"there is no prompt {name!r}, and no such file",
+            hint=did_you_mean(name, own_prompts()),
+        )
+    try:
+        return parse_prompt(path.read_text("utf-8"), path.stem, str(path))
+    except (UnicodeDecodeError, OSError) as error:
+        raise BadInput(f"cannot be read: {error}", file=path) from error
+
+
+def parse_prompt(text: str, name: str, file: str) -> Prompt:
+    sections = _sections(text)
+    if not sections:
+        raise BadInput(
+            "a prompt has parts under headings such as '## system', '## user', '## task qa'",
+            file=file,
+        )
+    system, user = None, None
+    tasks: dict[str, str] = {}
+    examples: list[Example] = []
+    for heading, body in sections:
+        kind, _, task = heading.partition(" ")
+        if heading == "system":
+            system = body
+        elif heading == "user":
+            user = body
+        elif kind == "task" and task:
+            tasks[task] = body
+        elif kind == "example" and task:
+            examples.append(_example(task, body, file))
+        else:
+            raise BadInput(
+                f"'## {heading}' is no part of a prompt",
+                file=file,
+                hint="parts are system, user, task NAME, example NAME",
+            )
+    if name != DEFAULT or system is None or user is None:
+        base = find_prompt(DEFAULT)
+        system, user = system or base.system, user or base.user
+        tasks = {**base.tasks, **tasks}
+    if "$question" not in user:
+        raise BadInput("the part '## user' does not hold $question", file=file)
+    prompt = Prompt(name=name, system=system, user=user, tasks=tasks, examples=tuple(examples))
+    _check_slots(prompt, file)
+    return prompt
+
+
+def _sections(text: str) -> list[tuple[str, str]]:
+    parts = _HEADING.split(text)
+    return [(h.strip(), b.strip()) for h, b in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def _example(task: str, body: str, file: str) -> Example:
+    turns = _TURN.split(body)
+    if turns[1::2] != ["user", "assistant"]:
+        raise BadInput(
+            f"the example of {task} needs '### user' and then '### assistant'", file=file
+        )
+    return Example(task, turns[2].strip(), turns[4].strip())
+
+
+def _check_slots(prompt: Prompt, file: str) -> None:
+    for text in (prompt.system, prompt.user):
+        template = string.Template(text)
+        strangers = set(template.get_identifiers()) - {"task", "passages", "question"}
+        if strangers or not template.is_valid():
+            raise BadInput(
+                f"it holds a slot that nothing fills: {', '.join(sorted(strangers)) or '$'}",
+                file=file,
+                hint="slots are $task, $passages and $question; a dollar sign is written $$",
+            )
+
+
+def _fill(text: str, **slots: str) -> str:
+    try:
+        return string.Template(text).substitute(slots)
+    except KeyError as error:
+        raise UsageError(f"a prompt uses {error} where it is not filled") from error

@@ -1,0 +1,1 @@
+"""Pages in, a corpus out: passages, pages and the names that point at pages."""

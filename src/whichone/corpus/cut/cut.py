@@ -1,0 +1,156 @@
+"""The pages of a knowledge base as passages, one page at a time, with ids that stay the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Container, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from whichone.corpus.cut.blocks import Tokenizer, load_tokenizer, token_blocks
+from whichone.corpus.cut.kilt_chunks import (
+    Splitter,
+    kilt_chunks,
+    plain_sentences,
+    spacy_sentences,
+)
+from whichone.corpus.cut.whole_pages import whole_page
+from whichone.corpus.cut.word_columns import word_columns
+from whichone.corpus.cut.words import word_passages
+from whichone.errors import UsageError
+from whichone.files.folder import Folder
+from whichone.files.lines import write_lines
+from whichone.knowledge.tables import KIND
+from whichone.progress import Advance
+from whichone.records import Passage, passage_id
+
+Way = Literal["words", "kilt", "pages", "tokens"]
+_BATCH = 1024
+_COLUMNS = ["page", "title", "n", "text"]
+
+
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """How to cut: the way, the length in its unit, and what counts as text.
+
+    `tokenizer` is for tokens, `sentences` (plain, or a spaCy model, or blank) for kilt.
+    """
+
+    way: Way = "words"
+    size: int = 100
+    keep_lists: bool = False
+    tokenizer: str = "whitespace"
+    sentences: str = "plain"
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise UsageError(f"passages of {self.size} words or tokens cannot be cut")
+
+
+def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
+    """The texts of one page's passages, in order."""
+    if cut.way == "words":
+        yield from word_passages(paragraphs, size=cut.size, keep_lists=cut.keep_lists)
+    elif cut.way == "tokens":
+        yield from token_blocks(
+            paragraphs,
+            size=cut.size,
+            tokenizer=_tokenizer(cut.tokenizer),
+            keep_lists=cut.keep_lists,
+        )
+    elif cut.way == "pages":
+        yield from whole_page(paragraphs)
+    else:
+        chunks = kilt_chunks(paragraphs, size=cut.size, sentences=_splitter(cut.sentences))
+        yield from (chunk.text for chunk in chunks)
+
+
+@cache
+def _tokenizer(name: str) -> Tokenizer:
+    return load_tokenizer(name)
+
+
+@cache
+def _splitter(name: str) -> Splitter:
+    return plain_sentences if name == "plain" else spacy_sentences(name)
+
+
+def cut_passages(
+    base: str | Path | Folder, cut: Cut | None = None, *, only: Container[str] | None = None
+) -> Iterator[Passage]:
+    """All passages of a knowledge base (or of the pages `only`), in order of page; streaming.
+
+    The n-th of a page is `page#n`, whatever else is in the knowledge base.
+    """
+    for batch in cut_batches(base, cut, only=only):
+        columns = (column.to_pylist() for column in batch.columns)
+        for page, title, n, text in zip(*columns, strict=True):
+            yield Passage(id=passage_id(page, n), page=page, title=title, text=text)
+
+
+def cut_batches(
+    base: str | Path | Folder,
+    cut: Cut | None = None,
+    *,
+    only: Container[str] | None = None,
+    advance: Advance | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The same as columns: page, title, number on the page, text. `advance` is told of pages read."""
+    folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
+    chosen = cut or Cut()
+    file = pq.ParquetFile(folder.path("pages.parquet"))
+    for batch in file.iter_batches(_BATCH, columns=["page", "title", "paragraphs"]):
+        read = batch.num_rows
+        if only is not None:
+            batch = batch.filter(
+                pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_())
+            )
+        rows, numbers, texts = _cut_column(batch["paragraphs"], chosen)
+        about = batch.select(["page", "title"]).take(rows)
+        yield pa.RecordBatch.from_arrays([*about.columns, numbers, texts], _COLUMNS)
+        if advance is not None:
+            advance(read)
+
+
+def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """For each passage the row of its page, its number on that page, and its text."""
+    if cut.way == "words" and not cut.keep_lists:
+        return word_columns(paragraphs, cut.size)
+    found = [
+        (row, n, text)
+        for row, page in enumerate(paragraphs.to_pylist())
+        for n, text in enumerate(cut_page(page or (), cut))
+    ]
+    rows, numbers, texts = zip(*found, strict=True) if found else ((), (), ())
+    return pa.array(rows, pa.int64()), pa.array(numbers, pa.int32()), pa.array(texts, pa.string())
+
+
+def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) -> int:
+    """Passages to a file: `.jsonl` keeps their ids, anything else is `psgs_w100.tsv`'s layout."""
+    passages = cut_passages(base, cut)
+    if Path(str(out).removesuffix(".gz")).suffix == ".jsonl":
+        return write_lines(out, map(msgspec.json.encode, passages))
+    rows = ((str(n), p.text, p.title) for n, p in enumerate(passages, 1))
+    return write_lines(out, _tsv_lines(rows)) - 1
+
+
+def export_psgs(base: str | Path, out: str | Path) -> dict[str, int]:
+    """DPR's hundred words as `psgs_w100.tsv` has them."""
+    return {Path(out).name: write_passages(base, out)}
+
+
+def _tsv_lines(rows: Iterator[tuple[str, str, str]]) -> Iterator[bytes]:
+    """Rows numbered from 1 below a header; blanks and line ends within a field become one blank."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="")
+    yield b"id\ttext\ttitle"
+    for row in rows:
+        buffer.seek(0)
+        buffer.truncate()
+        writer.writerow([" ".join(value.split()) for value in row])
+        yield buffer.getvalue().encode()

@@ -1,0 +1,45 @@
+"""Pages of a knowledge base, cut into the passages that a benchmark is asked of."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whichone.benchmarks.tables import PASSAGES
+from whichone.corpus.cut.cut import Cut, cut_batches
+from whichone.files.folder import Folder
+from whichone.progress import progress
+from whichone.records import PASSAGE_MARK
+
+
+def cut_corpus(kb: Folder, cut: Cut, *, only: Container[str] | None = None) -> pa.RecordBatchReader:
+    """The passages of all pages, or of those in `only`, as a benchmark keeps them and in its order.
+
+    They are cut as they are read: a corpus may be larger than memory.
+    """
+    return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only))
+
+
+def article_pages(kb: Folder) -> set[str]:
+    """The pages that are about something: all but those that only list namesakes."""
+    pages = kb.table("pages", ["page", "kind"])
+    return set(pages.filter(pc.equal(pages["kind"], "article"))["page"].to_pylist())
+
+
+def _batches(kb: Folder, cut: Cut, only: Container[str] | None) -> Iterator[pa.RecordBatch]:
+    pages = kb.manifest.files["pages.parquet"].rows
+    with progress("cutting", pages, "pages") as advance:
+        for batch in cut_batches(kb, cut, only=only, advance=advance):
+            yield _with_ids(batch)
+
+
+def _with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    number = batch["n"].cast(pa.string())
+    columns = {
+        **{name: batch[name] for name in batch.schema.names},
+        "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
+        "source_id": pa.nulls(batch.num_rows, pa.string()),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

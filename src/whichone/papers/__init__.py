@@ -1,0 +1,1 @@
+"""One folder a paper: build, files, official scores, tables and figures, commands."""

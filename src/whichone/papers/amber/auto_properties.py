@@ -1,0 +1,185 @@
+"""`--properties auto`: which properties tell a type's entities apart, found in the knowledge base.
+
+A property is taken when it is selective (few entities of the type have it) and its values stand at
+the beginning of their entities' pages. That no other bearer of a name has it is seen set by set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.papers.amber import names
+from whichone.papers.amber.alignment import beginning, needle
+from whichone.papers.amber.collection import Collection, EntityType
+from whichone.papers.amber.published import amount_name
+from whichone.papers.amber.relations import Pipeline, usable
+from whichone.papers.amber.values import plain_time
+from whichone.progress import talk
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+MOST_SHARE = 0.5
+"""A property that more of a type's entities have tells few of them apart."""
+LEAST_ENTITIES = 5
+LEAST_STATED = 0.25
+"""How many of the sampled entities' pages must state the value."""
+SAMPLE = 100
+"""Entities looked at for each property: the first in order of their ids."""
+DATATYPES = ("wikibase-item", "quantity", "time", "string", "monolingualtext")
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """One property of one type: how many entities have it, and how often a page states it."""
+
+    type: str
+    property: str
+    entities: int
+    share: float
+    stated: float | None
+    taken: bool
+
+
+def with_properties(pipeline: Pipeline, wanted: Sequence[str]) -> Collection:
+    """The collection with the named properties for all its types, or with those found by `auto`."""
+    if tuple(wanted) == ("auto",):
+        collection, choices = choose_properties(pipeline)
+        for key, one in collection.types.items():
+            own = [c for c in choices if c.type == key]
+            talk(
+                f"{key}: {len(one.properties)} of {len(own)} properties are selective and stated: "
+                f"{', '.join(one.properties) or 'none'}"
+            )
+        return collection
+    types = {
+        key: msgspec.structs.replace(one, properties=tuple(wanted))
+        for key, one in pipeline.collection.types.items()
+    }
+    return msgspec.structs.replace(pipeline.collection, types=types)
+
+
+def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
+    """The collection with properties of its types' own, and what was looked at."""
+    collection = pipeline.collection
+    typed = names.typed_entities(pipeline.tables, collection)
+    pages = pipeline.pages()
+    typed = typed.semi_join(pages, typed.entity == pages.entity).select("entity", "kinds")
+    facts = usable(pipeline.tables.facts, pipeline.rules)
+    facts = facts.filter(facts["property"].isin(_answerable(pipeline)))
+    owned = pipeline.keep(
+        "typed_facts",
+        facts.inner_join(typed, "entity").select(
+            "entity", "kinds", "property", "kind", "value", "place"
+        ),
+    )
+    choices: list[Choice] = []
+    types: dict[str, EntityType] = {}
+    for n, (key, one) in enumerate(collection.types.items()):
+        size = pipeline.number(typed.filter(names.of_kind(typed.kinds, n)).count())
+        counted = _counted(owned.filter(names.of_kind(owned.kinds, n)))
+        found = dict(pipeline.tuples(counted))
+        few = sorted(
+            p for p, count in found.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size
+        )
+        stated = _stated(pipeline, owned.filter(names.of_kind(owned.kinds, n)), few)
+        rows = [
+            Choice(
+                type=key,
+                property=p,
+                entities=count,
+                share=count / size,
+                stated=stated.get(p),
+                taken=stated.get(p, 0.0) >= LEAST_STATED,
+            )
+            for p, count in sorted(found.items())
+        ]
+        choices += rows
+        taken = tuple(
+            row.property for row in rows if row.taken and row.property != collection.qualifier
+        )
+        types[key] = EntityType(id=one.id, properties=taken, label=one.label)
+    chosen = msgspec.structs.replace(collection, types=types)
+    if not chosen.property_ids:
+        raise BadInput(
+            f"no property is selective and stated in the pages ({len(choices)} were looked at)",
+            hint="list properties in the collection, or give it a qualifier",
+        )
+    return chosen, choices
+
+
+def _answerable(pipeline: Pipeline) -> list[str]:
+    """Properties that have a label and values that can be answers."""
+    properties = pipeline.tables.properties
+    known = properties.filter(
+        properties.label.notnull(),
+        properties.datatype.isnull() | properties.datatype.isin(["", *DATATYPES]),
+    )
+    wanted = {p for (p,) in pipeline.tuples(known.select("property"))}
+    return sorted(wanted | pipeline.collection.properties.keys())
+
+
+def _counted(facts: Table) -> Table:
+    return facts.group_by("property").agg(entities=facts.entity.nunique())
+
+
+def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float]:
+    """For each property the share of sampled entities whose page states one of its values."""
+    import ibis
+
+    if not few:
+        return {}
+    facts = facts.filter(facts["property"].isin(few))
+    who = facts.select("property", "entity").distinct()
+    placed = who.mutate(n=ibis.row_number().over(group_by="property", order_by="entity"))
+    chosen = placed.filter(placed.n < SAMPLE).select("property", "entity")
+    rows = list(
+        pipeline.tuples(
+            facts.semi_join(chosen, ["property", "entity"]).select(
+                "property", "entity", "kind", "value"
+            )
+        )
+    )
+    values = _value_names(pipeline, sorted({v for _, _, kind, v in rows if kind == "entity"}))
+    texts = _beginnings(pipeline, sorted({entity for _, entity, _, _ in rows}))
+    found: dict[str, dict[str, bool]] = {}
+    for prop, entity, kind, value in rows:
+        looked_for = [needle(name, pipeline.rules) for name in _shown(kind, value, values)]
+        hit = any(
+            wanted is not None and wanted in text
+            for wanted in looked_for
+            for text in texts.get(entity, ())
+        )
+        seen = found.setdefault(prop, {})
+        seen[entity] = seen.get(entity, False) or hit
+    return {prop: sum(seen.values()) / len(seen) for prop, seen in found.items()}
+
+
+def _shown(kind: str, value: str, values: Mapping[str, list[str]]) -> list[str]:
+    if kind == "entity":
+        return values.get(value, [])
+    if kind == "quantity":
+        return [amount_name(value)]
+    return [plain_time(value) if kind == "time" else value]
+
+
+def _value_names(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
+    naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
+    found: dict[str, list[str]] = {}
+    borne = naming.filter(naming.bearer.isin(wanted)).select("bearer", "name")
+    for entity, name in pipeline.tuples(borne) if wanted else ():
+        found.setdefault(entity, []).append(name)
+    return found
+
+
+def _beginnings(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
+    pages = pipeline.pages()
+    own = pages.filter(pages.entity.isin(wanted)).select("entity", "paragraphs")
+    found: dict[str, list[str]] = {}
+    for entity, paragraphs in pipeline.tuples(own):
+        text = beginning(" ".join(paragraphs or ()), pipeline.rules.tokens)
+        found.setdefault(entity, []).append(text)
+    return found

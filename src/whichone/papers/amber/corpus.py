@@ -1,0 +1,28 @@
+"""The passages a built benchmark is asked of: pages of the knowledge base, cut."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from whichone.benchmarks.tables import PASSAGES
+from whichone.corpus.cut.cut import Cut
+from whichone.corpus.cut_pages import cut_corpus
+from whichone.files.folder import Folder
+from whichone.papers.amber.model import AmberSet
+
+Extent = Literal["all", "sets", "none"]
+
+
+def corpus(kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut) -> pa.RecordBatchReader:
+    """Passages of all pages, of the bearers' pages only, or none (for builds that only export)."""
+    if extent == "none":
+        return PASSAGES.empty().to_reader()
+    only = None if extent == "all" else _bearer_pages(sets)
+    return cut_corpus(kb, cut, only=only)
+
+
+def _bearer_pages(sets: Sequence[AmberSet]) -> Container[str]:
+    return {ref.page for s in sets for bearer in s.bearers for ref in bearer.pages}

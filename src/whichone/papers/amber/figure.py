@@ -1,0 +1,165 @@
+"""One name as the paper's Figure 3 draws it: bearers, their facts, and why facts were dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.papers.amber.account import Account
+from whichone.papers.amber.before import check_before
+from whichone.papers.amber.instantiate import TASKS, Instantiation
+from whichone.papers.amber.model import AmberSet
+from whichone.papers.amber.relations import Pipeline
+from whichone.papers.amber.rules import popularity_gap
+from whichone.papers.amber.sets import amber_sets, bearer_pages, property_labels
+from whichone.papers.amber.values import ValueBook, value_book
+
+
+class DrawnFact(msgspec.Struct):
+    """A property and its values; `dropped` says why, where it asks nothing."""
+
+    property: str
+    label: str
+    values: list[str]
+    dropped: str | None = None
+    queries: list[str] = []
+
+
+class DrawnBearer(msgspec.Struct):
+    entity: str
+    label: str
+    role: str | None
+    popularity: float | None
+    facts: list[DrawnFact] = []
+    dropped: str | None = None
+
+
+class Figure(msgspec.Struct):
+    """A name, its bearers with the most popular first, and whether it makes a set."""
+
+    name: str
+    bearers: list[DrawnBearer]
+    verdict: str
+
+
+def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
+    """Run the pipeline for one name and keep what every step decided."""
+    account = check_before(pipeline, where)
+    pipeline.every_set = True
+    pipeline.run(only=name)
+    bearers = _bearers(pipeline)
+    if not bearers:
+        raise BadInput(f"no two entities of the collection's types are called {name!r}", file=where)
+    gap_failed = _gap_failed(pipeline)
+    if gap_failed:
+        return Figure(name, bearers, gap_failed)
+    book = value_book(pipeline)
+    labels = property_labels(pipeline, account)
+    nothing = Account(steps=[], remarks=[])
+    sets = amber_sets(pipeline, book, nothing)
+    _drop_missing(bearers, sets, pipeline)
+    kept = _kept_queries(pipeline, book, sets, nothing)
+    facts = pipeline.relations["bearer_facts"]
+    rows = sorted(
+        pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed"))
+    )
+    held: dict[str, set[str]] = {}
+    for entity, _, prop, *_ in rows:
+        held.setdefault(prop, set()).add(entity)
+    for entity, _, prop, kind, value, listed in rows:
+        having = len(held[prop])
+        bearer = next(b for b in bearers if b.entity == entity)
+        drawn = next((f for f in bearer.facts if f.property == prop), None)
+        if drawn is None:
+            drawn = DrawnFact(prop, labels[prop], [], queries=kept.get((entity, prop), []))
+            bearer.facts.append(drawn)
+            if prop == pipeline.collection.qualifier:
+                drawn.dropped = "tells it apart, is not asked for"
+            elif not listed:
+                drawn.dropped = "not asked of this type"
+            elif having > 1 and not pipeline.collection.qualifier:
+                drawn.dropped = f"{having} bearers have it"
+            elif bearer.dropped:
+                drawn.dropped = "its bearer is not in the set"
+            elif not drawn.queries:
+                tokens = pipeline.rules.tokens
+                drawn.dropped = f"not in the first {tokens} tokens of a page, or without a name"
+        known = book.value(kind, value)
+        drawn.values.append(known.names[0] if known is not None else value)
+    return Figure(name, bearers, _verdict(bearers, pipeline))
+
+
+def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
+    about = pipeline.tables.entities.select("entity", "label")
+    relation = pipeline.relations["bearers"].inner_join(about, "entity")
+    rows = relation.select("entity", "label", "popularity", "typed", "position")
+    made = []
+    ordered = sorted(pipeline.tuples(rows), key=lambda row: (-(row[2] or 0), row[4]))
+    heads = {entity for entity, *_ in _heads(pipeline)}
+    for entity, label, popularity, typed, _ in ordered:
+        role = None
+        if typed and pipeline.popularity != "none":
+            role = "head" if entity in heads else "tail"
+        dropped = None if typed else "of a type that the collection does not have"
+        made.append(DrawnBearer(entity, label or entity, role, popularity, [], dropped))
+    return made
+
+
+def _heads(pipeline: Pipeline) -> list[tuple[Any, ...]]:
+    sets = pipeline.relations["set_bearers"]
+    return list(pipeline.tuples(sets.filter(sets.is_head).select("entity")))
+
+
+def _gap_failed(pipeline: Pipeline) -> str | None:
+    if pipeline.popularity == "none":
+        return None
+    leads = list(pipeline.tuples(pipeline.relations["leads"].select("first", "second")))
+    first, second = leads[0]
+    gap = popularity_gap(pipeline.rules, first, second)
+    if gap >= pipeline.rules.gap:
+        return None
+    return f"no set: the head leads by {gap:.1%}, which is less than {pipeline.rules.gap:.0%}"
+
+
+def _drop_missing(bearers: list[DrawnBearer], sets: Sequence[AmberSet], pipeline: Pipeline) -> None:
+    """Say of each typed bearer that the set lacks why it does."""
+    within = {bearer.entity for amber_set in sets for bearer in amber_set.bearers}
+    pages = bearer_pages(pipeline)
+    for bearer in bearers:
+        if bearer.dropped is None and bearer.entity not in within:
+            bearer.role = None
+            bearer.dropped = (
+                "a bearer of the same type is more popular"
+                if bearer.entity in pages
+                else "there is no page about it"
+            )
+
+
+def _kept_queries(
+    pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
+) -> dict[tuple[str, str], list[str]]:
+    """The queries of every fact that survives alignment, whether or not the set does."""
+    queries = Instantiation.of(pipeline, book, sets, account).queries(sets, TASKS)
+    kept: dict[tuple[str, str], list[str]] = {}
+    for query in queries:
+        kept.setdefault((query.entity or "", query.relation or ""), []).append(
+            f"{query.task.upper()}  {query.input}"
+        )
+    return kept
+
+
+def _verdict(bearers: list[DrawnBearer], pipeline: Pipeline) -> str:
+    queried = [b for b in bearers if any(f.queries for f in b.facts)]
+    if len(queried) < 2:
+        return f"no set: {len(queried)} bearer keeps a fact, two are needed"
+    if pipeline.popularity != "none" and not any(b.role == "head" for b in queried):
+        return "no set: the head keeps no fact"
+    count = sum(bool(f.queries) for b in queried for f in b.facts)
+    typed = sum(b.dropped is None for b in bearers)
+    verdict = f"a set of {typed} bearers, {len(queried)} with queries about {count} facts"
+    if pipeline.rules.false_value == "tuples":
+        verdict += "; false claims are chosen among all sets, so none is drawn"
+    return verdict

@@ -1,0 +1,236 @@
+"""AmbER's own files: a benchmark out as `{qa,sf,fc}/amber_sets.jsonl`, released files in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.collector import without_collector
+from whichone.errors import BadInput, UsageError
+from whichone.files.lines import read_json_lines, write_json_lines
+from whichone.papers.amber.instantiate import SEPARATOR, TASKS
+from whichone.papers.amber.layout import (
+    SETS_FILE,
+    TUPLES_FILE,
+    page_record,
+    provenance,
+    published_popularity,
+    set_records,
+)
+from whichone.records import Bearer, NameSet, Output, Passage, Query, Role, page_id
+
+_MOST_POPULAR = 308  # what a float can hold; whoever writes more means views
+_CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
+
+
+@without_collector()
+def export_amber(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    """Write a benchmark in AmbER's layout; how many lines each file has."""
+    out = Path(out)
+    sets = list(_set_lines(benchmark))
+    written: dict[str, int] = {}
+    if sets and all("pids" in b for line in sets for b in line["qids"].values()):
+        out.mkdir(parents=True, exist_ok=True)
+        written[TUPLES_FILE] = write_json_lines(out / TUPLES_FILE, sets)
+    for task in TASKS:
+        queries = benchmark.queries_of(task)
+        if queries:
+            (out / task).mkdir(parents=True, exist_ok=True)
+            path = out / task / SETS_FILE
+            written[f"{task}/{SETS_FILE}"] = write_json_lines(path, set_records(sets, queries))
+    if not written:
+        raise UsageError(
+            f"{benchmark.name} has no queries of the tasks {', '.join(TASKS)}",
+            hint="only AmbER benchmarks can be exported in this format",
+        )
+    return written
+
+
+class _SetLine(TypedDict):
+    """A line whose bearers are written as they were read."""
+
+    name: str
+    qids: dict[str, dict[str, msgspec.Raw]]
+
+
+def _set_lines(benchmark: Benchmark) -> Iterator[Mapping[str, Any]]:
+    """The sets with their bearers: as the build kept them, else from the benchmark's own table."""
+    if benchmark.folder.has(TUPLES_FILE):
+        for _, line in read_json_lines(benchmark.folder.path(TUPLES_FILE), _SetLine):
+            yield line
+        return
+    titles = benchmark.page_titles
+    for name_set in benchmark.sets:
+        yield {
+            "name": name_set.name,
+            "qids": {
+                b.entity: {
+                    "is_head": b.role == "head",
+                    "popularity": published_popularity(b.popularity),
+                    "wikipedia": [page_record(page, titles.get(page)) for page in b.pages],
+                }
+                for b in name_set.bearers
+            },
+        }
+
+
+def import_amber(
+    path: str | Path | Sequence[str | Path],
+    bench: str | Path,
+    *,
+    name: str | None = None,
+    task: str | None = None,
+    collection: str = "amber",
+    source: str = "enwiki",
+    passages: Sequence[Passage] = (),
+) -> Benchmark:
+    """Released `amber_sets.jsonl` files, or a folder of them, as a benchmark.
+
+    The files hold no text: without `passages` the benchmark can be scored but not searched.
+    """
+    files = _files(path)
+    queries: list[Query] = []
+    sets: dict[str, NameSet] = {}
+    kept: dict[str, dict[str, Any]] = {}
+    for file in files:
+        for line, record in read_json_lines(file):
+            try:
+                made = _read_set(record, file, task, collection, source)
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                raise BadInput(
+                    f"not a line of an amber_sets.jsonl: {why}", file=file, line=line
+                ) from error
+            sets.setdefault(made[0].id, made[0])
+            kept.setdefault(made[0].id, _without_queries(record))
+            queries += made[1]
+    unique = _unique(queries)
+    lines = b"".join(msgspec.json.encode(line) + b"\n" for line in kept.values())
+    return save_benchmark(
+        bench,
+        name=name or f"amber-{collection}",
+        queries=unique,
+        sets=list(sets.values()),
+        passages=list(passages),
+        card=_card(files, len(sets), len(unique), len(queries)),
+        parameters={"format": "amber", "collection": collection, "source": source},
+        sources=[{"file": file.name} for file in files],
+        counts={"sets": len(sets), "repeated_queries": len(queries) - len(unique)},
+        allow_no_gold=True,
+        files={TUPLES_FILE: lines},
+    )
+
+
+def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
+    given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
+    files: list[Path] = []
+    for place in given:
+        if place.is_dir():
+            files += (f for task in TASKS if (f := place / task / SETS_FILE).is_file())
+        else:
+            files.append(place)
+    if not files:
+        raise UsageError(
+            f"no {{{','.join(TASKS)}}}/{SETS_FILE} in it", where=", ".join(map(str, given))
+        )
+    return files
+
+
+def _read_set(
+    record: Mapping[str, Any], file: Path, task: str | None, collection: str, source: str
+) -> tuple[NameSet, list[Query]]:
+    name = record["name"]
+    set_id = f"{collection}:{name}"
+    bearers: list[Bearer] = []
+    queries: list[Query] = []
+    ranked = _is_ranked(record["qids"].values())
+    for entity, about in record["qids"].items():
+        role: Role | None = ("head" if about["is_head"] else "tail") if ranked else None
+        bearers.append(
+            Bearer(
+                entity=entity,
+                role=role,
+                popularity=_views(about.get("popularity")),
+                types=tuple(about.get("entity_types", ())),
+                pages=tuple(page_id(source, page["wikipedia_id"]) for page in about["wikipedia"]),
+            )
+        )
+        for given in about["queries"]:
+            answer = given["output"]["answer"]
+            answers = (answer,) if isinstance(answer, str) else tuple(answer)
+            queries.append(
+                Query(
+                    id=given["id"],
+                    task=task or _task(file, given["input"], answers),
+                    input=given["input"],
+                    outputs=(
+                        Output(
+                            answer=answers[0] if answers else None,
+                            aliases=answers[1:],
+                            entity=entity,
+                            provenance=provenance(given["output"]["provenance"], source),
+                        ),
+                    ),
+                    name=name,
+                    name_set=set_id,
+                    role=role,
+                    relation=given.get("meta", {}).get("pid"),
+                    entity=entity,
+                    attributes={"collection": collection, **given["output"].get("meta", {})},
+                )
+            )
+    bearers.sort(key=lambda b: (b.role != "head", -(b.popularity or 0), b.entity))
+    return NameSet(id=set_id, name=name, collection=collection, bearers=tuple(bearers)), queries
+
+
+def _views(popularity: float | None) -> float | None:
+    """Views of a popularity, which is their logarithm to the base of ten in these files."""
+    if popularity is None:
+        return None
+    if not isinstance(popularity, int | float) or not popularity < _MOST_POPULAR:
+        raise ValueError(f"popularity is log10 of the views in these files, not {popularity!r}")
+    return float(10.0**popularity)
+
+
+def _is_ranked(bearers: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a set has heads and tails; without popularity it is written with nulls and no head."""
+    return any(b["is_head"] or b.get("popularity", 0) is not None for b in bearers)
+
+
+def _task(file: Path, text: str, answers: tuple[str, ...]) -> str:
+    """The task by the name of the folder, else by what the query looks like."""
+    if file.parent.name in TASKS:
+        return file.parent.name
+    if len(answers) == 1 and answers[0] in _CLAIM_ANSWERS:
+        return "fc"
+    return "sf" if SEPARATOR in text else "qa"
+
+
+def _without_queries(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": record["name"],
+        "qids": {
+            entity: {key: value for key, value in about.items() if key != "queries"}
+            for entity, about in record["qids"].items()
+        },
+    }
+
+
+def _unique(queries: list[Query]) -> list[Query]:
+    """One query an id, the last one: so the released scorer takes repeated ids."""
+    return list({query.id: query for query in queries}.values())
+
+
+def _card(files: Sequence[Path], sets: int, unique: int, read: int) -> str:
+    repeated = (
+        f" {read - unique} repeated query ids: the last one is kept." if read > unique else ""
+    )
+    return (
+        f"# AmbER sets from {', '.join(f.parent.name + '/' + f.name for f in files)}\n\n"
+        f"{sets} sets, {unique} queries.{repeated}\n\n"
+        "AmbER sets: Chen and others, ACL 2021. The files name pages of the KILT knowledge source.\n"
+    )

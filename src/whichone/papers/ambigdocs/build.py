@@ -1,0 +1,131 @@
+"""AmbigDocs without a model: names, a fact several bearers have, passages that state it, a template."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from whichone.papers.ambigdocs.bearers import (
+    LEAST,
+    MOST,
+    SurfaceName,
+    joined,
+    listed_names,
+    shared_names,
+    usable_name,
+)
+from whichone.papers.ambigdocs.built import BuiltQuestion, Statement
+from whichone.papers.ambigdocs.filter_rules import Draft, failed_rule
+from whichone.papers.ambigdocs.funnel import Funnel
+from whichone.papers.ambigdocs.statements import Stated
+from whichone.papers.entityquestions.relations import Relation, published_relations
+
+if TYPE_CHECKING:
+    from whichone.papers.amber.names import Tables
+
+NameSource = Literal["auto", "disambiguation", "shared"]
+DEFAULT_QUESTION = "What is the $property of $name?"
+TOO_NARROW = frozenset({"P136"})
+"""EntityQuestions asks for a genre by "What type of music", but books and films have one too."""
+
+
+def surface_names(
+    tables: Tables, source: NameSource, language: str, funnel: Funnel
+) -> list[SurfaceName]:
+    """The names to ask about: with 2 to 10 bearers, written so that a question can hold them.
+
+    "auto" takes disambiguation pages where the knowledge base has any, else shared names.
+    """
+    found: list[SurfaceName] = []
+    if source in ("auto", "disambiguation"):
+        found = joined(listed_names(tables))
+        funnel.count("names of disambiguation pages", len(found))
+    if source == "shared" or (source == "auto" and not found):
+        found = joined(shared_names(tables, language))
+        funnel.count(f"names that {LEAST} to {MOST} entities with a page share", len(found))
+    readable = [name for name in found if usable_name(name.name)]
+    funnel.count("names that begin with a letter or hold one", len(readable))
+    kept = [name for name in readable if LEAST <= len(name.pages) <= MOST]
+    funnel.count(f"names with {LEAST} to {MOST} bearers", len(kept))
+    funnel.count("bearers", sum(len(name.pages) for name in kept))
+    funnel.count("pairs of bearers", sum(len(n.pages) * (len(n.pages) - 1) // 2 for n in kept))
+    return kept
+
+
+def distinct(
+    statements: Sequence[Statement], name: SurfaceName, question: str
+) -> tuple[list[Statement], list[str]]:
+    """The statements that can stand in one question, best-known bearer first, and why others cannot.
+
+    Every pair must pass the paper's filters: no title in the question, no answer inside another.
+    """
+    kept: list[Statement] = []
+    reasons: list[str] = []
+    for one in statements:
+        failed = next(
+            (
+                rule
+                for other in kept
+                if (rule := failed_rule(_draft(name, question, other, one))) is not None
+            ),
+            None,
+        )
+        if failed is None:
+            kept.append(one)
+        else:
+            reasons.append(failed)
+    return kept, reasons
+
+
+def _draft(name: SurfaceName, question: str, one: Statement, other: Statement) -> Draft:
+    titles = (one.bearer.title, other.bearer.title)
+    return Draft(name.name, titles, question, (one.answer, other.answer))
+
+
+def general_templates() -> dict[str, Relation]:
+    """The questions of EntityQuestions that fit any bearer."""
+    return {key: r for key, r in published_relations().items() if key not in TOO_NARROW}
+
+
+def ask(prop: str, label: str | None, name: str, templates: Mapping[str, Relation]) -> str | None:
+    """The question for a property of a name; None for a property without template and label."""
+    if prop in templates:
+        return templates[prop].ask(name)
+    if not label:
+        return None
+    return DEFAULT_QUESTION.replace("$property", label).replace("$name", name)
+
+
+def questions(
+    names: Sequence[SurfaceName],
+    found: Iterable[Stated],
+    *,
+    properties: Mapping[str, str],
+    funnel: Funnel,
+    templates: Mapping[str, Relation] | None = None,
+) -> Iterator[BuiltQuestion]:
+    """A question for every name and property that at least two bearers' passages answer differently."""
+    templates = general_templates() if templates is None else templates
+    by_key = {name.key: name for name in names}
+    ordered = sorted(found, key=lambda s: (s.key, s.property))
+    kept_questions = 0
+    for (key, prop), group in itertools.groupby(ordered, lambda s: (s.key, s.property)):
+        statements = [one.statement for one in group]
+        if len(statements) < LEAST:
+            continue
+        funnel.count("  passages of two bearers or more state it")
+        question = ask(prop, properties.get(prop), by_key[key].name, templates)
+        if question is None:
+            funnel.count("    no question can be made")
+            continue
+        statements.sort(key=lambda s: (-(s.bearer.popularity or 0.0), s.bearer.page))
+        kept, reasons = distinct(statements, by_key[key], question)
+        for reason in reasons:
+            funnel.count(f"    bearers left out: {reason}")
+        if len(kept) < LEAST:
+            funnel.count("    fewer than two bearers left")
+            continue
+        kept_questions += 1
+        yield BuiltQuestion(by_key[key], prop, question, tuple(kept))
+    funnel.count("questions", kept_questions)

@@ -1,0 +1,178 @@
+"""A knowledge base in, a benchmark of questions about several bearers out."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow.compute as pc
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.corpus.cut.cut import Cut, cut_passages
+from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.tables import KIND
+from whichone.papers.ambigdocs.bearers import SurfaceName, in_rows
+from whichone.papers.ambigdocs.build import (
+    NameSource,
+    general_templates,
+    questions,
+    surface_names,
+)
+from whichone.papers.ambigdocs.built import BuiltQuestion, built_queries, built_sets
+from whichone.papers.ambigdocs.funnel import Funnel
+from whichone.papers.ambigdocs.queries import TASK
+from whichone.papers.ambigdocs.shared_facts import (
+    BearerPage,
+    bearer_pages,
+    bearer_table,
+    count_groups,
+    property_labels,
+    shared_facts,
+    value_labels,
+)
+from whichone.papers.ambigdocs.statements import stated
+from whichone.papers.entityquestions.relations import read_relations
+from whichone.records import Passage
+
+if TYPE_CHECKING:
+    from whichone.papers.amber.names import Tables
+
+CARD = """# AmbigDocs, built
+
+Questions about a shared name of 2 to 10 bearers, with each bearer's own answer and a passage of its
+page that states it: {how}. Splits are by name, 70/10/20. Names from {source}. Passages of {words} words; corpus: {corpus}.
+
+| step | count |
+| --- | ---: |
+{funnel}
+"""
+
+
+class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a build depends on, all of it in the manifest."""
+
+    names: NameSource = "auto"
+    properties: tuple[str, ...] = ()
+    language: str = "en"
+    words: int = 100
+    corpus: str = "all"
+    seed: int = 0
+    templates: str | None = None
+
+
+def build_options(**values: Any) -> BuildOptions:
+    """Options from plain values, checked."""
+    return msgspec.convert(values, BuildOptions)
+
+
+@contextmanager
+def open_tables(kb: Folder, memory: str = DEFAULT_MEMORY) -> Iterator[Tables]:
+    """The tables of a knowledge base on DuckDB, with bounded memory."""
+    from whichone.papers.amber.engines import knowledge_tables, opened_engine
+
+    with opened_engine("duckdb", kb, memory=memory) as engine:
+        yield knowledge_tables(engine, kb)
+
+
+def build_ambigdocs(
+    kb: str | Path,
+    out: str | Path,
+    options: BuildOptions | None = None,
+    *,
+    memory: str = DEFAULT_MEMORY,
+) -> tuple[Benchmark, dict[str, int]]:
+    """The benchmark, and the funnel that it came through."""
+    options = options or BuildOptions()
+    folder = Folder.open(kb, KIND)
+    funnel = Funnel()
+    with open_tables(folder, memory) as tables:
+        names = surface_names(tables, options.names, options.language, funnel)
+        about = bearer_pages(tables, bearer_table(names))
+        built = list(_questions(tables, folder, names, about, options, funnel))
+    if not built:
+        raise BadInput("no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}")
+    made = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
+    return save_built(folder, out, built, about, options, funnel, made), funnel.counts()
+
+
+def save_built(
+    kb: Folder,
+    out: str | Path,
+    built: Sequence[BuiltQuestion],
+    about: Mapping[str, BearerPage],
+    options: BuildOptions,
+    funnel: Funnel,
+    parameters: Mapping[str, Any],
+) -> Benchmark:
+    """Built questions as a benchmark over all articles, or over the bearers' passages only."""
+    pages = article_pages(kb) if options.corpus == "all" else about
+    counts = funnel.counts()
+    return save_benchmark(
+        out,
+        name=TASK,
+        queries=built_queries(built, options.seed),
+        sets=built_sets(built, about),
+        passages=cut_corpus(kb, _cut(options), only=pages),
+        card=_card(options, counts, "models" in parameters),
+        parameters=parameters,
+        parents={"knowledge base": kb.content_hash},
+        sources=kb.manifest.sources,
+        counts={"funnel": counts},
+    )
+
+
+def _questions(
+    tables: Tables,
+    kb: Folder,
+    names: Sequence[SurfaceName],
+    about: Mapping[str, BearerPage],
+    options: BuildOptions,
+    funnel: Funnel,
+) -> Iterator[BuiltQuestion]:
+    facts = shared_facts(tables, bearer_table(names), options.properties)
+    funnel.count("properties that two bearers have", count_groups(facts))
+    entities = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
+    units = facts["unit"].drop_null().unique().to_pylist()
+    labels = value_labels(tables, [*entities, *units], options.language)
+    pages = frozenset(facts["page"].unique().to_pylist())
+    templates = general_templates()
+    if options.templates is not None:
+        templates |= read_relations(options.templates)
+    yield from questions(
+        names,
+        stated(in_rows(facts), page_passages(kb, options, pages), about, labels),
+        properties=property_labels(tables),
+        funnel=funnel,
+        templates=templates,
+    )
+
+
+def page_passages(kb: Folder, options: BuildOptions, pages: Container[str]) -> Iterator[Passage]:
+    """The passages of some pages, in order of page, streamed."""
+    return cut_passages(kb, _cut(options), only=pages)
+
+
+def _cut(options: BuildOptions) -> Cut:
+    return Cut(way="words", size=options.words, keep_lists=True)
+
+
+def _card(options: BuildOptions, counts: Mapping[str, int], models: bool) -> str:
+    sources = {
+        "auto": "disambiguation pages where there are any, else shared names",
+        "disambiguation": "disambiguation pages",
+        "shared": "shared names",
+    }
+    template = "a property that at least two bearers have, asked by a template"
+    return CARD.format(
+        how="written, answered and judged by models" if models else template,
+        source=sources[options.names],
+        words=options.words,
+        corpus="all articles" if options.corpus == "all" else "the bearers' pages",
+        funnel="\n".join(f"| {step.strip()} | {count} |" for step, count in counts.items()),
+    )

@@ -1,0 +1,96 @@
+"""A built question, and how it becomes a query and its name a set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from whichone.papers.ambigdocs.bearers import SurfaceName
+from whichone.papers.ambigdocs.queries import TASK, set_id
+from whichone.papers.ambigdocs.shared_facts import BearerPage
+from whichone.papers.ambigdocs.splits import split_names
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_of
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One bearer's own answer, other ways to write it, and the passage that states it."""
+
+    bearer: BearerPage
+    answer: str
+    aliases: tuple[str, ...]
+    passage: str
+
+
+class BuiltQuestion(msgspec.Struct, frozen=True):
+    """A question about a name; `property` None: a model wrote it."""
+
+    name: SurfaceName
+    property: str | None
+    question: str
+    statements: tuple[Statement, ...]
+
+
+def built_queries(built: Sequence[BuiltQuestion], seed: int) -> list[Query]:
+    splits = split_names((question.name.key for question in built), seed)
+    order = {"train": 0, "dev": 1, "test": 2}
+    queries = [_query(question, splits[question.name.key]) for question in built]
+    return sorted(queries, key=lambda q: (order[q.attributes["split"]], q.id))
+
+
+def _query(question: BuiltQuestion, split: str) -> Query:
+    outputs = tuple(
+        Output(
+            answer=one.answer,
+            aliases=one.aliases,
+            entity=one.bearer.entity,
+            provenance=(
+                (
+                    Provenance(
+                        page=page_of(one.passage), passage=one.passage, title=one.bearer.title
+                    ),
+                ),
+            ),
+            attributes={"popularity": one.bearer.popularity},
+        )
+        for one in question.statements
+    )
+    return Query(
+        id=f"{set_id(question.name.name)}/{question.property or 'question'}",
+        task=TASK,
+        input=question.question,
+        outputs=outputs,
+        name=question.name.name,
+        name_set=set_id(question.name.name),
+        relation=question.property,
+        attributes={"split": split, "bearers": len(outputs)},
+    )
+
+
+def built_sets(built: Sequence[BuiltQuestion], about: Mapping[str, BearerPage]) -> list[NameSet]:
+    """The names asked about with all their bearers, the most popular first and head."""
+    names = {question.name.key: question.name for question in built}
+    return [
+        NameSet(
+            id=set_id(name.name),
+            name=name.name,
+            collection=TASK,
+            bearers=_ranked([about[page] for page in name.pages]),
+        )
+        for name in names.values()
+    ]
+
+
+def _ranked(pages: Sequence[BearerPage]) -> tuple[Bearer, ...]:
+    known = all(page.popularity is not None for page in pages)
+    ranked = sorted(pages, key=lambda p: (-(p.popularity or 0.0), p.page)) if known else pages
+    return tuple(
+        Bearer(
+            entity=page.entity,
+            label=page.title,
+            role=None if not known else "head" if rank == 0 else "tail",
+            popularity=page.popularity,
+            pages=(page.page,),
+        )
+        for rank, page in enumerate(ranked)
+    )

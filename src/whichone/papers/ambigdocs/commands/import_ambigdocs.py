@@ -1,0 +1,52 @@
+"""`whichone import ambigdocs`: released splits to a benchmark."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True))
+@click.argument("benchmark", type=click.Path())
+@click.option(
+    "--passages",
+    default=None,
+    type=click.Path(exists=True),
+    help="psgs_w100.tsv, to check pids against and fill missing texts from.",
+)
+@click.option(
+    "--corpus",
+    type=click.Choice(["gold", "titles"]),
+    default="gold",
+    show_default=True,
+    help="The gold passages, or all passages of the bearers' pages in --passages.",
+)
+@click.option("--dry-run", is_flag=True, help="Read and check the files, write nothing.")
+@json_option
+def command(
+    files: tuple[str, ...],
+    benchmark: str,
+    passages: str | None,
+    corpus: str,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Import AmbigDocs FILES (train.json, dev.json, test.json) into BENCHMARK.
+
+    \b
+    whichone import ambigdocs train.json dev.json test.json BENCH --passages psgs_w100.tsv
+    """
+    from whichone.cli.output import emit_benchmark, emit_json
+    from whichone.papers.ambigdocs.import_files import import_ambigdocs
+    from whichone.progress import talk
+
+    made, counts = import_ambigdocs(
+        files, None if dry_run else benchmark, passage_file=passages, corpus=corpus
+    )
+    if made is None:
+        emit_json(counts)
+        return
+    talk(f"{counts['documents']} documents, {counts['documents_without_answer']} without an answer")
+    emit_benchmark(made, as_json)

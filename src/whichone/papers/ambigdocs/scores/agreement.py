@@ -1,0 +1,113 @@
+"""Agreement of the automatic categories with people: Cohen's kappa, confusions, disagreements."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whichone.errors import BadInput, did_you_mean
+from whichone.papers.ambigdocs.scores.categories import Category
+from whichone.papers.ambigdocs.scores.score import PredictionScore
+
+REPLICATES = 1000
+
+
+def read_labels(path: str | Path) -> dict[str, Category]:
+    """A person's categories: a CSV file with the columns qid and category."""
+    found: dict[str, Category] = {}
+    path = Path(path)
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = csv.DictReader(file)
+        if not {"qid", "category"} <= set(rows.fieldnames or ()):
+            raise BadInput("the columns qid and category are expected", file=path, line=1)
+        for line, row in enumerate(rows, 2):
+            label = (row["category"] or "").strip().lower()
+            if label not in list(Category):
+                raise BadInput(
+                    f"{label!r} is no category",
+                    file=path,
+                    line=line,
+                    hint=did_you_mean(label, [c.value for c in Category]),
+                )
+            if row["qid"] in found:
+                raise BadInput(f"{row['qid']} is labelled twice", file=path, line=line)
+            found[row["qid"]] = Category(label)
+    return found
+
+
+def kappa(first: Sequence[Category], second: Sequence[Category]) -> float | None:
+    """Cohen's kappa: agreement beyond chance; None where chance alone agrees fully."""
+    n = len(first)
+    if n == 0:
+        return None
+    observed = sum(a is b for a, b in zip(first, second, strict=True)) / n
+    ones, others = Counter(first), Counter(second)
+    expected = sum(ones[c] * others[c] for c in Category) / n**2
+    return None if expected == 1.0 else (observed - expected) / (1 - expected)
+
+
+def agreement(
+    scores: Sequence[PredictionScore],
+    labels: Mapping[str, Category],
+    names: Sequence[str],
+    *,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Kappa with a 95 % interval over resampled names, the confusion matrix, the disagreements."""
+    rows = [
+        (score.qid, score.category, labels[score.qid], name)
+        for score, name in zip(scores, names, strict=True)
+        if score.category is not None and score.qid in labels
+    ]
+    if not rows:
+        raise BadInput("no labelled question is among the predictions")
+    without = len(labels.keys() - {score.qid for score in scores})
+    return {**compare_labels(rows, seed=seed), "labels_without_prediction": without}
+
+
+def compare_labels(
+    rows: Sequence[tuple[str, Category, Category, str]], *, seed: int = 0
+) -> dict[str, Any]:
+    """The same for rows of qid, automatic category, people's category, and the name asked about."""
+    automatic, people = [a for _, a, _, _ in rows], [p for _, _, p, _ in rows]
+    low, high = _interval([(a, p, name) for _, a, p, name in rows], seed)
+    matrix = Counter(zip(people, automatic, strict=True))
+    return {
+        "questions": len(rows),
+        "kappa": {"value": kappa(automatic, people), "low": low, "high": high, "n": len(rows)},
+        "agree": sum(a is p for a, p in zip(automatic, people, strict=True)) / len(rows),
+        "confusion": {p.value: {a.value: matrix[p, a] for a in Category} for p in Category},
+        "disagreements": [
+            {"qid": qid, "automatic": a.value, "people": p.value}
+            for qid, a, p, _ in rows
+            if a is not p
+        ],
+    }
+
+
+def _interval(
+    rows: Sequence[tuple[Category, Category, str]], seed: int
+) -> tuple[float | None, float | None]:
+    groups: dict[str, list[tuple[Category, Category]]] = {}
+    for automatic, person, name in rows:
+        groups.setdefault(name, []).append((automatic, person))
+    if len(groups) < 2:
+        return None, None
+    members = list(groups.values())
+    generator = np.random.default_rng(seed)
+    found = []
+    for _ in range(REPLICATES):
+        drawn = generator.integers(0, len(members), len(members))
+        pairs = [pair for place in drawn for pair in members[place]]
+        value = kappa([a for a, _ in pairs], [p for _, p in pairs])
+        if value is not None:
+            found.append(value)
+    if not found:
+        return None, None
+    low, high = np.quantile(found, [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,71 @@
+"""Which documents of a prediction are scored, and how: the default rules and the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from whichone.papers.ambigdocs.records import Document, Prediction
+from whichone.papers.ambigdocs.scores.categories import MOVING, Threshold
+from whichone.text.ambigdocs import content_tokens
+from whichone.text.squad import normalize
+
+DocumentChoice = Literal["shown", "first-5", "all"]
+
+PUBLISHED_DOCUMENTS = 5
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """`documents`: the gold documents among those shown, the first five, or all of them.
+
+    `published` also keeps the released scorer's treatment of answers without content tokens.
+    """
+
+    documents: DocumentChoice = "shown"
+    published: bool = False
+    threshold: Threshold = MOVING
+
+
+DEFAULT = Rules()
+PUBLISHED = Rules(documents="first-5", published=True)
+
+
+def chosen_documents(prediction: Prediction, choice: DocumentChoice) -> tuple[Document, ...]:
+    """The gold documents an answer is measured against, before any is left out.
+
+    A file that does not say what was shown is taken to have shown everything.
+    """
+    gold = prediction.question.documents
+    if choice == "first-5":
+        return gold[:PUBLISHED_DOCUMENTS]
+    if choice == "all" or prediction.docs is None:
+        return gold
+    return tuple(g for g in gold if any(g.same_as(shown) for shown in prediction.docs))
+
+
+def answer_tokens(answer: str, rules: Rules) -> list[str]:
+    """The tokens of an answer that must be found.
+
+    "The Who" consists of stop words; the released scorer can never find it. By default such an
+    answer keeps its stop words.
+    """
+    tokens = content_tokens(answer)
+    return tokens if tokens or rules.published else normalize(answer).split()
+
+
+def has_answer(document: Document, rules: Rules) -> bool:
+    """Whether a document can be scored: it has an answer and, by default, one with words."""
+    if document.answer is None:
+        return False
+    return rules.published or bool(answer_tokens(document.answer, rules))
+
+
+def scored_documents(prediction: Prediction, rules: Rules) -> tuple[Document, ...]:
+    return tuple(d for d in chosen_documents(prediction, rules.documents) if has_answer(d, rules))
+
+
+def without_answer(prediction: Prediction, rules: Rules) -> Sequence[Document]:
+    """The documents that were chosen but cannot be scored."""
+    return [d for d in chosen_documents(prediction, rules.documents) if not has_answer(d, rules)]

@@ -1,0 +1,169 @@
+"""One prediction scored: every bearer by itself, then the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from whichone.papers.ambigdocs.records import Document, Prediction
+from whichone.papers.ambigdocs.scores.categories import Category, Mention, category, mention
+from whichone.papers.ambigdocs.scores.disambig_f1 import disambig_f1
+from whichone.papers.ambigdocs.scores.exact_match import ramdocs_em, str_em
+from whichone.papers.ambigdocs.scores.knowledge_precision import knowledge_precision
+from whichone.papers.ambigdocs.scores.overlap import distinguishing_tokens, entity_overlap, overlap
+from whichone.papers.ambigdocs.scores.rules import (
+    DEFAULT,
+    Rules,
+    answer_tokens,
+    has_answer,
+    scored_documents,
+)
+from whichone.text.ambigdocs import content_tokens, surface_name
+from whichone.text.squad import normalize
+
+
+class BearerScore(msgspec.Struct, frozen=True, kw_only=True):
+    """What a prediction says of one bearer."""
+
+    title: str
+    answer: str
+    answer_recall: float
+    entity_recall: float
+    entity_answer_recall: float
+    mention: Mention
+    disambig_f1: float | None = None
+    popularity: float | None = None
+
+
+class PredictionScore(msgspec.Struct, frozen=True, kw_only=True):
+    """One question's line: its category, its recalls, and its bearers.
+
+    `category` None: the question has no document to be scored against.
+    """
+
+    qid: str
+    category: Category | None
+    answer_recall: float | None
+    entity_recall: float | None
+    entity_answer_recall: float | None
+    knowledge_precision: float | None
+    disambig_f1: float | None
+    str_em: float | None
+    str_hit: float | None
+    ramdocs_em: float | None
+    paired: int
+    unpaired: int
+    bearers: tuple[BearerScore, ...]
+
+
+MEASURES = (
+    "answer_recall",
+    "entity_recall",
+    "entity_answer_recall",
+    "knowledge_precision",
+    "disambig_f1",
+    "str_em",
+    "str_hit",
+    "ramdocs_em",
+)
+
+
+def generated_text(prediction: Prediction) -> str:
+    """The answer with its white space squeezed, as every measure reads it."""
+    return " ".join(prediction.gen_answer.split())
+
+
+def answer_recall(answer: str, generated: str, rules: Rules) -> float:
+    """Share of the answer's tokens that the text holds.
+
+    An answer of nothing but stop words is, by default, looked for as a run of whole words.
+    """
+    if rules.published or content_tokens(answer):
+        return overlap(content_tokens(answer), content_tokens(generated)).recall
+    return float(f" {normalize(answer)} " in f" {normalize(generated)} ")
+
+
+def best_answer(document: Document, generated: str, rules: Rules) -> tuple[str, float]:
+    """The answer, or the alias of higher recall where there is one, and its recall."""
+    forms = document.answers()[:1] if rules.published else document.answers()
+    usable = [form for form in forms if rules.published or answer_tokens(form, rules)] or [""]
+    recalls = [answer_recall(form, generated, rules) for form in usable]
+    best = max(range(len(usable)), key=lambda n: (recalls[n], -n))
+    return usable[best], recalls[best]
+
+
+def score_bearer(document: Document, name: str, generated: str, rules: Rules) -> BearerScore:
+    answer, a = best_answer(document, generated, rules)
+    e = entity_overlap(document.title, generated, name, published=rules.published).recall
+    answer_length = len(answer_tokens(answer, rules))
+    entity_length = len(distinguishing_tokens(document.title, name))
+    return BearerScore(
+        title=document.title,
+        answer=document.answer or "",
+        answer_recall=a,
+        entity_recall=e,
+        entity_answer_recall=a * e,
+        mention=mention(a, e, answer_length, entity_length, rules.threshold),
+        disambig_f1=disambig_f1(document),
+        popularity=document.popularity,
+    )
+
+
+def score_prediction(prediction: Prediction, rules: Rules = DEFAULT) -> PredictionScore:
+    """Score a prediction on the documents that `rules` choose.
+
+    Where documents exist but none of them was shown, nothing could be answered: all recalls are 0
+    and the category is "no answer". A question without any document is not scored at all. RAMDocs'
+    exact match is over all answers of the question, shown or not, as its paper defines it.
+    """
+    documents = scored_documents(prediction, rules)
+    generated = generated_text(prediction)
+    name = surface_name(prediction.question.ambiguous_entity)
+    bearers = tuple(score_bearer(document, name, generated, rules) for document in documents)
+    scorable = any(has_answer(document, rules) for document in prediction.question.documents)
+    em = str_em(generated, [document.answers() for document in documents])
+    return _question_score(prediction, bearers, generated, em if scorable else None)
+
+
+def _question_score(
+    prediction: Prediction, bearers: tuple[BearerScore, ...], generated: str, em: float | None
+) -> PredictionScore:
+    """The question's line from its bearers' scores; `em` None: it has nothing to be scored on."""
+    question = prediction.question
+    mentions = [b.mention for b in bearers]
+    scorable = em is not None
+    gold = [d.answers() for d in question.documents if d.answer is not None]
+    precision = (
+        None
+        if prediction.docs is None
+        else knowledge_precision(question.question, prediction.docs, generated)
+    )
+    return PredictionScore(
+        qid=question.qid,
+        category=category(mentions) if scorable else None,
+        answer_recall=_mean([b.answer_recall for b in bearers], scorable),
+        entity_recall=_mean([b.entity_recall for b in bearers], scorable),
+        entity_answer_recall=_mean([b.entity_answer_recall for b in bearers], scorable),
+        knowledge_precision=precision if scorable else None,
+        disambig_f1=_mean_or_none([b.disambig_f1 for b in bearers]),
+        str_em=em,
+        str_hit=float(em == 1.0) if scorable else None,
+        ramdocs_em=float(ramdocs_em(generated, gold, prediction.wrong_answers))
+        if scorable
+        else None,
+        paired=mentions.count(Mention.PAIRED),
+        unpaired=mentions.count(Mention.UNPAIRED),
+        bearers=bearers,
+    )
+
+
+def _mean(values: Sequence[float], scorable: bool) -> float | None:
+    if not scorable:
+        return None
+    return sum(values) / len(values) if values else 0.0
+
+
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None

@@ -1,0 +1,78 @@
+"""Which passage of a bearer's page states its value of a property: facts and pages walk together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from whichone.papers.ambigdocs.answers import answer_forms, holds
+from whichone.papers.ambigdocs.built import Statement
+from whichone.papers.ambigdocs.shared_facts import BearerPage
+from whichone.records import Passage
+from whichone.text.squad import tokens
+
+
+class Stated(NamedTuple):
+    """One bearer's statement of one property, under one of the names it bears."""
+
+    key: str
+    property: str
+    statement: Statement
+
+
+class PageTokens:
+    """The tokens of every passage of one page."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._passages = [(passage.id, tokens(passage.text)) for passage in passages]
+
+    def stating(self, answer: str) -> str | None:
+        """The first passage that holds an answer."""
+        wanted = tokens(answer)
+        return next((id for id, words in self._passages if holds(words, wanted)), None)
+
+
+def statement(
+    bearer: BearerPage,
+    facts: Iterable[Mapping[str, Any]],
+    labels: Mapping[str, Sequence[str]],
+    page: PageTokens,
+) -> Statement | None:
+    """A bearer's answer: its first value (preferred ones before others) that its page states.
+
+    It is written as the page has it; the value's other names and the other values are right too,
+    and become aliases.
+    """
+    ranked = sorted(facts, key=lambda fact: fact["rank"] != "preferred")
+    values = [forms for fact in ranked if (forms := answer_forms(fact, labels))]
+    for form in itertools.chain.from_iterable(values):
+        passage = page.stating(form)
+        if passage is not None:
+            others = dict.fromkeys(f for value in values for f in value if f != form)
+            return Statement(bearer, form, tuple(others), passage)
+    return None
+
+
+def stated(
+    facts: Iterable[Mapping[str, Any]],
+    passages: Iterable[Passage],
+    bearers: Mapping[str, BearerPage],
+    labels: Mapping[str, Sequence[str]],
+) -> Iterator[Stated]:
+    """All statements; facts come ordered by page, name and property, passages by page.
+
+    Only one page's text is held at a time.
+    """
+    pages = itertools.groupby(passages, lambda passage: passage.page)
+    current, texts = next(pages, (None, iter(())))
+    for page, own in itertools.groupby(facts, lambda fact: fact["page"]):
+        while current is not None and current < page:
+            current, texts = next(pages, (None, iter(())))
+        if current != page:
+            continue
+        found = PageTokens(texts)
+        for (key, prop), values in itertools.groupby(own, lambda f: (f["key"], f["property"])):
+            made = statement(bearers[page], values, labels, found)
+            if made is not None:
+                yield Stated(key, prop, made)

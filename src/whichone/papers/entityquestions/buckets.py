@@ -1,0 +1,69 @@
+"""Buckets of facts by how often their subject is met, each of about equal summed frequency.
+
+The paper (section 4.1) gives eight buckets of equal cumulative frequency and no more. Our rules:
+
+- order: most frequent subjects first, so bucket 0 holds the most frequent, as in the released files;
+- ties: subjects of equal frequency are ordered by their id and may fall on both sides of a boundary;
+- boundary: a subject whose frequency crosses one goes where the middle of its stretch lies;
+- zero: a frequency of 0 adds nothing to the sum and falls into the last bucket; when all are 0, all
+  are in the last bucket;
+- unknown: a subject without a frequency is in no bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from whichone.papers.entityquestions.fact import EntityFact
+from whichone.papers.entityquestions.sampling import shuffled
+
+BUCKETS = 8
+MOST = 1000
+
+
+def buckets_of(frequencies: Mapping[str, float | None], buckets: int = BUCKETS) -> dict[str, int]:
+    """The bucket of each subject, 0 the most frequent."""
+    known = {subject: f for subject, f in frequencies.items() if f is not None}
+    order = sorted(known, key=lambda subject: (-known[subject], subject))
+    total = sum(known.values())
+    before = 0.0
+    found: dict[str, int] = {}
+    for subject in order:
+        middle = before + known[subject] / 2
+        before += known[subject]
+        if known[subject] > 0:
+            found[subject] = min(int(buckets * middle / total), buckets - 1)
+        else:
+            found[subject] = buckets - 1
+    return found
+
+
+def bucketed(facts: Iterable[EntityFact], buckets: int = BUCKETS) -> dict[int, list[EntityFact]]:
+    """The facts of one relation by bucket; those without a frequency are left out."""
+    held = list(facts)
+    places = buckets_of({fact.subject: fact.frequency for fact in held}, buckets)
+    found: dict[int, list[EntityFact]] = {number: [] for number in range(buckets)}
+    for fact in held:
+        if fact.subject in places:
+            found[places[fact.subject]].append(fact)
+    return found
+
+
+def random_entities(
+    by_bucket: Mapping[int, Sequence[EntityFact]], *, most: int = MOST, seed: int = 0
+) -> dict[int, list[EntityFact]]:
+    """The paper's "rand ent": at most `most` facts of each bucket, drawn at random."""
+    return {
+        number: shuffled(facts, lambda fact: fact.key, seed, "rand ent")[:most]
+        for number, facts in by_bucket.items()
+    }
+
+
+def training_entities(
+    by_bucket: Mapping[int, Sequence[EntityFact]], seen: Callable[[EntityFact], bool]
+) -> dict[int, list[EntityFact]]:
+    """The paper's "train ent": every fact of each bucket whose subject occurs in training questions."""
+    return {
+        number: sorted((fact for fact in facts if seen(fact)), key=lambda fact: fact.key)
+        for number, facts in by_bucket.items()
+    }

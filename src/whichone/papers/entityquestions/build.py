@@ -1,0 +1,250 @@
+"""A knowledge base in, EntityQuestions out: simple questions about facts of chosen relations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.corpus.cut.cut import Cut, cut_passages
+from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.files.folder import Folder
+from whichone.files.lines import read_lines
+from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.tables import KIND
+from whichone.names import name_key
+from whichone.papers.amber.account import Account
+from whichone.papers.entityquestions import knowledge
+from whichone.papers.entityquestions.candidates import (
+    named_facts,
+    stated_in_trex,
+    stated_on_page,
+)
+from whichone.papers.entityquestions.card import card
+from whichone.papers.entityquestions.criteria import (
+    LEAST_FACTS,
+    RelationCount,
+    relation_counts,
+)
+from whichone.papers.entityquestions.disjoint import TOKENISERS, Scope
+from whichone.papers.entityquestions.draw import Disjointness, Drawn, Sizes, draw
+from whichone.papers.entityquestions.fact import EntityFact
+from whichone.papers.entityquestions.knowledge import Frequency
+from whichone.papers.entityquestions.queries import QueryMaker
+from whichone.papers.entityquestions.relations import (
+    Relation,
+    published_relations,
+    read_relations,
+)
+from whichone.papers.entityquestions.training_questions import read_listed, read_seen
+from whichone.papers.entityquestions.trex import read_triples
+
+if TYPE_CHECKING:
+    from whichone.papers.amber.names import Tables
+
+SMALL_SHARE = 0.001
+
+
+class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a build depends on, all of it in the manifest."""
+
+    relations: str | None = None
+    only: tuple[str, ...] = ()
+    language: str = "en"
+    frequency: Frequency = "links"
+    least_facts: float | None = None
+    least_answers: int = 10
+    sizes: Sizes = Sizes()
+    train_scope: Scope = "triples"
+    tokeniser: str = "drqa"
+    stop_words: str | None = None
+    trex: tuple[str, ...] = ()
+    buckets: tuple[str, ...] = ()
+    train_entities: str | None = None
+    train_questions: str | None = None
+    reworded: bool = False
+    words: int = 100
+    seed: int = 0
+
+
+class Built(msgspec.Struct, frozen=True):
+    """The benchmark, the relations' numbers, and what each step kept and removed."""
+
+    benchmark: Benchmark
+    relations: list[RelationCount]
+    steps: list[dict[str, Any]]
+    train: int
+
+
+def build_entityquestions(
+    kb: str | Path,
+    out: str | Path,
+    options: BuildOptions | None = None,
+    *,
+    memory: str = DEFAULT_MEMORY,
+) -> Built:
+    """Facts with evidence, relations by the criteria, samples, queries, and the benchmark."""
+    options = options or BuildOptions()
+    relations = _relations(options)
+    if options.tokeniser not in TOKENISERS:
+        raise UsageError(
+            f"there is no tokeniser {options.tokeniser!r}",
+            hint=did_you_mean(options.tokeniser, TOKENISERS),
+        )
+    folder = Folder.open(kb, KIND)
+    account = Account()
+    cut = Cut(way="words", size=options.words, keep_lists=True)
+    articles = article_pages(folder)
+    with _tables(folder, memory) as tables:
+        values, facts = _named_facts(tables, relations, options, account)
+        if options.trex:
+            facts = stated_in_trex(facts, read_triples(options.trex), account)
+        else:
+            theirs = articles & {fact.page for fact in facts}
+            facts = stated_on_page(facts, cut_passages(folder, cut, only=theirs), account)
+        least = options.least_facts or max(1, min(LEAST_FACTS, round(SMALL_SHARE * len(articles))))
+        counts = relation_counts(
+            facts,
+            {r.id: r.label for r in relations.values()},
+            least_facts=least,
+            least_answers=options.least_answers,
+        )
+        names = {}
+        if options.train_questions:
+            asked = (fact.subject for fact in facts if fact.relation in options.buckets)
+            names = knowledge.names_of(tables, asked, options.language)
+        drawn, train = _draw(facts, counts, options, account, names)
+        if not drawn:
+            raise BadInput("no relation passes the criteria", file=kb, hint=_why(counts))
+        maker = _maker(tables, relations, values, drawn, options)
+    queries = maker.queries(drawn)
+    benchmark = save_benchmark(
+        out,
+        name="EntityQuestions",
+        queries=queries,
+        sets=maker.used_sets(queries),
+        passages=cut_corpus(folder, cut, only=articles),
+        card=card(options, counts, account.counts(), queries, len(train)),
+        parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
+        parents={"knowledge base": folder.content_hash},
+        sources=folder.manifest.sources,
+        counts={"train": len(train), "relations": sum(c.kept for c in counts)},
+        files={"train.jsonl": training_lines(train, relations)},
+    )
+    return Built(benchmark, counts, account.counts(), len(train))
+
+
+def _relations(options: BuildOptions) -> dict[str, Relation]:
+    known = dict(published_relations())
+    if options.relations is not None:
+        known = read_relations(options.relations)
+    unknown = [r for r in (*options.only, *options.buckets) if r not in known]
+    if unknown:
+        raise UsageError(
+            f"there is no question for {unknown[0]}",
+            hint="write it into a relations file and name that with --relations",
+        )
+    return {key: r for key, r in known.items() if not options.only or key in options.only}
+
+
+def _tables(folder: Folder, memory: str) -> Any:
+    from whichone.papers.ambigdocs.build_benchmark import open_tables
+
+    return open_tables(folder, memory)
+
+
+def _named_facts(
+    tables: Tables,
+    relations: Mapping[str, Relation],
+    options: BuildOptions,
+    account: Account,
+) -> tuple[dict[tuple[str, str], list[str]], list[EntityFact]]:
+    """All values by (relation, subject), and the facts with names and a page."""
+    relation = knowledge.facts_of(tables, list(relations))
+    values: dict[tuple[str, str], list[str]] = {}
+    ordered = sorted(
+        knowledge.rows(relation), key=lambda r: (r["property"], r["entity"], r["nth"], r["value"])
+    )
+    for row in ordered:
+        values.setdefault((row["property"], row["entity"]), []).append(row["value"])
+    ids = (value for held in values.values() for value in held)
+    names = knowledge.names_of(tables, ids, options.language)
+    subjects = knowledge.subjects(tables, relation.select("entity").distinct(), options.frequency)
+    return values, named_facts(values, names, subjects, account)
+
+
+def _draw(
+    facts: Sequence[EntityFact],
+    counts: Sequence[RelationCount],
+    options: BuildOptions,
+    account: Account,
+    names: Mapping[str, Sequence[str]],
+) -> tuple[list[Drawn], list[EntityFact]]:
+    kept = {count.relation for count in counts if count.kept}
+    seen = None
+    if options.train_entities:
+        seen = read_listed(options.train_entities)
+    elif options.train_questions:
+        seen = read_seen(options.train_questions, names)
+    disjointness = Disjointness(
+        options.train_scope, TOKENISERS[options.tokeniser], _stop_words(options.stop_words)
+    )
+    return draw(
+        [fact for fact in facts if fact.relation in kept],
+        options.sizes,
+        disjointness,
+        options.buckets,
+        seen,
+        account,
+        options.seed,
+    )
+
+
+def _stop_words(path: str | None) -> frozenset[str]:
+    if path is None:
+        return frozenset()
+    return frozenset(line.decode("utf-8").strip().lower() for _, line in read_lines(path)) - {""}
+
+
+def _maker(
+    tables: Tables,
+    relations: Mapping[str, Relation],
+    values: Mapping[tuple[str, str], Sequence[str]],
+    drawn: Sequence[Drawn],
+    options: BuildOptions,
+) -> QueryMaker:
+    having: dict[str, set[str]] = {}
+    for relation, entity in values:
+        having.setdefault(relation, set()).add(entity)
+    keys = (name_key(one.fact.name) for one in drawn)
+    bearers = knowledge.bearers_of(tables, keys, options.language, options.frequency)
+    types = knowledge.types_with(tables, knowledge.facts_of(tables, list(relations)))
+    return QueryMaker(relations, bearers, having, types, reworded=options.reworded)
+
+
+def training_lines(train: Sequence[EntityFact], relations: Mapping[str, Relation]) -> bytes:
+    """One training fact a line, asked in both wordings where there are two."""
+    lines = []
+    for fact in train:
+        relation = relations[fact.relation]
+        row: dict[str, Any] = {
+            "id": f"{fact.relation}-{fact.subject}",
+            "relation": fact.relation,
+            "question": relation.ask(fact.name),
+            "answers": list(fact.answers()),
+            "subject": fact.subject,
+            "objects": [o.id for o in fact.objects],
+            "page": fact.page,
+        }
+        if relation.reworded:
+            row["reworded"] = relation.ask(fact.name, reworded=True)
+        lines.append(msgspec.json.encode(row) + b"\n")
+    return b"".join(lines)
+
+
+def _why(counts: Sequence[RelationCount]) -> str:
+    return "; ".join(f"{c.relation}: {c.reason}" for c in counts[:5])

@@ -1,0 +1,106 @@
+"""The facts a benchmark may ask for: named objects, a subject with an article, evidence in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from whichone.papers.amber.account import Account
+from whichone.papers.entityquestions.fact import EntityFact, Object
+from whichone.papers.entityquestions.knowledge import Subject
+from whichone.papers.entityquestions.trex import Triple
+from whichone.records import Passage
+from whichone.text.drqa import decomposed, is_sublist, tokens
+
+
+def named_facts(
+    values: Mapping[tuple[str, str], Sequence[str]],
+    names: Mapping[str, Sequence[str]],
+    subjects: Mapping[str, Subject],
+    account: Account,
+) -> list[EntityFact]:
+    """Facts from `values`, the object ids by (relation, subject).
+
+    Objects without a name in the language are left out; a fact left without objects is too.
+    """
+    with_page = account.step("subject has a label and an article", "facts")
+    with_names = account.step("an object has a name in the language", "facts")
+    found = []
+    for (relation, entity), ids in sorted(values.items()):
+        subject = subjects.get(entity)
+        if subject is None:
+            with_page.remove(f"{relation}:{entity}")
+            continue
+        with_page.kept += 1
+        objects = tuple(
+            Object(identity, names[identity][0], tuple(names[identity][1:]))
+            for identity in dict.fromkeys(ids)
+            if names.get(identity)
+        )
+        if not objects:
+            with_names.remove(f"{relation}:{entity}")
+            continue
+        with_names.kept += 1
+        found.append(
+            EntityFact(
+                subject=entity,
+                name=subject.label,
+                relation=relation,
+                objects=objects,
+                page=subject.page,
+                title=subject.title,
+                frequency=subject.frequency,
+            )
+        )
+    return found
+
+
+def stated_on_page(
+    facts: Sequence[EntityFact], passages: Iterable[Passage], account: Account
+) -> list[EntityFact]:
+    """Facts of which an answer stands in a passage of the subject's page, with those passages.
+
+    Passages must come page by page; each is tokenised once, whatever the number of facts.
+    """
+    step = account.step("an answer stands on the subject's page", "facts")
+    by_page: dict[str, list[tuple[EntityFact, list[list[str]]]]] = {}
+    for fact in facts:
+        wanted = [found for answer in fact.answers() if (found := tokens(decomposed(answer)))]
+        by_page.setdefault(fact.page, []).append((fact, wanted))
+    evidence: dict[str, list[int]] = {}
+    place = -1
+    current = ""
+    for passage in passages:
+        place = place + 1 if passage.page == current else 0
+        current = passage.page
+        if current not in by_page:
+            continue
+        words = tokens(decomposed(passage.text))
+        present = set(words)
+        for fact, wanted in by_page[current]:
+            if any(present.issuperset(a) and is_sublist(a, words) for a in wanted):
+                evidence.setdefault(fact.key, []).append(place)
+    kept = []
+    for fact in facts:
+        if fact.key in evidence:
+            kept.append(msgspec.structs.replace(fact, evidence=tuple(evidence[fact.key])))
+        else:
+            step.remove(f"{fact.key} {fact.name}")
+    step.kept = len(kept)
+    return kept
+
+
+def stated_in_trex(
+    facts: Sequence[EntityFact], triples: Collection[Triple], account: Account
+) -> list[EntityFact]:
+    """Facts that T-REx aligns with a sentence, for at least one of their objects."""
+    step = account.step("T-REx aligns the fact with a sentence", "facts")
+    kept = []
+    for fact in facts:
+        if any((fact.subject, fact.relation, o.id) in triples for o in fact.objects):
+            kept.append(fact)
+        else:
+            step.remove(f"{fact.key} {fact.name}")
+    step.kept = len(kept)
+    return kept

@@ -1,0 +1,40 @@
+"""`whichone import entityquestions`: the published question files over your own passages."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True))
+@click.argument("benchmark", type=click.Path())
+@click.option(
+    "--passages",
+    required=True,
+    type=click.Path(exists=True),
+    help="The corpus: .jsonl, .tsv, BEIR.",
+)
+@click.option(
+    "--called", default="entityquestions", show_default=True, help="The benchmark's name."
+)
+@json_option
+def command(
+    files: tuple[str, ...], benchmark: str, passages: str, called: str, as_json: bool
+) -> None:
+    """Make a benchmark of EntityQuestions FILES (or folders of them).
+
+    The release names no pages: gold are the pages of the subject's name that hold an answer.
+
+    \b
+    whichone import entityquestions dev/P19.dev.json BENCH --passages passages.jsonl
+    """
+    from whichone.benchmarks.published_questions import import_published
+    from whichone.cli.output import emit_benchmark
+    from whichone.papers.entityquestions.files import read_questions
+
+    queries = [query for file in files for query in read_questions(file)]
+    about = "EntityQuestions as released: simple questions about one fact."
+    made = import_published(queries, passages, benchmark, name=called, files=files, about=about)
+    emit_benchmark(made, as_json)

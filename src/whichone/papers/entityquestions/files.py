@@ -1,0 +1,145 @@
+"""EntityQuestions' question files and the folder layout of its release, read and written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, Missing
+from whichone.files.lines import read_json, read_json_lines, write_atomic
+from whichone.papers.entityquestions.relations import published_relations
+from whichone.records import Output, Query
+
+TASK = "EntityQuestions"
+
+_FILE = re.compile(
+    r"(?:(?P<relation>P\d+)(?:_(?P<kind>no_overlap|similar))?|bucket(?P<bucket>\d+)|(?P<other>.+?))"
+    r"(?:\.(?P<split>train|dev|test))?\.(?P<format>jsonl|json)(?:\.(?:gz|bz2|zst))?"
+)
+ONE_OFF = ("common-random-buckets", "nq-seen-buckets", "no-overlap", "similar")
+
+
+class QuestionRecord(msgspec.Struct):
+    question: str
+    answers: list[str]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What the place of a file in the release says about its questions."""
+
+    relation: str | None = None
+    split: str | None = None
+    set: str = "main"
+    bucket: int | None = None
+    stem: str = ""
+
+    def prefix(self) -> str:
+        """The beginning of its questions' ids."""
+        parts = [] if self.set == "main" else [self.set]
+        parts.append(self.relation or self.stem)
+        parts.extend([] if self.bucket is None else [f"bucket{self.bucket}"])
+        parts.extend([self.split] if self.split else [])
+        return ".".join(parts)
+
+
+def place_of(path: Path) -> Place:
+    """`dev/P19.dev.json`, `one-off/nq-seen-buckets/P19/bucket3.test.json.gz` and their like."""
+    match = _FILE.fullmatch(path.name)
+    if match is None:
+        return Place(stem=path.name.partition(".")[0])
+    folders = path.absolute().parts[:-1]
+    one_off = next((name for name in folders if name in ONE_OFF), None)
+    kind = match["kind"] and match["kind"].replace("_", "-")
+    above = folders[-1] if folders and re.fullmatch(r"P\d+", folders[-1]) else None
+    return Place(
+        relation=match["relation"] or above,
+        split=match["split"],
+        set=one_off or kind or ("main" if match["bucket"] is None else "buckets"),
+        bucket=int(match["bucket"]) if match["bucket"] else None,
+        stem=match["other"] or "",
+    )
+
+
+def read_questions(path: str | Path) -> Iterator[Query]:
+    """Queries of a question file (a JSON list, or JSON lines), or of every one in a folder.
+
+    The release holds no subject ids; the name is what stands in the relation's template.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        yield from _read_file(path)
+        return
+    found = sorted(p for p in path.rglob("*") if p.is_file() and _FILE.fullmatch(p.name))
+    if not found:
+        raise Missing("there is no question file (.json or .jsonl) in the folder", where=str(path))
+    for file in found:
+        yield from _read_file(file)
+
+
+def _read_file(path: Path) -> Iterator[Query]:
+    place = place_of(path)
+    relation = published_relations().get(place.relation or "")
+    attributes = {
+        key: value
+        for key, value in (("split", place.split), ("set", place.set), ("bucket", place.bucket))
+        if value is not None
+    }
+    count = 0
+    for count, (line, record) in enumerate(_records(path), 1):
+        if not record.answers:
+            raise BadInput("a question without answers", file=path, line=line)
+        yield Query(
+            id=f"{place.prefix()}.{count - 1}",
+            task=TASK,
+            input=record.question,
+            outputs=(Output(answer=record.answers[0], aliases=tuple(record.answers[1:])),),
+            name=relation.name_in(record.question) if relation else None,
+            relation=place.relation,
+            attributes=attributes,
+        )
+    if not count:
+        raise BadInput("there is no question in the file", file=path)
+
+
+def _records(path: Path) -> Iterator[tuple[int | None, QuestionRecord]]:
+    if ".jsonl" in path.suffixes:
+        yield from read_json_lines(path, QuestionRecord)
+        return
+    for record in read_json(path, list[QuestionRecord]):
+        yield None, record
+
+
+def write_questions(path: str | Path, queries: Iterable[Query]) -> int:
+    """One question file as released, indented by four; JSON lines when the name says so."""
+    path = Path(path)
+    records = [{"question": q.input, "answers": list(q.answers())} for q in queries]
+    if path.suffix == ".jsonl":
+        data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+    else:
+        data = json.dumps(records, indent=4).encode()
+    write_atomic(path, data)
+    return len(records)
+
+
+def write_release(folder: str | Path, queries: Iterable[Query]) -> dict[str, int]:
+    """`{split}/{relation}.{split}.json` under a folder, as released; how many went where."""
+    grouped: dict[tuple[str, str], list[Query]] = {}
+    for query in queries:
+        split = str(query.attributes.get("split", "test"))
+        grouped.setdefault((split, query.relation or "questions"), []).append(query)
+    counts = {}
+    for (split, relation), members in sorted(grouped.items()):
+        path = Path(folder) / split / f"{relation}.{split}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        counts[f"{split}/{path.name}"] = write_questions(path, members)
+    return counts
+
+
+def export_entityquestions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    """The release's folders: one file for each split and relation."""
+    return write_release(out, benchmark.queries)

@@ -1,0 +1,71 @@
+"""The relations EntityQuestions asks about, and the question each is asked by."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from whichone.errors import BadInput
+
+SLOT = "$name"
+
+
+class Relation(msgspec.Struct, frozen=True):
+    """A property with its question; `reworded` asks the same in other words."""
+
+    id: str
+    label: str
+    question: str
+    reworded: str | None = None
+
+    def ask(self, name: str, *, reworded: bool = False) -> str:
+        template = self.reworded if reworded and self.reworded else self.question
+        return template.replace(SLOT, name)
+
+    def name_in(self, question: str) -> str | None:
+        """The name a question was asked with, in either wording; None when it fits neither."""
+        for template in (self.question, self.reworded):
+            if template is None:
+                continue
+            before, after = template.split(SLOT)
+            fits = question.startswith(before) and question.endswith(after)
+            if fits and len(question) > len(before) + len(after):
+                return question[len(before) : len(question) - len(after)]
+        return None
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    label: str
+    question: str
+    reworded: str | None = None
+
+
+def read_relations(path: str | Path) -> dict[str, Relation]:
+    """Relations of a TOML file: a table a property, with `label`, `question` and `reworded`."""
+    path = Path(path)
+    return _decode(path.read_bytes(), str(path))
+
+
+@cache
+def published_relations() -> dict[str, Relation]:
+    """The 24 of the paper."""
+    folder = files("whichone.papers.entityquestions")
+    return _decode(folder.joinpath("relations.toml").read_bytes(), "relations.toml")
+
+
+def _decode(data: bytes, where: str) -> dict[str, Relation]:
+    try:
+        entries = msgspec.toml.decode(data, type=dict[str, _Entry])
+    except msgspec.DecodeError as error:
+        raise BadInput(f"not a file of relations: {error}", file=where) from error
+    for key, entry in entries.items():
+        for text in (entry.question, entry.reworded):
+            if text is not None and text.count(SLOT) != 1:
+                raise BadInput(f"{key}: {text!r} must hold {SLOT} once", file=where)
+    return {
+        key: Relation(key, entry.label, entry.question, entry.reworded)
+        for key, entry in entries.items()
+    }

@@ -1,0 +1,82 @@
+"""The section of a report that shows EntityQuestions' tables and figure for any runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.answer_in_passage import (
+    answer_in_top,
+    best_possible,
+    lucky_hit,
+    right_page,
+    substring_in_top,
+)
+from whichone.measures.measure import Measure
+from whichone.measures.retrieval import accuracy, confused
+from whichone.measures.score import distinctly_named
+from whichone.measures.scores import score_run
+from whichone.papers.entityquestions.report.figure import figure_1
+from whichone.papers.entityquestions.report.tables import (
+    K,
+    luck_table,
+    relation_table,
+    resolvable_table,
+    table_1,
+    table_7,
+)
+from whichone.report.page import Section
+from whichone.runs.run import Run
+
+TASKS = {"EntityQuestions", "PopQA"}
+
+
+def applies(benchmark: Benchmark) -> bool:
+    """Simple questions with answers: EntityQuestions, PopQA, or anybody's questions over a corpus."""
+    return any(
+        q.answers() and (q.task in TASKS or "shared_name" in q.attributes)
+        for q in benchmark.queries
+    )
+
+
+def measures() -> list[Measure]:
+    found = [answer_in_top(K), substring_in_top(K), accuracy(1), accuracy(5), confused(K)]
+    found += [answer_in_top(1), right_page(1), right_page(K), lucky_hit(1), lucky_hit(K)]
+    return [*found, best_possible(1), best_possible(5)]
+
+
+def entityquestions_section(
+    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
+) -> Section | None:
+    """Tables 1, 5, 6 and 7, Figure 1, and the two questions no published evaluation asks."""
+    if not applies(benchmark):
+        return None
+    systems = distinctly_named(
+        [score_run(run, benchmark, measures()) for run in runs], [run.path for run in runs]
+    )
+    tables = [table_1(systems, f"answer_in_top@{K}")]
+    if any(q.relation for q in benchmark.queries):
+        tables += [
+            relation_table(
+                systems,
+                f"answer_in_top@{K}",
+                5,
+                f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens).",
+            ),
+            relation_table(
+                systems,
+                f"substring_in_top@{K}",
+                6,
+                f"The same with the answer as a verbatim substring of one of the first {K} passages, as the "
+                "paper compares BM25 with REALM.",
+            ),
+        ]
+    tables.append(luck_table(systems))
+    known = resolvable_table(systems)
+    tables += [known] if known is not None else []
+    tables += [] if redact else [table_7(runs, systems, benchmark)]
+    drawn = None
+    if importlib.util.find_spec("matplotlib") is not None:
+        drawn = figure_1(systems, answer_in_top(K))
+    return Section("Simple questions (EntityQuestions)", tables, [drawn] if drawn else [])

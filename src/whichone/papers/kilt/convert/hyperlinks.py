@@ -1,0 +1,82 @@
+"""Entity-linking training data from the hyperlinks of a knowledge base, one page at a time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from whichone.files.folder import Folder
+from whichone.files.lines import write_json_lines
+from whichone.files.tables import DEFAULT_MEMORY, connect
+from whichone.knowledge.resolve import table_sql
+from whichone.knowledge.tables import KIND
+from whichone.papers.kilt.convert.entity_linking import cut_context
+from whichone.papers.kilt.record import END, START
+
+
+def export_hyperlinks(base: str | Path, out: str | Path) -> dict[str, int]:
+    """Write the records as KILT's files of this kind are called."""
+    path = Path(out)
+    if not path.suffix:
+        path.mkdir(parents=True, exist_ok=True)
+        path /= "hyperlinks-train-kilt.jsonl"
+    return {path.name: write_json_lines(path, hyperlink_records(base))}
+
+
+def hyperlink_records(base: str | Path, memory: str = DEFAULT_MEMORY) -> Iterator[dict[str, Any]]:
+    """A KILT record for each link whose page is known; the text around it is its page's.
+
+    Pages and links come sorted by page, so both are read once, side by side, and never held.
+    """
+    folder = Folder.open(base, KIND)
+    pages = _pages(folder.path("pages.parquet"))
+    page: Mapping[str, Any] = {"page": ""}
+    for source, group in groupby(_links(folder, memory), key=lambda link: str(link["page"])):
+        while page["page"] < source:
+            page = next(pages, {"page": chr(0x10FFFF)})
+        if page["page"] == source:
+            for number, link in enumerate(group):
+                if record := _record(page, link, number):
+                    yield record
+
+
+def _links(folder: Folder, memory: str) -> Iterator[dict[str, Any]]:
+    """Links with the titles of their pages, sorted as the pages are; more than memory goes to disk."""
+    links, pages = (table_sql(folder.path(f"{t}.parquet")) for t in ("links", "pages"))
+    query = f"""
+        select l.page, l.paragraph, l.start, l."end", l.target_page, p.title as target_title
+        from {links} l join {pages} p on p.page = l.target_page
+        order by l.page, l.paragraph, l.start, l."end", l.target
+    """
+    with tempfile.TemporaryDirectory() as spill, connect(memory, Path(spill)) as connection:
+        for batch in connection.sql(query).to_arrow_reader(10_000):
+            yield from batch.to_pylist()
+
+
+def _pages(path: Path) -> Iterator[dict[str, Any]]:
+    for batch in pq.ParquetFile(path).iter_batches(1000, columns=["page", "paragraphs"]):
+        yield from batch.to_pylist()
+
+
+def _record(page: Mapping[str, Any], link: Mapping[str, Any], number: int) -> dict[str, Any] | None:
+    title, place = link["target_title"], link["paragraph"]
+    paragraphs = page["paragraphs"]
+    if not 0 <= place < len(paragraphs):
+        return None
+    text, start, end = paragraphs[place], link["start"], link["end"]
+    mention = text[start:end].strip()
+    if not mention:
+        return None
+    before, after = cut_context(text[:start], mention, text[end:])
+    entry = {"wikipedia_id": link["target_page"].partition(":")[2], "title": title}
+    return {
+        "id": f"{page['page']}:{number}",
+        "input": f"{before} {START} {mention} {END} {after}".strip(),
+        "output": [{"answer": title, "provenance": [entry]}],
+        "meta": {"left_context": before, "mention": mention, "right_context": after},
+    }

@@ -1,0 +1,242 @@
+"""KILT's files as a benchmark: over a knowledge base, over anybody's passages, or for scoring only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.corpus.passage_files import (
+    PassageFields,
+    plain_title,
+    read_passages,
+    sets_from_titles,
+)
+from whichone.errors import BadInput, UsageError, sample
+from whichone.files.folder import file_hash
+from whichone.names import title_key
+from whichone.papers.kilt.check import page_problems
+from whichone.papers.kilt.corpus import corpus_of
+from whichone.papers.kilt.datasets import PAPER, Dataset
+from whichone.papers.kilt.namesakes import Namesakes
+from whichone.papers.kilt.originals import Originals
+from whichone.papers.kilt.read_files import ReadFile, read_file, unique_ids
+from whichone.papers.kilt.record import SOURCE
+from whichone.papers.kilt.snapshot import Snapshot
+from whichone.progress import talk
+from whichone.records import NameSet, Passage, Query
+
+SKIPPED = "skipped.jsonl"
+
+
+class Corpus(msgspec.Struct, frozen=True):
+    """What the queries are asked of: passages, name sets, and what could not be found there."""
+
+    queries: list[Query]
+    passages: pa.RecordBatchReader | list[Passage]
+    sets: Sequence[NameSet] = ()
+    problems: Mapping[str, list[str]] = {}
+    told: str = "The files name pages but hold no text: it can be scored, not searched."
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How to read the files."""
+
+    dataset: str | None = None
+    task: str | None = None
+    split: str | None = None
+    originals: tuple[str, ...] = ()
+    knowledge: str | None = None
+    passages: str | None = None
+    passage_fields: PassageFields = PassageFields()
+    words: int = 100
+    source: str = SOURCE
+    on_error: str = "fail"
+
+
+def read_kilt(files: Sequence[str | Path], plan: Plan) -> tuple[list[ReadFile], Corpus]:
+    """Everything but the writing: what `--dry-run` does."""
+    if plan.knowledge and plan.passages:
+        raise UsageError("give a knowledge base or passages, not both")
+    originals = Originals(plan.originals) if plan.originals else None
+    read = [
+        read_file(
+            file,
+            name=plan.dataset,
+            task=plan.task,
+            split=plan.split,
+            originals=originals,
+            source=plan.source,
+            on_error=plan.on_error,
+        )
+        for file in files
+    ]
+    queries = list(unique_ids(read))
+    if not queries:
+        raise BadInput("there are no records", file=files[0] if files else None)
+    _tell_inputs(read)
+    if plan.knowledge:
+        return read, _over_knowledge(queries, plan)
+    if plan.passages:
+        return read, _over_passages(queries, plan)
+    return read, Corpus(queries=queries, passages=[])
+
+
+def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Benchmark:
+    """Write the benchmark."""
+    read, corpus = read_kilt(files, plan)
+    bad = [error for part in read for error in part.bad]
+    counts = summary(read, corpus)
+    datasets = _datasets(read)
+    return save_benchmark(
+        out,
+        name="-".join(dict.fromkeys(d.name for d in datasets))
+        if 0 < len(datasets) <= 3
+        else ("kilt" if datasets else Path(files[0]).name.split(".")[0]),
+        queries=corpus.queries,
+        passages=corpus.passages,
+        sets=corpus.sets,
+        card=_card(read, corpus, counts),
+        parameters={"format": "kilt", **msgspec.to_builtins(plan)},
+        sources=[
+            {"file": part.path.name, "sha256": file_hash(part.path), **_licence(part.dataset)}
+            for part in read
+        ],
+        counts=counts,
+        allow_no_gold=True,
+        files={SKIPPED: b"".join(_line(error) for error in bad)} if bad else None,
+    )
+
+
+def summary(read: Sequence[ReadFile], corpus: Corpus) -> dict[str, int]:
+    gold = [q for q in corpus.queries if q.gold_pages()]
+    counts = {
+        "queries": len(corpus.queries),
+        "without_output": sum(not q.outputs for q in corpus.queries),
+        "without_provenance": sum(bool(q.outputs) and not q.gold_pages() for q in corpus.queries),
+        "without_input": sum(part.without_input for part in read),
+        "skipped": sum(len(part.bad) for part in read),
+        "gold_problems": len(corpus.problems),
+    }
+    if corpus.sets or any("shared_name" in q.attributes for q in gold):
+        counts["shared_names"] = sum(bool(q.attributes.get("shared_name")) for q in gold)
+    return counts
+
+
+def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
+    snapshot = Snapshot(plan.knowledge or "")
+    gold = {page for query in queries for page in query.gold_pages()}
+    known = {page.page: page.paragraphs for page in snapshot.pages(gold)}
+    problems = {q.id: found for q in queries if (found := page_problems(q, known))}
+    _tell_problems(problems)
+    namesakes = Namesakes(plan.knowledge or "", gold)
+    placed = [namesakes.place(query) for query in queries]
+    used = {query.name_set for query in placed}
+    return Corpus(
+        queries=placed,
+        passages=corpus_of(snapshot, plan.words),
+        sets=[s for s in namesakes.sets.values() if s.id in used],
+        problems=problems,
+        told=f"Asked of the articles of the knowledge base {Path(plan.knowledge or '').name}.",
+    )
+
+
+def _over_passages(queries: list[Query], plan: Plan) -> Corpus:
+    held = list(read_passages(plan.passages or "", plan.passage_fields, plan.source))
+    titles = {passage.page: passage.title for passage in held}
+    by_title = {plain_title(title): page for page, title in titles.items()}
+    sets = sets_from_titles(titles)
+    placed, problems = [], {}
+    for query in queries:
+        moved, lost = _moved(query, titles, by_title)
+        if lost:
+            problems[query.id] = [f"no page {page}" for page in lost]
+        placed.append(_with_title_set(moved, titles, sets))
+    _tell_problems(problems)
+    return Corpus(
+        queries=placed,
+        passages=held,
+        sets=list(sets.values()),
+        problems=problems,
+        told=f"Asked of the passages of `{Path(plan.passages or '').name}`.",
+    )
+
+
+def _moved(
+    query: Query, titles: Mapping[str, str], by_title: Mapping[str, str]
+) -> tuple[Query, list[str]]:
+    """Gold by page id where the corpus has it, else by title; its own id stays for the way out."""
+    lost: list[str] = []
+
+    def moved(entry: Any) -> Any:
+        if entry.page in titles:
+            return entry
+        page = by_title.get(plain_title(entry.title or ""))
+        if page is None:
+            lost.append(entry.page)
+            return entry
+        own = entry.page.partition(":")[2]
+        kept = {"wikipedia_id": own, **entry.attributes}
+        return msgspec.structs.replace(entry, page=page, attributes=kept)
+
+    outputs = tuple(
+        msgspec.structs.replace(
+            output, provenance=tuple(tuple(map(moved, group)) for group in output.provenance)
+        )
+        for output in query.outputs
+    )
+    return msgspec.structs.replace(query, outputs=outputs), lost
+
+
+def _with_title_set(query: Query, titles: Mapping[str, str], sets: Mapping[str, NameSet]) -> Query:
+    keys = [title_key(titles[page]) for page in sorted(query.gold_pages()) if page in titles]
+    found = next((sets[key] for key in keys if key in sets), None)
+    return msgspec.structs.replace(
+        query,
+        name_set=found.id if found else None,
+        attributes={**query.attributes, "shared_name": found is not None if keys else None},
+    )
+
+
+def _tell_problems(problems: Mapping[str, list[str]]) -> None:
+    if problems:
+        first = [f"{query}: {found[0]}" for query, found in problems.items()]
+        talk(f"{len(problems)} records have gold that the corpus does not hold: {sample(first, 3)}")
+
+
+def _tell_inputs(read: Sequence[ReadFile]) -> None:
+    for part in read:
+        if part.without_input:
+            talk(
+                f"{part.path.name}: {part.without_input} of {len(part.queries)} records have no input; "
+                "KILT publishes ids only, join TriviaQA's own questions with --originals FILE"
+            )
+
+
+def _datasets(read: Sequence[ReadFile]) -> list[Dataset]:
+    return [part.dataset for part in read if part.dataset]
+
+
+def _licence(known: Dataset | None) -> dict[str, str]:
+    return {"licence": known.licence, "citation": known.citation} if known else {}
+
+
+def _line(error: BadInput) -> bytes:
+    told = {"file": error.file, "line": error.line, "ids": error.ids, "error": error.message}
+    return msgspec.json.encode(told) + b"\n"
+
+
+def _card(read: Sequence[ReadFile], corpus: Corpus, counts: Mapping[str, int]) -> str:
+    lines = ["# KILT", "", corpus.told, ""]
+    for part in read:
+        title = part.dataset.title if part.dataset else part.path.name
+        lines.append(f"- {title}, {part.split}: {len(part.queries):,} records")
+        if part.dataset:
+            lines.append(f"  metric {part.dataset.metric}; licence: {part.dataset.licence}")
+            lines.append(f"  {part.dataset.citation}")
+    told = ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in counts.items() if value)
+    return "\n".join([*lines, "", f"Counts: {told}.", "", PAPER, ""])

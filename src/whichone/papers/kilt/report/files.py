@@ -1,0 +1,129 @@
+"""Systems scored on KILT's files: a folder of gold, a folder of predictions for each system."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.lines import read_json_lines
+from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.papers.kilt.datasets import Dataset, dataset_and_split
+from whichone.papers.kilt.scores.evaluate import Evaluation, evaluate
+from whichone.papers.kilt.scores.scoring import PARTS, Settings
+from whichone.progress import talk
+
+DEPTHS = (1, 5)
+DESCRIPTION = "system.toml"
+
+
+class System(msgspec.Struct, frozen=True):
+    """A folder of predictions; what `system.toml` in it says about the system."""
+
+    name: str
+    folder: Path
+    kind: str = ""
+    parameters: str = ""
+    index: str = ""
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """One system on one split of one dataset."""
+
+    system: System
+    dataset: Dataset
+    split: str
+    gold: Path
+    guess: Path
+    values: dict[str, Estimate]
+    """By the official names; a part that was not predicted is not there."""
+
+
+def open_system(folder: str | Path) -> System:
+    """A system by its folder; `system.toml` may give name, kind, parameters and index."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise Missing("no such folder of predictions", where=str(path))
+    told: dict[str, str] = {}
+    if (path / DESCRIPTION).exists():
+        try:
+            told = tomllib.loads((path / DESCRIPTION).read_text("utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise BadInput(f"no TOML: {error}", file=path / DESCRIPTION) from None
+    known = {f: str(told[f]) for f in ("kind", "parameters", "index") if f in told}
+    return System(str(told.get("name", path.resolve().name)), path, **known)
+
+
+def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
+    """Every prediction file whose gold is there, by dataset and split."""
+    golds = _by_dataset(Path(gold))
+    if not golds:
+        raise UsageError(
+            "no gold file of KILT in it", where=str(gold), hint="such as nq-dev-kilt.jsonl"
+        )
+    found = []
+    for system in systems:
+        for key, (dataset, guess) in _by_dataset(system.folder).items():
+            if key not in golds:
+                talk(f"{guess}: there is no gold for {' '.join(key)}")
+                continue
+            file = golds[key][1]
+            values = _values(file, guess)
+            found.append(Scored(system, dataset, key[1], file, guess, values))
+    if not found:
+        raise UsageError("no prediction file has the name of a gold file", where=str(gold))
+    return found
+
+
+def _by_dataset(folder: Path) -> dict[tuple[str, str], tuple[Dataset, Path]]:
+    files = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if told := dataset_and_split(path):
+            files[told[0].name, told[1]] = (told[0], path)
+    return files
+
+
+def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
+    answered, ranked = _predicted(guess)
+    part = PARTS if answered and ranked else ("downstream",) if answered else ("retrieval",)
+    scored = evaluate(gold, guess, Settings(DEPTHS, ("wikipedia_id",), part), on_error="skip")
+    if scored.problems:
+        first = scored.problems[0]
+        talk(f"{guess}: {len(scored.problems)} records are odd, the first: {first.reason}")
+    clusters = _clusters(gold, scored)
+    values = {}
+    for name, column in scored.columns.items():
+        numbers = np.asarray(column, dtype=np.float64)
+        values[name] = bootstrap_mean(numbers, clusters)
+    if not ranked:
+        values = {n: v for n, v in values.items() if not n.startswith(("KILT-", "Rprec", "recall"))}
+    return values
+
+
+def _predicted(guess: Path) -> tuple[bool, bool]:
+    """Whether the first prediction has an answer and a ranking."""
+    for _, record in read_json_lines(guess):
+        outputs = record.get("output", ()) if isinstance(record, dict) else ()
+        return (
+            any("answer" in o for o in outputs if isinstance(o, dict)),
+            any("provenance" in o for o in outputs if isinstance(o, dict)),
+        )
+    raise BadInput("there are no predictions", file=guess)
+
+
+def _clusters(gold: Path, scored: Evaluation) -> list[str]:
+    """What resampling draws together: the first gold page, else the record itself."""
+    pages: dict[str, str] = {}
+    for _, record in read_json_lines(gold):
+        own = str(record.get("id")).strip()
+        named = [
+            str(entry.get("wikipedia_id"))
+            for output in record.get("output", ())
+            for entry in output.get("provenance") or ()
+        ]
+        pages[own] = min(named, default=f"id {own}")
+    return [pages.get(identity, identity) for identity in scored.ids]

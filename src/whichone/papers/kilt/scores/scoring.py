@@ -1,0 +1,210 @@
+"""All KILT scores of one record: a row of numbers under the official names."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct
+
+from whichone.papers.kilt.scores.answers import WRONG, AnswerScores, answer_scores, gold_answers
+from whichone.papers.kilt.scores.context import NEVER, first_mentions, gold_titles, title_in_input
+from whichone.papers.kilt.scores.ranking import (
+    GoldIds,
+    IdMaker,
+    Ranked,
+    completed_sets,
+    r_precision,
+)
+from whichone.papers.kilt.scores.records import PAGE_KEY, gold_reader, guess_reader
+
+DOWNSTREAM = ("accuracy", "em", "f1", "rougel")
+KILT = tuple(f"KILT-{name}" for name in DOWNSTREAM)
+AT_K = (
+    "precision",
+    "answer_in_context",
+    "answer_and_ent_in_context",
+    "entity_in_context",
+    "recall",
+    "success_rate",
+)
+Part = Literal["downstream", "retrieval"]
+PARTS: tuple[Part, ...] = ("downstream", "retrieval")
+
+_NOWHERE = (NEVER, NEVER, NEVER)
+
+
+class Settings(Struct, frozen=True):
+    """What to score: which cut-offs, which provenance keys make an id, which of the two parts."""
+
+    ks: tuple[int, ...] = (1, 5, 10, 20)
+    rank_keys: tuple[str, ...] = (PAGE_KEY,)
+    parts: tuple[Part, ...] = PARTS
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        return tuple(sorted(set(self.ks)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of a row of scores, whichever parts are wanted."""
+        at_k = (f"{name}@{k}" for k in self.cuts for name in AT_K)
+        return (*DOWNSTREAM, *KILT, "Rprec", "entity_in_input", *at_k)
+
+
+class Flaw(Struct, frozen=True):
+    """Why a record cannot be scored as it is: whose fault, which part it spoils, what to say.
+
+    `layout` marks what KILT's own retrieval driver writes: a ranking without an answer of its own.
+    """
+
+    side: Literal["gold", "guess"]
+    parts: tuple[Part, ...]
+    reason: str
+    layout: bool = False
+
+
+class RecordScores(Struct):
+    """The row for `Settings.names`; empty when the gold record cannot be scored at all."""
+
+    row: Sequence[float]
+    flaws: list[Flaw]
+    pages: Ranked | None = None
+    """The predicted pages."""
+
+
+class RecordScorer:
+    """Scores gold and guess records of one pair of files."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.gold_reader = gold_reader(settings.rank_keys)
+        self.guess_reader = guess_reader(settings.rank_keys)
+        self._cuts = settings.cuts
+        self._downstream = "downstream" in settings.parts
+        self._retrieval = "retrieval" in settings.parts
+        self._by_page = settings.rank_keys == (PAGE_KEY,)
+        several = len(settings.rank_keys) > 1
+        self._gold_ids = IdMaker(self.gold_reader.get(*settings.rank_keys), several)
+        self._guess_ids = IdMaker(self.guess_reader.get(*settings.rank_keys), several)
+        self._gold_pages = IdMaker(self.gold_reader.get(PAGE_KEY), several_keys=False)
+        self._guess_pages = IdMaker(self.guess_reader.get(PAGE_KEY), several_keys=False)
+        self._title = self.gold_reader.get("title")
+        self._text = self.guess_reader.get("text")
+        self._no_retrieval = (0.0,) * (2 + len(AT_K) * len(self._cuts))
+        self._no_hits = (0.0,) * (len(AT_K) * len(self._cuts))
+
+    def score(self, gold: Any, guess: Any | None) -> RecordScores:
+        """None is no prediction: everything 0 but what the gold record alone decides."""
+        if reason := self._unusable(gold):
+            return RecordScores((), [Flaw("gold", PARTS, reason)])
+        try:
+            golds = gold_answers(gold.output)
+            titles = gold_titles(gold.output, self._title) if self._retrieval else set()
+        except TypeError as error:
+            return RecordScores((), [Flaw("gold", PARTS, str(error))])
+        flaws: list[Flaw] = []
+        provenance = _the_ranking(guess.output, flaws) if guess is not None else ()
+        pages = self._guess_pages.ranked(provenance)
+        gold_pages = self._gold_pages.gold(gold.output)
+        precision = r_precision(pages.ids, gold_pages.complete)
+        row: list[float] = []
+        if self._downstream:
+            scores = self._answer_scores(guess, golds, flaws)
+            row += scores
+            row += scores if precision == 1.0 else WRONG
+        else:
+            row += WRONG + WRONG
+        if self._retrieval:
+            mentions = self._mentions(provenance, golds, titles, flaws)
+            ranked, wanted = pages, gold_pages
+            if not self._by_page:
+                ranked, wanted = (
+                    self._guess_ids.ranked(provenance),
+                    self._gold_ids.gold(gold.output),
+                )
+                precision = r_precision(ranked.ids, wanted.complete)
+            row.append(precision)
+            row.append(1.0 if title_in_input(titles, gold.input) else 0.0)
+            self._add_cuts(row, ranked, wanted, mentions)
+        else:
+            row += self._no_retrieval
+        return RecordScores(row, flaws, pages)
+
+    def _unusable(self, gold: Any) -> str | None:
+        """What makes a gold record unusable whatever is predicted for it."""
+        if gold.output is UNSET:
+            return "the gold record has no output, as in the released test sets"
+        if not gold.output:
+            return "the gold record has an empty output"
+        if self._retrieval and type(gold.input) is not str:
+            return "the gold record has no input" if gold.input is UNSET else "input is not text"
+        return None
+
+    def _answer_scores(self, guess: Any | None, golds: set[str], flaws: list[Flaw]) -> AnswerScores:
+        if guess is None:
+            return WRONG
+        if len(guess.output) != 1 or guess.output[0].answer is UNSET:
+            flaws.append(_no_single_answer(guess.output))
+            return WRONG
+        answer = str(guess.output[0].answer).strip()
+        if not answer:
+            return WRONG
+        if not golds:
+            flaws.append(Flaw("gold", ("downstream",), "the gold record has no answer"))
+            return WRONG
+        return answer_scores(answer, golds)
+
+    def _mentions(
+        self, provenance: Sequence[Any], golds: set[str], titles: set[str], flaws: list[Flaw]
+    ) -> tuple[int, int, int]:
+        """Of the first entries as they stand, pages that occur twice included."""
+        texts = list(map(self._text, provenance[: self._cuts[-1]]))
+        if texts.count(UNSET) == len(texts):
+            return _NOWHERE
+        try:
+            return first_mentions(texts, golds, titles)
+        except TypeError as error:
+            flaws.append(Flaw("guess", ("retrieval",), str(error)))
+            return _NOWHERE
+
+    def _add_cuts(
+        self, row: list[float], ranked: Ranked, gold: GoldIds, mentions: tuple[int, int, int]
+    ) -> None:
+        completed = completed_sets(ranked.ids, gold.evidence)
+        if not completed and mentions is _NOWHERE:
+            row += self._no_hits
+            return
+        answer_at, both_at, title_at = mentions
+        for k in self._cuts:
+            hits = bisect_left(completed, k)
+            row += (
+                hits / k,
+                float(answer_at < k),
+                float(both_at < k),
+                float(title_at < k),
+                hits / len(gold.evidence) if hits else 0.0,
+                1.0 if hits else 0.0,
+            )
+
+
+def _the_ranking(outputs: Sequence[Any], flaws: list[Flaw]) -> Sequence[Any]:
+    """The one provenance list; none at all is an empty one, as in the official downstream program."""
+    ranked = [output.provenance for output in outputs if output.provenance is not UNSET]
+    if len(ranked) > 1:
+        reason = f"{len(ranked)} outputs with provenance where one is expected"
+        flaws.append(Flaw("guess", ("retrieval",), reason))
+        return ()
+    return ranked[0] if ranked else ()
+
+
+def _no_single_answer(outputs: Sequence[Any]) -> Flaw:
+    answered = sum(output.answer is not UNSET for output in outputs)
+    ranked = [output for output in outputs if output.provenance is not UNSET]
+    layout = len(ranked) == 1 and ranked[0].answer is UNSET
+    reason = (
+        f"{len(outputs)} outputs, {answered} of them with an answer; exactly one output, with an "
+        "answer, is expected"
+    )
+    return Flaw("guess", ("downstream",), reason, layout)

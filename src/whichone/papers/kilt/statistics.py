@@ -1,0 +1,80 @@
+"""What KILT's datasets are made of: the paper's Table 6, and how many datasets use a page (Figure 2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from whichone.papers.kilt.datasets import datasets
+from whichone.papers.kilt.record import KEPT
+from whichone.records import Output, Query
+
+LEGEND = (
+    "APS: spans in a provenance set. APN: provenance sets a query. APP: pages in all of a query's "
+    "provenance. AAN: different answers a query. Averages leave out queries that have none."
+)
+
+
+def is_kilt(queries: Iterable[Query]) -> bool:
+    return any(KEPT in query.attributes for query in queries)
+
+
+def table_6(queries: Iterable[Query]) -> list[dict[str, Any]]:
+    """One row a dataset, in the paper's order; other datasets after them."""
+    grouped: dict[str, list[Query]] = {}
+    for query in queries:
+        grouped.setdefault(str(query.attributes.get("dataset", "")), []).append(query)
+    order = {name: n for n, name in enumerate(datasets())}
+    names = sorted(grouped, key=lambda name: (order.get(name, len(order)), name))
+    return [_row(name, grouped[name]) for name in names]
+
+
+def _row(name: str, queries: Sequence[Query]) -> dict[str, Any]:
+    known = datasets().get(name)
+    sets = [_sets(query.outputs) for query in queries]
+    with_sets = [listed for listed in sets if listed]
+    answered = [count for query in queries if (count := len(query.answers()))]
+    sizes = Counter(str(query.attributes.get("split", "")) for query in queries)
+    spans = [len(group) for listed in with_sets for group in listed]
+    hops = sum(len({page for page, *_ in group}) > 1 for listed in with_sets for group in listed)
+    return {
+        "dataset": known.label if known else name,
+        "multi-hop": known.multi_hop if known else hops > 0,
+        "APS": _mean(spans),
+        "APN": _mean([len(listed) for listed in with_sets]),
+        "APP": _mean([len({entry[0] for g in listed for entry in g}) for listed in with_sets]),
+        "AAN": _mean(answered),
+        **{split: sizes.get(split, 0) for split in ("train", "dev", "test")},
+    }
+
+
+Span = tuple[str, int | None, int | None, int | None, int | None]
+
+
+def _sets(outputs: Sequence[Output]) -> list[frozenset[Span]]:
+    """The different provenance sets of a query, each a set of spans; empty ones are none."""
+    found = {
+        frozenset(
+            (e.page, e.start_paragraph, e.start_character, e.end_paragraph, e.end_character)
+            for e in group
+        )
+        for output in outputs
+        for group in output.provenance
+        if group
+    }
+    return list(found)
+
+
+def _mean(values: Sequence[int]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def datasets_per_page(queries: Iterable[Query]) -> dict[int, int]:
+    """Figure 2: for 1, 2, ... datasets, how many pages hold knowledge for that many."""
+    using: dict[str, set[str]] = {}
+    for query in queries:
+        for page in query.gold_pages():
+            using.setdefault(page, set()).add(str(query.attributes.get("dataset", "")))
+    counts = Counter(len(names) for names in using.values())
+    return dict(sorted(counts.items()))

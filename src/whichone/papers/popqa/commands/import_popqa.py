@@ -1,0 +1,35 @@
+"""`whichone import popqa`: PopQA over your own passages."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True))
+@click.argument("benchmark", type=click.Path())
+@click.option(
+    "--passages",
+    required=True,
+    type=click.Path(exists=True),
+    help="The corpus: .jsonl, .tsv, BEIR.",
+)
+@click.option("--called", default="popqa", show_default=True, help="The benchmark's name.")
+@json_option
+def command(file: str, benchmark: str, passages: str, called: str, as_json: bool) -> None:
+    """Make a benchmark of PopQA's FILE (.tsv, .json or .jsonl); gold is the subject's page.
+
+    \b
+    whichone import popqa test.tsv BENCH --passages passages.jsonl
+    """
+    from whichone.benchmarks.published_questions import import_published
+    from whichone.cli.output import emit_benchmark
+    from whichone.papers.popqa.files import read_popqa
+
+    about = "PopQA: questions about one fact, with the subject's monthly page views (`s_pop`)."
+    made = import_published(
+        read_popqa(file), passages, benchmark, name=called, files=[file], about=about
+    )
+    emit_benchmark(made, as_json)

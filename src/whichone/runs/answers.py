@@ -1,0 +1,80 @@
+"""Answers on disk: what a reader said to every question, naming its run, reader and setting."""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+import pyarrow as pa
+
+from whichone.files.tables import TableSchema
+from whichone.records import Answer
+from whichone.runs.results import Results
+
+KIND = "answers"
+
+ANSWERS = TableSchema(
+    "answers",
+    pa.schema(
+        [
+            ("question", pa.string()),
+            ("text", pa.string()),  # null is a refusal
+            ("passages", pa.list_(pa.string())),  # those the answer rests on
+            ("shown", pa.list_(pa.string())),  # those the reader was shown, in their order
+            ("score", pa.float64()),
+            ("notes", pa.string()),  # JSON
+        ]
+    ),
+    ("question",),
+)
+LEFT_OUT = TableSchema(
+    "left_out",
+    pa.schema([("question", pa.string()), ("reason", pa.string())]),
+    ("question",),
+)
+TIMING = TableSchema(
+    "timing",
+    pa.schema(
+        [
+            ("question", pa.string()),
+            ("seconds", pa.float64()),
+            ("prompt_tokens", pa.int64()),
+            ("tokens", pa.int64()),
+            ("cost", pa.float64()),
+            ("cached", pa.bool_()),
+        ]
+    ),
+    ("question",),
+)
+
+
+class Answers(Results):
+    """What one reader said to the questions of one benchmark under one setting."""
+
+    kind = KIND
+
+    @functools.cached_property
+    def shown(self) -> dict[str, tuple[str, ...]]:
+        """The passages each question was shown with, in their order."""
+        rows = self.folder.table("answers", ["question", "shown"]).to_pylist()
+        return {row["question"]: tuple(row["shown"] or ()) for row in rows}
+
+    @functools.cached_property
+    def answers(self) -> dict[str, Answer]:
+        """By question; failed ones and those that were not asked are not among them."""
+        return {
+            row["question"]: Answer(
+                question=row["question"],
+                text=row["text"],
+                passages=tuple(row["passages"] or ()),
+                score=row["score"],
+                notes=msgspec.json.decode(row["notes"]) if row["notes"] else {},
+            )
+            for row in self.folder.table("answers").to_pylist()
+        }
+
+    @functools.cached_property
+    def left_out(self) -> dict[str, str]:
+        """Questions that the setting does not fit, with the reason."""
+        rows = self.folder.table(LEFT_OUT.name).to_pylist()
+        return {row["question"]: row["reason"] for row in rows}

@@ -1,0 +1,162 @@
+"""From a reader's name and options to answers on disk."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone import registry
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
+from whichone.protocols import Reader
+from whichone.reading.function import FunctionReader
+from whichone.runs.answers import Answers
+from whichone.runs.reading_runner import ReadingRunner
+from whichone.runs.retrieve import load_function
+from whichone.runs.run import Run
+from whichone.runs.settings import Setting, setting_for
+
+
+def read(
+    benchmark: str | Path,
+    answers: str | Path,
+    *,
+    reader: str,
+    options: Mapping[str, Any] | None = None,
+    passages: str = "gold",
+    depth: int | None = None,
+    shuffled: bool | None = None,
+    page_passages: int = 1,
+    seed: int = 0,
+    run: str | Path | None = None,
+    name: str | None = None,
+    **runner: Any,
+) -> Answers:
+    """Make the reader for this benchmark and let it read; `runner` are options of `ReadingRunner`."""
+    opened = Benchmark.open(benchmark)
+    setting = setting_for(
+        opened,
+        passages,
+        depth=depth,
+        shuffled=shuffled,
+        page_passages=page_passages,
+        seed=seed,
+    )
+    retrieved = Run.open(run) if run is not None else None
+    told = {k: v for k, v in (options or {}).items() if v is not None}
+    made = make_reader(reader, opened, told)
+    place = (
+        str(benchmark)
+        if str(benchmark).startswith("builtin/")
+        else str(opened.folder.root.resolve())
+    )
+    command = command_line(place, answers, reader, told, setting, retrieved, runner.get("limit"))
+    try:
+        return run_reader(
+            made,
+            opened,
+            answers,
+            setting,
+            run=retrieved,
+            name=name or system_name(made, setting, retrieved),
+            benchmark_place=place,
+            command=command,
+            **runner,
+        )
+    finally:
+        if close := getattr(made, "close", None):
+            close()
+
+
+def run_reader(
+    reader: Reader,
+    benchmark: Benchmark,
+    path: str | Path,
+    setting: Setting,
+    *,
+    run: Run | None = None,
+    name: str | None = None,
+    benchmark_place: str | None = None,
+    command: str | None = None,
+    **options: Any,
+) -> Answers:
+    """Let a reader read; `options` are those of `ReadingRunner`."""
+    describe: Callable[[], dict[str, Any]] | None = getattr(reader, "describe", None)
+    runner = ReadingRunner(reader, benchmark, setting, run=run, **options)
+    return runner.run(
+        Path(path),
+        name=name or system_name(reader, setting, run),
+        description=describe() if describe else {"reader": type(reader).__name__},
+        benchmark_place=benchmark_place or str(benchmark.folder.root.resolve()),
+        command=command,
+    )
+
+
+def make_reader(name: str, benchmark: Benchmark, options: Mapping[str, Any]) -> Reader:
+    """A registered reader for this benchmark, or the user's own `module:function`."""
+    if ":" in name:
+        return as_reader(load_function(name))
+    kind = registry.find("readers", name)
+    try:
+        made: Reader = kind.for_benchmark(benchmark, **options)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise UsageError(f"{name} does not take these options: {error}") from error
+    return made
+
+
+def as_reader(answer: Any, *, name: str | None = None) -> Reader:
+    """Anything with whichone's `read(tasks)` as it is; a function wrapped."""
+    if isinstance(answer, Reader) and not callable(answer):
+        return answer
+    return FunctionReader(answer, name=name)
+
+
+def system_name(reader: object, setting: Setting, run: Run | None = None) -> str:
+    """A system's name in tables, from its parts."""
+    own = str(getattr(reader, "name", type(reader).__name__))
+    return joined_name(own, setting.passages, run.name if run is not None else None)
+
+
+def joined_name(reader: str, passages: str, retriever: str | None) -> str:
+    """As the papers write it: `BART + DPR`, with what else was shown in parentheses."""
+    if passages == "retrieved" and retriever:
+        return f"{reader} + {retriever}"
+    if passages == "gold+retrieved" and retriever:
+        return f"{reader} (gold) + {retriever}"
+    shown = {"none": "closed book", "other-bearer": "other bearer"}
+    return f"{reader} ({shown.get(passages, passages)})"
+
+
+def command_line(
+    benchmark: str,
+    answers: str | Path,
+    reader: str,
+    options: Mapping[str, Any],
+    setting: Setting,
+    run: Run | None,
+    limit: int | None = None,
+) -> str:
+    """The command that makes the answers again; keys are in the environment, never in here."""
+    words = ["whichone", "read", benchmark, str(answers), "--reader", reader]
+    words += ["--passages", setting.passages, "--depth", str(setting.depth)]
+    words += ["--shuffled" if setting.shuffled else "--ranked", "--seed", str(setting.seed)]
+    if setting.page_passages != 1:
+        words += ["--page-passages", str(setting.page_passages)]
+    if run is not None:
+        words += ["--run", str(run.path)]
+    if limit is not None:
+        words += ["--limit", str(limit)]
+    for key, value in options.items():
+        if key in FLAGS:
+            words += [f"--{key}", str(value)]
+        else:
+            words += ["-o", f"{key}={value}"]
+    return shlex.join(words)
+
+
+FLAGS = ("endpoint", "model", "prompt", "concurrency", "cache")
+"""Options that have a flag of their own on the command line; others go by `-o KEY=VALUE`."""

@@ -1,0 +1,247 @@
+"""The runner of readers: shows passages, checks what comes back, and keeps every answer as it comes.
+
+It can be killed at any moment; started again it goes on after the last answer. A question that fails
+is kept as a failure, counted, and scored as wrong; it is tried again when the run goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, WhichoneError
+from whichone.files.folder import Folder
+from whichone.progress import progress, talk
+from whichone.protocols import Reader
+from whichone.records import Answer, ReadingTask
+from whichone.runs.answer_entries import Entry, begin, entry_of, latency, write_tables
+from whichone.runs.answers import KIND, Answers
+from whichone.runs.run import Run
+from whichone.runs.settings import Setting, Shown, Shows
+from whichone.versions import code_of, environment
+
+BLOCK = 256
+STOP_AFTER = 20
+"""After so many failures in a row something is wrong with the reader, not with the questions."""
+SYNC = 0.5
+"""Seconds of answers that a power cut may cost; a killed process costs none."""
+
+Cites = Literal["shown", "corpus", "anything"]
+"""What answers may rest on: a reader's on what it was shown, a whole RAG's on the corpus."""
+
+
+class ReadingRunner:
+    """Runs one reader over one benchmark's questions under one setting into one folder."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        benchmark: Benchmark,
+        setting: Setting,
+        *,
+        run: Run | None = None,
+        on_error: str = "skip",
+        block: int = BLOCK,
+        stop_after: int = STOP_AFTER,
+        cites: Cites = "shown",
+        limit: int | None = None,
+    ) -> None:
+        self.reader = reader
+        self.benchmark = benchmark
+        self.setting = setting
+        self.retrieved = run if setting.needs_run else None
+        self.shows = Shows(benchmark, setting, run)
+        self.on_error = on_error
+        self.block = block
+        self.stop_after = stop_after
+        self.cites = cites
+        self.queries = benchmark.queries
+        self.limit = limit
+
+    def run(
+        self,
+        path: Path,
+        *,
+        name: str,
+        description: Mapping[str, Any],
+        benchmark_place: str,
+        command: str | None = None,
+    ) -> Answers:
+        parameters = msgspec.to_builtins(
+            {"reader": dict(description), "setting": self.setting, "limit": self.limit}
+        )
+        parents = self._parents(parameters["reader"])
+        code = code_of(self.reader)
+        done = _finished(path, parameters, parents, code)
+        if done is not None:
+            at = done.folder.manifest.made.get("at")
+            talk(f"{path}: was made this way at {at}; nothing is asked again")
+            return done
+        started = time.perf_counter()
+        with Folder.create(path, KIND, resume=True) as folder:
+            kept = begin(folder, {"parameters": parameters, "parents": parents})
+            shown = self._shown()
+            entries = self._entries(folder, kept, shown)
+            counts = write_tables(folder, self.queries, entries, shown)
+            account = getattr(self.reader, "usage", None)
+            folder.commit(
+                name=name,
+                parameters=parameters,
+                parents=parents,
+                counts=counts,
+                made={
+                    **environment(),
+                    **({"code": code} if code else {}),
+                    "benchmark": benchmark_place,
+                    **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
+                    **({"command": command} if command else {}),
+                    "seconds": round(time.perf_counter() - started, 3),
+                    **latency(entries),
+                    **({"endpoint": account()} if account else {}),
+                },
+            )
+        return Answers.open(path)
+
+    def _shown(self) -> dict[str, Shown]:
+        most = len(self.queries) if self.limit is None else self.limit
+        beyond = Shown(left_out=f"only the first {most:,} questions are asked")
+        return {
+            q.id: self.shows.choose(q) if n < most else beyond for n, q in enumerate(self.queries)
+        }
+
+    def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:
+        told = msgspec.json.encode(reader, order="deterministic")
+        parents = {
+            "benchmark": self.benchmark.id,
+            "reader": hashlib.sha256(told).hexdigest()[:16],
+            "setting": self.setting.hash,
+        }
+        if self.retrieved is not None:
+            parents["run"] = self.retrieved.folder.content_hash[:16]
+        return parents
+
+    def _entries(
+        self, folder: Folder, kept: dict[str, Entry], shown: Mapping[str, Shown]
+    ) -> dict[str, Entry]:
+        """Every question's entry: from the journal where it is answered, else read now."""
+        left = [q for q in self.queries if q.id not in kept and not shown[q.id].left_out]
+        if not left and not kept:
+            reason = next(s.left_out for s in shown.values() if s.left_out)
+            raise BadInput(
+                f"--passages {self.setting.passages} fits no question of {self.benchmark.id}: {reason}"
+            )
+        prepare = getattr(self.reader, "prepare", None)
+        if prepare and left:
+            prepare(len(left), self.setting)
+        in_a_row, synced = 0, 0.0
+        with progress("reading", len(left), "questions") as advance:
+            for start in range(0, len(left), self.block):
+                part = left[start : start + self.block]
+                for entry in self._one_block(self.shows.tasks(part, shown)):
+                    kept[entry.answer.question] = entry
+                    now = time.monotonic()
+                    folder.journal.append(msgspec.to_builtins(entry), sync=now - synced > SYNC)
+                    synced = now if now - synced > SYNC else synced
+                    in_a_row = in_a_row + 1 if entry.answer.error else 0
+                    self._stop(entry, in_a_row)
+                    advance(1)
+        if kept and all(entry.answer.error for entry in kept.values()):
+            raise BadInput(
+                f"all {len(kept)} questions failed, the last one so: {kept[left[-1].id].answer.error}"
+            )
+        return kept
+
+    def _stop(self, entry: Entry, in_a_row: int) -> None:
+        error = entry.answer.error
+        if error and self.on_error == "fail":
+            raise BadInput(f"the reader failed: {error}", ids=[entry.answer.question])
+        if in_a_row >= self.stop_after:
+            raise BadInput(
+                f"the last {in_a_row} questions failed, the last one so: {error}",
+                hint="mend it and start again: it goes on where it stopped",
+            )
+
+    def _one_block(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
+        """Checked entries of a block; when the reader itself breaks, each question alone."""
+        given: list[Entry] = []
+        try:
+            for entry in self._read(tasks):
+                given.append(entry)
+                yield entry
+        except WhichoneError:
+            raise
+        except Exception as error:
+            if self.on_error == "fail":
+                told = f"the reader {type(self.reader).__name__} failed: {_said(error)}"
+                raise BadInput(told, ids=[t.question.id for t in tasks[len(given) :]]) from error
+            for task in tasks[len(given) :]:
+                yield self._alone(task)
+
+    def _alone(self, task: ReadingTask) -> Entry:
+        try:
+            return next(iter(list(self._read([task]))))
+        except WhichoneError:
+            raise
+        except Exception as error:
+            return entry_of(task, Answer(question=task.question.id, error=_said(error)), 0.0)
+
+    def _read(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
+        """What the reader gives for these tasks, checked, one by one as it comes."""
+        count = 0
+        last = time.perf_counter()
+        for answer in self.reader.read(tasks):
+            if count == len(tasks):
+                raise BadInput(
+                    f"the reader gives more answers than the {len(tasks)} questions it was asked"
+                )
+            self._check(tasks[count], answer)
+            now = time.perf_counter()
+            yield entry_of(tasks[count], answer, now - last)
+            last = now
+            count += 1
+        if count != len(tasks):
+            missing = [t.question.id for t in tasks[count:]]
+            raise BadInput(f"{len(tasks)} questions went in, {count} answers came out", ids=missing)
+
+    def _check(self, task: ReadingTask, answer: object) -> None:
+        asked = task.question.id
+        if not isinstance(answer, Answer):
+            raise BadInput(f"a reader gives Answers, not {type(answer).__name__}", ids=[asked])
+        if answer.question != asked:
+            raise BadInput(f"asked {asked}, answered {answer.question}", ids=[asked])
+        if not isinstance(answer.text, str | None):
+            raise BadInput("the text of an answer is neither text nor None", ids=[asked])
+        if self.cites == "anything":
+            return
+        known = {p.id for p in task.passages}
+        strangers = [
+            p
+            for p in answer.passages
+            if p not in known and (self.cites == "shown" or not self.shows.corpus.has(p))
+        ]
+        if strangers:
+            what = "it was not shown" if self.cites == "shown" else "that are not in the corpus"
+            raise BadInput(f"the answer rests on passages {what}: {strangers[:3]}", ids=[asked])
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _finished(
+    path: Path, parameters: Mapping[str, Any], parents: Mapping[str, str], code: str | None
+) -> Answers | None:
+    """The answers themselves when they are already there and were made the same way, by the same code."""
+    try:
+        answers = Answers.open(path)
+    except WhichoneError:
+        return None
+    manifest = answers.folder.manifest
+    same = manifest.parameters == parameters and manifest.parents == parents
+    return answers if same and manifest.made.get("code") == code else None

@@ -1,0 +1,369 @@
+"""The runner: cuts the questions into blocks, times, checks, and keeps each block as it comes.
+
+A run can be killed at any moment; started again it goes on after the last finished block.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError
+from whichone.files.folder import Folder
+from whichone.files.lines import write_atomic
+from whichone.files.tables import write_sorted
+from whichone.progress import progress, talk
+from whichone.protocols import Retriever
+from whichone.records import Question, Ranking
+from whichone.retrieval.function import MEND_IT
+from whichone.runs.checks import RankingCheck, Returns
+from whichone.runs.results import FAILURES
+from whichone.runs.run import KIND, NOTES, RANKINGS, TIMING, Run
+from whichone.versions import code_of, environment
+
+BLOCK = 256
+
+
+class _Block(msgspec.Struct):
+    """What a finished block leaves beside its rankings."""
+
+    failures: dict[str, str] = {}
+    notes: dict[str, Any] = {}
+    seconds: dict[str, float] = {}
+    empty: int = 0
+    short: int = 0
+    returns: Returns | None = None
+
+
+class Runner:
+    """Runs one retriever over one benchmark's questions into one folder."""
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        benchmark: Benchmark,
+        *,
+        k: int,
+        returns: Returns | None = None,
+        on_error: str = "fail",
+        timeout: float | None = None,
+        block: int = BLOCK,
+        learned: int = 0,
+    ) -> None:
+        _check_options(k, block, on_error, returns)
+        self.retriever = retriever
+        self.benchmark = benchmark
+        self.k = k
+        self.on_error = on_error
+        self.timeout = timeout
+        self.block = block
+        self.learned = learned
+        self.check = RankingCheck(benchmark, returns)
+
+    def run(
+        self, path: Path, *, name: str, description: Mapping[str, Any], benchmark_place: str
+    ) -> Run:
+        parameters = {**description, "k": self.k}
+        identity = {
+            "benchmark": self.benchmark.id,
+            "parameters": msgspec.to_builtins(parameters),
+            "block": self.block,
+        }
+        code = code_of(self.retriever)
+        done = _finished(path, identity, code)
+        if done is not None:
+            at = done.folder.manifest.made.get("at")
+            talk(f"{path}: was made this way at {at}; nothing is asked again")
+            return done
+        questions = self.benchmark.questions()
+        started = time.perf_counter()
+        with Folder.create(path, KIND, resume=True) as folder:
+            _begin(folder, identity, code)
+            blocks = self._blocks(folder, questions)
+            _some_answered(folder, blocks, len(questions))
+            counts = _assemble(folder, blocks)
+            folder.commit(
+                name=name,
+                parameters={**parameters, "returns": self.check.returns},
+                parents={"benchmark": self.benchmark.id},
+                counts={
+                    "questions": len(questions),
+                    **counts,
+                    **({"learned_from": self.learned} if self.learned else {}),
+                },
+                made={
+                    **environment(),
+                    **({"code": code} if code else {}),
+                    "benchmark": benchmark_place,
+                    "seconds": round(time.perf_counter() - started, 3),
+                    **_latency(blocks),
+                },
+            )
+        return Run.open(path)
+
+    def _blocks(self, folder: Folder, questions: Sequence[Question]) -> list[_Block]:
+        blocks = []
+        with progress("retrieving", len(questions), "questions") as advance:
+            for number, start in enumerate(range(0, len(questions), self.block)):
+                part = questions[start : start + self.block]
+                note = folder.partial / f"block-{number:06}.json"
+                if note.exists():
+                    block = msgspec.json.decode(note.read_bytes(), type=_Block)
+                    self.check.returns = self.check.returns or block.returns
+                else:
+                    block, rows = self._one_block(part)
+                    pq.write_table(rows, folder.partial / f"rankings-{number:06}.parquet")
+                    write_atomic(note, msgspec.json.encode(block))
+                blocks.append(block)
+                advance(len(part))
+        return blocks
+
+    def _one_block(self, questions: Sequence[Question]) -> tuple[_Block, pa.Table]:
+        block = _Block()
+        try:
+            found = self._ask(questions, block)
+        except Exception as error:
+            if self.on_error == "fail":
+                raise _named(error, questions, self.retriever) from error
+            found = self._ask_singly(questions, block)
+        found = [self.check.translate(ranking) for ranking in found]
+        self.check.infer(found, strict=self.on_error == "fail")
+        rows: list[dict[str, object]] = []
+        for question, ranking in zip(questions, found, strict=True):
+            if question.id in block.failures:
+                continue
+            try:
+                self.check.check(question, ranking, self.k)
+            except WhichoneError as error:
+                if self.on_error == "fail":
+                    raise
+                block.failures[question.id] = str(error)
+                continue
+            block.empty += not ranking.passages
+            block.short += 0 < len(ranking.passages) < self.k
+            if ranking.notes:
+                block.notes[question.id] = dict(ranking.notes)
+            rows.extend(self._rows(ranking))
+        block.returns = self.check.returns
+        return block, RANKINGS.from_rows(rows)
+
+    def _rows(self, ranking: Ranking) -> Iterator[dict[str, object]]:
+        scores = ranking.scores or tuple(-float(r) for r in range(len(ranking.passages)))
+        for rank, (identity, score) in enumerate(zip(ranking.passages, scores, strict=True), 1):
+            yield {
+                "question": ranking.question,
+                "rank": rank,
+                "passage": identity,
+                "page": self.check.page(identity),
+                "score": score,
+            }
+
+    def _ask(self, questions: Sequence[Question], block: _Block) -> list[Ranking]:
+        """All rankings of a block, each timed by when it came."""
+        found: list[Ranking] = []
+        last = time.perf_counter()
+        for ranking in _within(self.timeout, self.retriever, questions, self.k):
+            now = time.perf_counter()
+            block.seconds[ranking.question] = now - last
+            last = now
+            found.append(ranking)
+        if len(found) != len(questions):
+            raise BadInput(f"{len(questions)} questions went in, {len(found)} rankings came out")
+        _spread(block.seconds)
+        return found
+
+    def _ask_singly(self, questions: Sequence[Question], block: _Block) -> list[Ranking]:
+        """After a failing block: each question alone, so that only the failing ones fail."""
+        found = []
+        for question in questions:
+            try:
+                found.extend(self._ask([question], block))
+            except Exception as error:
+                known = isinstance(error, WhichoneError)
+                block.failures[question.id] = (
+                    str(error) if known else f"{type(error).__name__}: {error}"
+                )
+                found.append(Ranking(question=question.id))
+        return found
+
+
+def _check_options(k: object, block: object, on_error: object, returns: object) -> None:
+    for name, value in (("k", k), ("block", block)):
+        if not isinstance(value, int) or value < 1:
+            raise UsageError(f"{name} is a whole number from 1, not {value!r}")
+    if on_error not in ("fail", "skip"):
+        raise UsageError(f"on_error is 'fail' or 'skip', not {on_error!r}")
+    if returns not in (None, "page", "passage"):
+        raise UsageError(f"returns is 'page' or 'passage', not {returns!r}")
+
+
+def _some_answered(folder: Folder, blocks: Sequence[_Block], questions: int) -> None:
+    """A system that failed at everything made no run; nothing of it is kept for the next start."""
+    errors = [error for block in blocks for error in block.failures.values()]
+    if errors and len(errors) == questions:
+        for file in folder.partial.glob("block-*.json"):
+            file.unlink()
+        raise BadInput(f"all {questions:,} questions failed, the last one so: {errors[-1]}")
+
+
+def _within(
+    seconds: float | None, retriever: Retriever, questions: Sequence[Question], k: int
+) -> Iterator[Ranking]:
+    """The retriever's rankings, or an error when a block takes longer than it may."""
+    if seconds is None:
+        yield from retriever.search(questions, k)
+        return
+    found: list[Ranking] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            found.extend(retriever.search(questions, k))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise BadInput(
+            f"no result after {seconds:g} seconds",
+            ids=[q.id for q in questions],
+            hint="give it more time with --timeout, or fewer questions at once with --block",
+        )
+    if failure:
+        raise failure[0]
+    yield from found
+
+
+def _spread(seconds: dict[str, float]) -> None:
+    """A system that answers many at once spent its time on all of them, not on the first.
+
+    It may do so for a block or for several batches of one size in it: then there is one long wait at the
+    start of each, and next to nothing between. The first question may have been asked alone.
+    """
+    questions, values = list(seconds), list(seconds.values())
+    for alone in (0, 1):
+        size = _batch_size(values[alone:])
+        if size > 1:
+            for start in range(alone, len(values), size):
+                batch = values[start : start + size]
+                for question in questions[start : start + size]:
+                    seconds[question] = sum(batch) / len(batch)
+            return
+
+
+def _batch_size(values: Sequence[float]) -> int:
+    """How many came at once, each time; 1 where they came one by one."""
+    if len(values) < 2:
+        return 1
+    waits = [n for n, value in enumerate(values) if value >= 0.01 * max(values)]
+    between = sum(values) - sum(values[n] for n in waits)
+    size = waits[1] - waits[0] if len(waits) > 1 else len(values)
+    regular = waits == list(range(0, len(values), size))
+    most = 0.25 if len(waits) > 2 else 0.05  # several waits at one distance are hardly chance
+    return size if regular and between < most * sum(values) else 1
+
+
+def _named(error: Exception, questions: Sequence[Question], retriever: object) -> WhichoneError:
+    if isinstance(error, WhichoneError):
+        return error
+    return BadInput(
+        f"{getattr(retriever, 'name', type(retriever).__name__)} failed: {type(error).__name__}: {error}",
+        ids=[q.id for q in questions],
+        hint=MEND_IT,
+    )
+
+
+def _finished(path: Path, identity: Mapping[str, Any], code: str | None) -> Run | None:
+    """The run itself when it is already there and was made the same way, by the same code."""
+    try:
+        run = Run.open(path)
+    except (BrokenFolder, WhichoneError):
+        return None
+    made_with = {k: v for k, v in run.description.items() if k != "returns"}
+    same = run.benchmark_id == identity["benchmark"] and made_with == identity["parameters"]
+    return run if same and run.folder.manifest.made.get("code") == code else None
+
+
+def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> None:
+    """Keep earlier blocks only when they belong to this very run.
+
+    Code that was mended after a failure goes on: what it had done is kept, and it is said.
+    """
+    entries = folder.journal.read()
+    if entries and entries[0] == identity:
+        changed = any(entry.get("code") != code for entry in entries[1:])
+        kept = any(folder.partial.glob("block-*.json"))
+        told = (
+            ": blocks that were made before the code changed are kept" if kept and changed else ""
+        )
+        talk(f"going on with {folder.root}{told}")
+        folder.journal.append({"code": code})
+        return
+    if entries:
+        talk(f"{folder.root}: what was begun there was another run; starting over")
+    for file in folder.partial.iterdir():
+        file.unlink()
+    folder.journal.append(identity)
+    folder.journal.append({"code": code})
+
+
+def _assemble(folder: Folder, blocks: Sequence[_Block]) -> dict[str, Any]:
+    parts = sorted(folder.partial.glob("rankings-*.parquet"))
+    rows = write_sorted(folder.partial / RANKINGS.file, parts, RANKINGS)
+    folder.adopt(RANKINGS.file, rows=rows)
+    failures = [{"question": q, "error": e} for b in blocks for q, e in b.failures.items()]
+    encode = msgspec.json.encode
+    notes = [
+        {"question": q, "notes": encode(n).decode()} for b in blocks for q, n in b.notes.items()
+    ]
+    seconds = [{"question": q, "seconds": s} for b in blocks for q, s in b.seconds.items()]
+    folder.write(FAILURES, FAILURES.from_rows(failures))
+    folder.write(TIMING, TIMING.from_rows(seconds))
+    if notes:
+        folder.write(NOTES, NOTES.from_rows(notes))
+    return {
+        "failures": len(failures),
+        "empty": sum(b.empty for b in blocks),
+        "fewer_than_k": sum(b.short for b in blocks),
+    }
+
+
+def _latency(blocks: Sequence[_Block]) -> dict[str, Any]:
+    import numpy as np
+
+    seconds = [s for b in blocks for s in b.seconds.values()]
+    if not seconds:
+        return {}
+    p50, p95 = np.percentile(seconds, [50, 95])
+    return {"latency_p50": round(float(p50), 6), "latency_p95": round(float(p95), 6)}
+
+
+def run_retriever(
+    retriever: Retriever,
+    benchmark: Benchmark,
+    path: str | Path,
+    *,
+    k: int,
+    name: str,
+    description: Mapping[str, Any] | None = None,
+    benchmark_place: str | None = None,
+    **options: Any,
+) -> Run:
+    """Run a retriever over a benchmark; `options` are those of `Runner`."""
+    describe = getattr(retriever, "describe", None)
+    told = dict(
+        description or (describe() if describe else {"retriever": type(retriever).__name__})
+    )
+    place = benchmark_place or str(benchmark.folder.root.resolve())
+    runner = Runner(retriever, benchmark, k=k, **options)
+    return runner.run(Path(path), name=name, description=told, benchmark_place=place)

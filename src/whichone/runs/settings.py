@@ -1,0 +1,207 @@
+"""Settings: which passages a reader is shown for a question.
+
+`gold` is the oracle of AmbER's Table 7, `retrieved` its regular setting; `other-bearer` gives the page
+of another bearer of the name instead of the gold one, which is what confusion does to a reader.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.lookup import Corpus
+from whichone.errors import BadInput, UsageError
+from whichone.records import NameSet, Query, ReadingTask
+from whichone.runs.run import Run
+from whichone.text import amber
+
+Passages = Literal["gold", "retrieved", "gold+retrieved", "none", "other-bearer"]
+KINDS: tuple[str, ...] = get_args(Passages)
+AMBIGDOCS = "ambigdocs"
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown: AmbER reads 20 passages, BART+DPR 3, RAG 5, AmbigDocs at most 5 in any order."""
+
+    passages: Passages = "gold"
+    depth: int = 20
+    """At most so many passages a question."""
+    shuffled: bool = False
+    """In a seeded order of its own for each question, instead of by rank."""
+    page_passages: int = 1
+    """How many passages stand for a page that a page-level run returned; 0: all of them."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.passages not in KINDS:
+            raise UsageError(f"--passages {self.passages}: one of {', '.join(KINDS)} is wanted")
+        if self.depth < 1 or self.page_passages < 0:
+            raise UsageError("--depth must be at least 1, --page-passages at least 0")
+
+    @property
+    def needs_run(self) -> bool:
+        return "retrieved" in self.passages
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:16]
+
+
+def setting_for(
+    benchmark: Benchmark,
+    passages: str,
+    *,
+    depth: int | None = None,
+    shuffled: bool | None = None,
+    page_passages: int = 1,
+    seed: int = 0,
+) -> Setting:
+    """The setting with a benchmark's own defaults: AmbigDocs shows five at most, in any order."""
+    ambigdocs = all(q.task == AMBIGDOCS for q in benchmark.queries)
+    return Setting(
+        passages=passages,  # type: ignore[arg-type]  # checked by the setting itself
+        depth=depth if depth is not None else 5 if ambigdocs else 20,
+        shuffled=ambigdocs if shuffled is None else shuffled,
+        page_passages=page_passages,
+        seed=seed,
+    )
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The passages of one question, or why it is not asked at all."""
+
+    passages: tuple[str, ...] = ()
+    left_out: str | None = None
+    cut: int = 0
+    """How many passages there were beyond the depth."""
+
+
+class Shows:
+    """Chooses the passages of every query of a benchmark under one setting."""
+
+    def __init__(self, benchmark: Benchmark, setting: Setting, run: Run | None = None) -> None:
+        if setting.needs_run and run is None:
+            raise UsageError(
+                f"--passages {setting.passages} needs a run", hint="name it: --run RUN"
+            )
+        if run is not None and run.benchmark_id != benchmark.id:
+            raise BadInput(
+                f"the run is over {run.benchmark_id}, the questions are of {benchmark.id}",
+                file=run.path,
+                hint="retrieve on this benchmark first",
+            )
+        self.setting = setting
+        self.corpus = Corpus(benchmark)
+        self._sets: Mapping[str, NameSet] = {s.id: s for s in benchmark.sets}
+        self._ranked = _ranked(run) if run is not None and setting.needs_run else {}
+
+    def choose(self, query: Query) -> Shown:
+        kind = self.setting.passages
+        if kind == "none":
+            return Shown()
+        if kind == "other-bearer":
+            return self._other_bearer(query)
+        found: list[str] = []
+        cut = 0
+        if "gold" in kind:
+            found, cut = self._gold(query)
+        if "retrieved" in kind:
+            ranked = [p for p in self._retrieved(query) if p not in found]
+            room = self.setting.depth - len(found)
+            found += ranked[:room]
+        return Shown(self._ordered(query, found), cut=cut)
+
+    def tasks(self, queries: Sequence[Query], shown: Mapping[str, Shown]) -> list[ReadingTask]:
+        """What the reader gets for these queries: the question and its passages, nothing else."""
+        found = self.corpus.passages(p for q in queries for p in shown[q.id].passages)
+        return [
+            ReadingTask(
+                question=q.question(), passages=tuple(found[p] for p in shown[q.id].passages)
+            )
+            for q in queries
+        ]
+
+    def _gold(self, query: Query) -> tuple[list[str], int]:
+        """Gold passages where the gold names passages, else those of the gold pages.
+
+        Of more named ones than fit a seeded sample is taken, as AmbigDocs does. Of a page longer
+        than fits, passages that state an accepted answer go before the rest: an oracle without the
+        answer would be none.
+        """
+        named: dict[str, None] = {}
+        paged: dict[str, None] = {}
+        for output in query.outputs:
+            for group in output.provenance:
+                for source in group:
+                    if source.passage is not None and source.passage in self.corpus:
+                        named.setdefault(source.passage)
+                    else:
+                        paged.update(dict.fromkeys(self.corpus.of_page(source.page)))
+        found = [*named, *(p for p in paged if p not in named)]
+        depth = self.setting.depth
+        if len(found) <= depth:
+            return found, 0
+        if not paged:
+            return self._random(query, "gold").sample(found, depth), len(found) - depth
+        kept = set(self._stating_first(query, found)[:depth])
+        return [p for p in found if p in kept], len(found) - depth
+
+    def _stating_first(self, query: Query, found: Sequence[str]) -> list[str]:
+        answers = query.attributes.get("values") or query.answers()
+        wanted = [tokens for a in answers if (tokens := amber.tokens(str(a)))]
+
+        def states(identity: str) -> bool:
+            text = amber.tokens(self.corpus.passage(identity).text)
+            return any(amber.contains_answer(text, answer) for answer in wanted)
+
+        return sorted(found, key=lambda p: not states(p))
+
+    def _retrieved(self, query: Query) -> list[str]:
+        found: dict[str, None] = {}
+        for identity in self._ranked.get(query.id, ()):
+            if identity in self.corpus:
+                found.setdefault(identity)
+            else:
+                most = self.setting.page_passages or None
+                found.update(dict.fromkeys(self.corpus.of_page(identity)[:most]))
+            if len(found) >= 2 * self.setting.depth:
+                break
+        return list(found)
+
+    def _other_bearer(self, query: Query) -> Shown:
+        """The most popular other bearer that has a page in the corpus: the one retrievers prefer."""
+        own = query.gold_pages()
+        names = self._sets.get(query.name_set or "")
+        bearers = names.bearers if names else ()
+        for bearer in bearers:
+            if bearer.entity == query.entity or own.intersection(bearer.pages):
+                continue
+            found = [p for page in bearer.pages for p in self.corpus.of_page(page)]
+            if found:
+                depth = self.setting.depth
+                shown = self._ordered(query, found[:depth])
+                return Shown(shown, cut=max(0, len(found) - depth))
+        return Shown(left_out="no other bearer of the name has a page")
+
+    def _ordered(self, query: Query, found: Sequence[str]) -> tuple[str, ...]:
+        order = list(found)
+        if self.setting.shuffled:
+            self._random(query, "order").shuffle(order)
+        return tuple(order)
+
+    def _random(self, query: Query, what: str) -> random.Random:
+        """Its own for each question, so that no question's choice hangs on another's."""
+        return random.Random(f"{self.setting.seed}\0{what}\0{query.id}")
+
+
+def _ranked(run: Run) -> dict[str, list[str]]:
+    ranked: dict[str, list[str]] = {}
+    questions, passages = run.rankings["question"].to_pylist(), run.rankings["passage"].to_pylist()
+    for question, passage in zip(questions, passages, strict=True):
+        ranked.setdefault(question, []).append(passage)
+    return ranked

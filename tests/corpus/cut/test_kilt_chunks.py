@@ -1,0 +1,52 @@
+"""KILT's chunker: equal to the published one on all recorded chunks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from whichone.corpus.cut.kilt_chunks import kilt_chunks, spacy_sentences
+from whichone.errors import Missing
+
+
+def test_golden_chunks(shared: Path) -> None:
+    lines = (shared / "golden/kilt/primitives/chunks.jsonl").read_text().splitlines()
+    compared = 0
+    for case in map(json.loads, lines):
+        found = [
+            {
+                "wikipedia_id": document["wikipedia_id"],
+                "text": chunk.text,
+                "anchors": chunk.anchors,
+                "sources": chunk.sources,
+                "section": chunk.section,
+            }
+            for document in case["documents"]
+            for chunk in kilt_chunks(document["text"], document["anchors"], size=case["chunk_size"])
+        ]
+        assert found == case["chunks"]
+        compared += len(found)
+    assert compared == 279
+
+
+def test_an_overlong_sentence_stays_whole() -> None:
+    long = " ".join(["word"] * 50) + "."
+    [chunk] = kilt_chunks(["T", long], size=10)
+    assert chunk.text == long
+
+
+def test_the_splitter_is_a_parameter() -> None:
+    pytest.importorskip("spacy")
+    page = ["T", "Mr. Lee came. He left."]
+    plain = [c.text for c in kilt_chunks(page, size=4)]
+    with_spacy = [c.text for c in kilt_chunks(page, size=4, sentences=spacy_sentences("blank"))]
+    assert plain == ["Mr.", "Lee came.", "He left."]
+    assert with_spacy == ["Mr. Lee came.", "He left."]
+
+
+def test_a_model_that_is_not_there_is_named() -> None:
+    pytest.importorskip("spacy")
+    with pytest.raises(Missing, match="no spaCy model 'en_nowhere'"):
+        spacy_sentences("en_nowhere")
