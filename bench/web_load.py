@@ -29,11 +29,11 @@ import numpy as np
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.web.campaign import queue
-from whichone.web.campaign.category import AskedBearer, CategoryTask
-from whichone.web.campaign.evidence_tasks import AskedPassage, Task
-from whichone.web.gate import Gate, secret_of
+from whichone.web.annotation import queue
+from whichone.web.annotation.category import AskedBearer, CategoryTask
+from whichone.web.annotation.evidence_tasks import AskedPassage, Task
 from whichone.web.storage.database import open_database
+from whichone.web.tokens import Gate, secret_of
 
 CAMPAIGN = "0123456789abcdef"
 

@@ -14,7 +14,7 @@ from web_server import postgres_server
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.web.app import make_app
-from whichone.web.house import Settings
+from whichone.web.site import Settings
 
 
 @pytest.fixture(scope="session")

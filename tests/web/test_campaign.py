@@ -11,20 +11,20 @@ import pytest
 from campaigns import annotate, as_person, form_token, make_campaign
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.web.campaign import queue
-from whichone.web.campaign.done import Done, done_tasks, people_of
-from whichone.web.campaign.evidence import Annotation, Judged
-from whichone.web.campaign.evidence_merge import (
+from whichone.web.annotation import queue
+from whichone.web.annotation.done import Done, done_tasks, people_of
+from whichone.web.annotation.evidence import Annotation, Judged
+from whichone.web.annotation.evidence_merge import (
     accepted,
     controls,
     evidence_results,
     gold_rejected,
     low_overlap,
 )
-from whichone.web.campaign.evidence_tasks import AskedPassage, Task, make_tasks, overlap
-from whichone.web.holdings import Holdings
-from whichone.web.rankings import Shelves
+from whichone.web.annotation.evidence_tasks import AskedPassage, Task, make_tasks, overlap
+from whichone.web.served_folder import Holdings
 from whichone.web.storage.database import open_database
+from whichone.web.table_reader import Shelves
 
 
 def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | None:

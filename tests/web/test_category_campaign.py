@@ -27,13 +27,13 @@ from whichone.papers.ambigdocs.scores.agreement import read_labels
 from whichone.papers.ambigdocs.scores.answers import read_any
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.runs.answers import Answers
+from whichone.web.annotation.category import CategoryTask, Labelled, majority
+from whichone.web.annotation.category_results import category_results
+from whichone.web.annotation.category_tasks import make_category_tasks
+from whichone.web.annotation.done import Done
 from whichone.web.app import make_app
-from whichone.web.campaign.category import CategoryTask, Labelled, majority
-from whichone.web.campaign.category_results import category_results
-from whichone.web.campaign.category_tasks import make_category_tasks
-from whichone.web.campaign.done import Done
-from whichone.web.holdings import Holdings
-from whichone.web.house import Settings
+from whichone.web.served_folder import Holdings
+from whichone.web.site import Settings
 
 
 @pytest.fixture(scope="session")

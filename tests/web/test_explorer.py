@@ -21,13 +21,13 @@ from whichone.measures.scores import score_run
 from whichone.retrieval.function import FunctionRetriever
 from whichone.runs.retrieve import retrieve
 from whichone.runs.runner import run_retriever
-from whichone.web import explorer
 from whichone.web.app import make_app
-from whichone.web.benchmark_index import build_benchmark_index
-from whichone.web.folded import fold
-from whichone.web.holdings import Holdings
-from whichone.web.house import Settings
-from whichone.web.marked import marked
+from whichone.web.explorer import queries as explorer
+from whichone.web.explorer.benchmark_index import build_benchmark_index
+from whichone.web.explorer.highlight import marked
+from whichone.web.search_key import fold
+from whichone.web.served_folder import Holdings
+from whichone.web.site import Settings
 
 
 def names(client: Any, key: str, **wanted: str) -> list[str]:

@@ -16,10 +16,10 @@ from starlette.testclient import TestClient
 
 from whichone.errors import BadInput
 from whichone.web.app import make_app
-from whichone.web.gate import Gate
-from whichone.web.house import Settings, clean
+from whichone.web.boards.upload_formats import unpack
 from whichone.web.limits import POLICY, Buckets
-from whichone.web.upload_formats import unpack
+from whichone.web.site import Settings, clean
+from whichone.web.tokens import Gate
 
 WRITES = (
     "/study", "/study/0123456789abcdef/pick", "/annotate", "/annotate/0123456789abcdef/task/0",

@@ -21,12 +21,13 @@ from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
 from whichone.runs.runner import run_retriever
-from whichone.web import found, indexes, set_numbers
 from whichone.web.app import make_app
-from whichone.web.explorer import opened
-from whichone.web.folded import fold
-from whichone.web.house import Settings
-from whichone.web.indexes import Indexes
+from whichone.web.explorer import indexes, set_numbers
+from whichone.web.explorer import search as found
+from whichone.web.explorer.indexes import Indexes
+from whichone.web.explorer.queries import opened
+from whichone.web.search_key import fold
+from whichone.web.site import Settings
 
 LETTERS = "aaabbcdé ñ李x"
 

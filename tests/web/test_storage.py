@@ -14,14 +14,14 @@ from starlette.testclient import TestClient
 from web_server import served
 
 from whichone.errors import BadInput, UsageError
+from whichone.web.annotation import queue
+from whichone.web.annotation.category import CategoryTask
+from whichone.web.annotation.evidence import Annotation, Judged
+from whichone.web.annotation.evidence_tasks import AskedPassage, Task
 from whichone.web.app import make_app
-from whichone.web.campaign import queue
-from whichone.web.campaign.category import CategoryTask
-from whichone.web.campaign.evidence import Annotation, Judged
-from whichone.web.campaign.evidence_tasks import AskedPassage, Task
-from whichone.web.gate import Gate, secret_of
-from whichone.web.holdings import Holdings
+from whichone.web.served_folder import Holdings
 from whichone.web.storage.database import Transaction, open_database
+from whichone.web.tokens import Gate, secret_of
 
 
 def test_work_is_committed_or_undone_alone(database_url: str) -> None:

@@ -14,9 +14,9 @@ from whichone.reading.function import FunctionReader
 from whichone.runs.read import run_reader
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting
-from whichone.web import study
 from whichone.web.agreement import cohen_kappa, fleiss_kappa
-from whichone.web.rooms.study import joined
+from whichone.web.study import study
+from whichone.web.study.routes import joined
 
 
 def send(client: Any, place: str, **fields: Any) -> Any:

@@ -61,7 +61,7 @@ def command(
     from pathlib import Path
 
     from whichone.web.app import serve
-    from whichone.web.house import Settings
+    from whichone.web.site import Settings
 
     serve(
         Settings(

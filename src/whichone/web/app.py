@@ -16,11 +16,15 @@ from starlette.types import ASGIApp
 
 from whichone.errors import WhichoneError
 from whichone.versions import versions
-from whichone.web.house import LOOPBACK, House, Settings, asset, open_house, show
-from whichone.web.indexes import NotReady
+from whichone.web import access
+from whichone.web.annotation import routes as annotation
+from whichone.web.boards import routes as boards
+from whichone.web.boards.submissions import Scorer
+from whichone.web.explorer import routes as explorer
+from whichone.web.explorer.indexes import NotReady
 from whichone.web.limits import Guard, TooLarge
-from whichone.web.rooms import access, board, campaign, explorer, study
-from whichone.web.submissions import Scorer
+from whichone.web.site import LOOPBACK, House, Settings, asset, open_house, show
+from whichone.web.study import routes as study
 
 _ASSETS = {
     "web.css": "text/css; charset=utf-8",
@@ -51,7 +55,7 @@ def make_app(settings: Settings) -> FastAPI:
         lifespan=life,
     )
     app.state.house, app.state.scorer = house, scorer
-    for room in (campaign, study, explorer, board, access):  # the busiest first
+    for room in (annotation, study, explorer, boards, access):  # the busiest first
         app.include_router(room.router)
     app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
     app.add_exception_handler(HTTPException, _refusal)

@@ -10,10 +10,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from whichone.web.board import hidden_benchmarks
-from whichone.web.gate import Person, Role
-from whichone.web.holdings import Shelf
-from whichone.web.house import clean, house_of, may_call, new_id
+from whichone.web.boards.board import hidden_benchmarks
+from whichone.web.served_folder import Shelf
+from whichone.web.site import clean, house_of, may_call, new_id
+from whichone.web.tokens import Person, Role
 
 T = TypeVar("T")
 _MOST_FIELDS = 200

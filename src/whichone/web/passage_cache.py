@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from whichone.errors import BadInput
-from whichone.web.holdings import Holdings, Shelf
-from whichone.web.rankings import Shelves
+from whichone.web.served_folder import Holdings, Shelf
+from whichone.web.table_reader import Shelves
 
 _MOST = 5000
 

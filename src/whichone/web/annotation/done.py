@@ -1,0 +1,110 @@
+"""Tasks with what people said of them, and how well each person did on the controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from whichone.web.annotation.queue import FIRST, PEOPLE, SECOND
+from whichone.web.storage.database import Row
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+MAJORITY = 2
+LEAST_CONTROLS = 3
+LEAST_PASSED = 0.7
+"""Whoever passes a smaller share of at least so many controls is flagged."""
+
+
+class Done(msgspec.Struct, Generic[T, A], frozen=True):
+    """One task with what each person said, first queue and second."""
+
+    number: int
+    task: T
+    queue: int
+    first: dict[str, A]
+    second: dict[str, A]
+    seconds: dict[str, float]
+
+    @property
+    def full(self) -> bool:
+        return len(self.first) >= PEOPLE
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is in the second queue and nobody has looked again yet."""
+        return self.full and self.queue == SECOND and not self.second
+
+    @property
+    def settled(self) -> bool:
+        return self.full and not self.waiting
+
+
+def done_tasks(rows: Iterable[Row], task: type[T], annotation: type[A]) -> list[Done[T, A]]:
+    """The rows of `queue.everything` by task, each decoded as its kind has it."""
+    found: dict[int, Done[T, A]] = {}
+    for row in rows:
+        done = found.get(row["task"])
+        if done is None:
+            content = msgspec.json.decode(row["task_content"], type=task)
+            done = found[row["task"]] = Done(row["task"], content, row["task_queue"], {}, {}, {})
+        if row["content"] is not None:
+            said = msgspec.json.decode(row["content"], type=annotation)
+            (done.first if row["queue"] == FIRST else done.second)[row["person"]] = said
+            done.seconds[row["person"]] = row["seconds"]
+    return list(found.values())
+
+
+def people_of(
+    tasks: Sequence[Done[T, A]], controls: Callable[[T, A], tuple[int, int]]
+) -> dict[str, dict[str, Any]]:
+    """For each person their tasks, controls seen and passed, median seconds, and whether flagged.
+
+    `controls` gives how many controls a task of the first queue holds, and how many a person passed.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for done in tasks:
+        for person, said in done.first.items():
+            told = found.setdefault(
+                person, {"tasks": 0, "controls": 0, "passed": 0, "seconds": []}
+            )  # fmt: skip
+            told["tasks"] += 1
+            told["seconds"].append(done.seconds[person])
+            seen, passed = controls(done.task, said)
+            told["controls"] += seen
+            told["passed"] += passed
+    for told in found.values():
+        told["seconds"] = median(told["seconds"])
+        enough = told["controls"] >= LEAST_CONTROLS
+        told["flagged"] = enough and told["passed"] / told["controls"] < LEAST_PASSED
+    return dict(sorted(found.items()))
+
+
+def flagged_people(people: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return sorted(person for person, told in people.items() if told["flagged"])
+
+
+def annotation_lines(tasks: Sequence[Done[T, A]]) -> bytes:
+    """The history that goes along with a new version: a line a task, people under pseudonyms."""
+    encoder = msgspec.json.Encoder(order="sorted")
+    return b"".join(
+        encoder.encode(
+            {"task": d.task, "first": d.first, "second": d.second, "seconds": d.seconds}
+        )
+        + b"\n"
+        for d in tasks
+    )  # fmt: skip
+
+
+def version_path(root: Path, campaign: str, part: str = "") -> Path:
+    """A place for a new version; one that was made before is never written over."""
+    path, number = root / f"annotated-{campaign}{part}", 1
+    while path.exists():
+        number += 1
+        path = root / f"annotated-{campaign}-version-{number}{part}"
+    return path

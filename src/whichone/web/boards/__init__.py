@@ -1,0 +1,1 @@
+"""Leaderboards: uploads, their scoring in the background, the tables."""

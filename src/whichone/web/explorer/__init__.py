@@ -1,0 +1,1 @@
+"""The explorer: benchmarks, their name sets and queries, what systems ranked, two systems compared."""

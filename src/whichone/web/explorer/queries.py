@@ -1,0 +1,143 @@
+"""What the explorer asks of its indexes: facets, one set, one query, two systems."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from whichone.web.explorer.search import FACETS, PAGE, QUERY_FACETS, summary
+
+_MOST_VALUES = 40
+
+
+@contextlib.contextmanager
+def opened(benchmark: Path, runs: Sequence[Path] = ()) -> Iterator[sqlite3.Connection]:
+    """The index of a benchmark, read only, with those of some runs as run0, run1."""
+    database = sqlite3.connect(f"{benchmark.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    database.row_factory = sqlite3.Row
+    try:
+        for number, run in enumerate(runs):
+            database.execute(f"attach ? as run{number}", (f"{run.as_uri()}?mode=ro",))
+        yield database
+    finally:
+        database.close()
+
+
+def facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
+    """For each facet its commonest values and how many name sets have them."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for kind in FACETS:
+        rows = database.execute(
+            "select value, sets from facet_counts where kind = ? order by sets desc, value limit ?",
+            (kind, _MOST_VALUES),
+        ).fetchall()
+        if len(rows) > 1 or (rows and kind in ("type", "task")):
+            found[kind] = [(str(row["value"]), row["sets"]) for row in rows]
+    return found
+
+
+def query_facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
+    """The same for queries."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for kind in QUERY_FACETS:
+        rows = database.execute(
+            "select value, queries from query_facets where kind = ? order by queries desc, value limit ?",
+            (kind, _MOST_VALUES),
+        ).fetchall()
+        if len(rows) > 1:
+            found[kind] = [(str(row["value"]), row["queries"]) for row in rows]
+    return found
+
+
+def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
+    row = database.execute("select * from sets where n = ?", (n,)).fetchone()
+    if row is None:
+        return None
+    bearers = [
+        {**dict(b), "types": json.loads(b["types"]), "pages": json.loads(b["pages"])}
+        for b in database.execute("select * from bearers where n = ? order by rank", (n,))
+    ]
+    facts = database.execute(
+        "select entity, relation, answers from (select * from told where n = ? union all "
+        "select n, entity, relation, answers from queries where n = ? and task <> 'fc' "
+        "and relation is not null and entity is not null) group by entity, relation order by relation",
+        (n, n),
+    ).fetchall()
+    for bearer in bearers:
+        bearer["facts"] = [
+            (f["relation"], json.loads(f["answers"]))
+            for f in facts
+            if f["entity"] == bearer["entity"]
+        ]
+    return {**dict(row), "bearers": bearers}
+
+
+def set_queries(
+    database: sqlite3.Connection, n: int, offset: int = 0, most: int = 12
+) -> tuple[list[dict[str, Any]], int]:
+    """Some of the queries of a set, and how many there are."""
+    count = database.execute("select count(*) from queries where n = ?", (n,)).fetchone()[0]
+    rows = database.execute(
+        "select * from queries where n = ? order by q limit ? offset ?", (n, most, offset)
+    )
+    return [query_row(row) for row in rows], count
+
+
+def one_query(database: sqlite3.Connection, q: int) -> dict[str, Any] | None:
+    row = database.execute("select * from queries where q = ?", (q,)).fetchone()
+    return query_row(row) if row else None
+
+
+def query_row(row: sqlite3.Row) -> dict[str, Any]:
+    lists = {name: json.loads(row[name]) for name in ("answers", "gold", "others")}
+    return {**dict(row), **lists}
+
+
+def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, int]:
+    """What became of the queries and sets of one attached run."""
+    counts = summary(database, number)
+    names = {
+        "queries": "queries", "named": "queries in sets", "right": "right = 1", "confused": "confused = 1", "failed": "failed = 1",
+        "sets": "sets", "all_correct": "sets all_correct = 1",
+    }  # fmt: skip
+    return {name: counts[what] for name, what in names.items()}
+
+
+COMPARED = """
+from queries join run0.outcomes a using (q) join run1.outcomes b using (q)
+left join sets on sets.n = queries.n
+where a.right <> b.right or a.confused <> b.confused
+"""
+
+
+def differences(database: sqlite3.Connection, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """Queries on which two systems differ, by what matters.
+
+    First where one is right and the other fell for a namesake, then where one is right and the other
+    merely wrong, then where both are wrong but only one fell for a namesake; within these the names
+    with the widest popularity gap first.
+    """
+    count = database.execute(f"select count(*) {COMPARED}").fetchone()[0]
+    rows = database.execute(
+        "select q, queries.id, queries.n, queries.name, queries.task, queries.role, queries.input,"
+        " a.right as a_right, b.right as b_right, a.confused as a_confused, b.confused as b_confused,"
+        " a.gold_rank as a_rank, b.gold_rank as b_rank, sets.gap"
+        f" {COMPARED} order by case when a.right <> b.right and a.confused + b.confused > 0 then 0"
+        " when a.right <> b.right then 1 else 2 end, coalesce(sets.gap, 0) desc, q limit ? offset ?",
+        (PAGE, offset),
+    )
+    return [dict(row) for row in rows], count
+
+
+def agreement_table(database: sqlite3.Connection) -> dict[str, int]:
+    """How many queries both get right, only one, and none."""
+    rows = database.execute(
+        "select a.right * 2 + b.right, count(*) from run0.outcomes a join run1.outcomes b using (q) group by 1"
+    ).fetchall()
+    counts = {row[0]: row[1] for row in rows}
+    names = {3: "both", 2: "only_first", 1: "only_second", 0: "neither"}
+    return {name: counts.get(code, 0) for code, name in names.items()}

@@ -1,0 +1,1 @@
+"""The user study: consent, three pages, one answer, and its results."""
