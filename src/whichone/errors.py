@@ -18,6 +18,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from whichone.secrets import masked_text
+
 
 class WhichoneError(Exception):
     """What is wrong (`message`), where (`where`), and what to do (`hint`)."""
@@ -32,7 +34,7 @@ class WhichoneError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
-        return f"{text}\n  {self.hint}" if self.hint else text
+        return masked_text(f"{text}\n  {self.hint}" if self.hint else text)
 
 
 class GateFailed(WhichoneError):

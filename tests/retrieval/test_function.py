@@ -170,6 +170,43 @@ def test_options_are_part_of_the_description(
     assert told["options"] == {"prefix": "v"}
 
 
+@pytest.mark.parametrize("method", ["search", "__call__"])
+def test_options_of_a_class_without_a_description_are_part_of_the_run(
+    method: str, small: Benchmark, tmp_path: Path
+) -> None:
+    record = "Ranking(question=q.id, passages=(f'w:{self.first}#0',), scores=(1.0,))"
+    body = {
+        "search": f"questions, k):\n        return [{record} for q in questions]\n",
+        "__call__": "text, k):\n        return [f'w:{self.first}#0']\n",
+    }
+    (tmp_path / f"optional_{method}.py").write_text(
+        "from whichone.records import Ranking\n"
+        "class System:\n"
+        "    def __init__(self, first, api_key=''):\n"
+        "        self.first = first\n"
+        f"    def {method}(self, {body[method]}"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+
+        def pages(**options: Any) -> set[str]:
+            run = retrieve(
+                small.folder.root,
+                tmp_path / "run",
+                retriever=f"optional_{method}:System",
+                options=options,
+                k=1,
+            )
+            return {page for ranked in run.ranked_pages().values() for page in ranked}
+
+        assert pages(first="1") == {"w:1"}
+        assert pages(first="2") == {"w:2"}
+        assert pages(first="2", api_key="sk-0123456789") == {"w:2"}
+    manifest = (tmp_path / "run/manifest.json").read_text()
+    assert "sk-0123456789" not in manifest
+    assert '"first": "2"' in manifest
+
+
 def test_a_retriever_is_closed_at_the_end(small: Benchmark, tmp_path: Path) -> None:
     (tmp_path / "closing_system.py").write_text(
         "from whichone.records import Ranking\n"

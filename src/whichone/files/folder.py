@@ -23,6 +23,7 @@ from whichone.errors import BadInput, BrokenFolder, LockedFolder, Missing, Newer
 from whichone.files import tables
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.tables import TableSchema
+from whichone.secrets import masked
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -87,7 +88,7 @@ class Journal:
     def append(self, entry: Mapping[str, Any], *, sync: bool = True) -> None:
         """Without `sync` the line survives the end of the process, but not of the machine."""
         with self.path.open("ab") as file:
-            file.write(msgspec.json.encode(entry) + b"\n")
+            file.write(msgspec.json.encode(masked(msgspec.to_builtins(entry))) + b"\n")
             file.flush()
             if sync:
                 os.fsync(file.fileno())
@@ -322,7 +323,12 @@ def _read_manifest(root: Path, kinds: Sequence[str]) -> Manifest:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=2) + b"\n"
+    """The manifest as it is written: no key or password is in it, whoever put it there."""
+    document = msgspec.to_builtins(manifest)
+    for part in ("parameters", "sources", "made"):
+        if part in document:
+            document[part] = masked(document[part])
+    return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
 
 
 def _lock(root: Path) -> int:

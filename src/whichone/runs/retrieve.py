@@ -22,6 +22,7 @@ from whichone.runs.learned_from import learned_from
 from whichone.runs.leaves_machine import what_leaves
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
+from whichone.secrets import masked_options, remember_secrets
 
 
 def retrieve(
@@ -36,6 +37,7 @@ def retrieve(
     **runner: Any,
 ) -> Run:
     """Make the retriever for this benchmark and run it; `runner` are options of `Runner`."""
+    remember_secrets(options or {})
     opened = Benchmark.open(benchmark)
     work = Path(index) if index else default_index_folder(opened)
     made = make_retriever(retriever, opened, work, options or {})
@@ -58,7 +60,7 @@ def retrieve(
             k=k,
             name=name or retriever.rpartition(":")[2],
             benchmark_place=place,
-            description=_described(made, options or {}),
+            description=_described(retriever, made, options or {}),
             learned=learned,
             **runner,
         )
@@ -92,13 +94,19 @@ def make_retriever(
     return made
 
 
-def _described(made: Retriever, options: dict[str, Any]) -> dict[str, Any] | None:
-    """What the retriever says of itself, and which of the user's objects it asks."""
+def _described(name: str, made: Retriever, options: dict[str, Any]) -> dict[str, Any]:
+    """What the retriever says of itself, and the options that only its own code knows.
+
+    whichone's own retrievers describe every option that decides a ranking; a user's class may
+    describe none, and its options are part of the run all the same.
+    """
     describe = getattr(made, "describe", None)
+    description = dict(describe()) if describe else {"retriever": type(made).__name__}
+    ours = ":" not in name and type(made).__module__.partition(".")[0] == "whichone"
+    if options and not ours:
+        description.setdefault("options", masked_options(options))
     making = options.get("make")
-    if describe is None or not isinstance(making, str):
-        return None
-    return {**describe(), "make": making}
+    return {**description, "make": making} if isinstance(making, str) else description
 
 
 def _called(name: str, make: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

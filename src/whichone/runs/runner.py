@@ -27,6 +27,7 @@ from whichone.retrieval.function import MEND_IT
 from whichone.runs.checks import RankingCheck, Returns
 from whichone.runs.results import FAILURES
 from whichone.runs.run import KIND, NOTES, RANKINGS, TIMING, Run
+from whichone.secrets import masked, masked_text
 from whichone.versions import code_of, environment
 
 BLOCK = 256
@@ -71,7 +72,7 @@ class Runner:
     def run(
         self, path: Path, *, name: str, description: Mapping[str, Any], benchmark_place: str
     ) -> Run:
-        parameters = {**description, "k": self.k}
+        parameters = masked({**description, "k": self.k})
         identity = {
             "benchmark": self.benchmark.id,
             "parameters": msgspec.to_builtins(parameters),
@@ -189,7 +190,7 @@ class Runner:
             except Exception as error:
                 known = isinstance(error, WhichoneError)
                 block.failures[question.id] = (
-                    str(error) if known else f"{type(error).__name__}: {error}"
+                    str(error) if known else masked_text(f"{type(error).__name__}: {error}")
                 )
                 found.append(Ranking(question=question.id))
         return found
