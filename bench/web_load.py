@@ -33,7 +33,7 @@ from whichone.web.annotation import queue
 from whichone.web.annotation.category import AskedBearer, CategoryTask
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task
 from whichone.web.storage.database import open_database
-from whichone.web.tokens import Gate, secret_of
+from whichone.web.tokens import Tokens, secret_of
 
 CAMPAIGN = "0123456789abcdef"
 
@@ -69,8 +69,8 @@ def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str
     tasks = made_tasks(kind, people * (clicks + 8) // 3 + people)
     plan = queue.Plan(seed=0, kind=kind)
     queue.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
-    gate = Gate(secret_of(database))
-    tokens = [gate.link("annotator", f"p{n}") for n in range(people)]
+    signer = Tokens(secret_of(database))
+    tokens = [signer.link("annotator", f"p{n}") for n in range(people)]
     database.close()
     return tokens
 
@@ -135,7 +135,7 @@ class Annotator:
         self.task = task
 
 
-def told(what: str, seconds: list[float]) -> None:
+def print_times(what: str, seconds: list[float]) -> None:
     p50, p95, p99 = (1000 * float(q) for q in np.percentile(seconds, [50, 95, 99]))
     top = 1000 * max(seconds)
     print(f"{what:38} n={len(seconds):6,}  p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f}  max {top:6.1f} ms")  # fmt: skip
@@ -151,8 +151,8 @@ async def load(tokens: list[str], port: int, clicks: int) -> list[Annotator]:
     print(
         f"{len(people)} annotators, {total:,} clicks in {spent:.1f} s ({total / spent:.0f} a second)"
     )
-    told("click: annotation kept", [s for one in people for s in one.clicks])
-    told("next task shown", [s for one in people for s in one.loads])
+    print_times("click: annotation kept", [s for one in people for s in one.clicks])
+    print_times("next task shown", [s for one in people for s in one.loads])
     bursts: list[float] = []
     for _ in range(5):
         before = {one.name: len(one.clicks) for one in people}
@@ -160,7 +160,7 @@ async def load(tokens: list[str], port: int, clicks: int) -> list[Annotator]:
         bursts += [s for one in people for s in one.clicks[before[one.name] :]]
         for one in people:
             one.task = await one.next_task()
-    told(f"all {len(people)} click at one moment, 5 times", bursts)
+    print_times(f"all {len(people)} click at one moment, 5 times", bursts)
     return people
 
 

@@ -24,7 +24,7 @@ def form_token(page: str) -> str:
 
 
 def as_person(client: Any, name: str, role: str = "annotator") -> dict[str, str]:
-    return {"authorization": f"Bearer {client.app.state.house.gate.link(role, name)}"}
+    return {"authorization": f"Bearer {client.app.state.site.tokens.link(role, name)}"}
 
 
 def make_campaign(client: Any, key: str, **fields: Any) -> str:

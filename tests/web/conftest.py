@@ -18,7 +18,7 @@ from whichone.web.site import Settings
 
 
 @pytest.fixture(scope="session")
-def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def served_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("served")
     benchmark = small_benchmark(root / "small")
     answer_by(benchmark, root / "runs" / "perfect", "perfect", 0)
@@ -27,10 +27,10 @@ def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(shelf_folder: Path, tmp_path: Path) -> Settings:
+def settings(served_folder: Path, tmp_path: Path) -> Settings:
     """Over a copy of the folder, so that what one test makes is not there for the next."""
     return Settings(
-        folder=shutil.copytree(shelf_folder, tmp_path / "served"), database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
+        folder=shutil.copytree(served_folder, tmp_path / "served"), database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
         hosts=("testserver",),
     )  # fmt: skip
 
@@ -44,8 +44,8 @@ def client(settings: Settings) -> Iterator[Any]:
 
 
 @pytest.fixture
-def key(shelf_folder: Path) -> str:
-    return Benchmark.open(shelf_folder / "small").folder.content_hash[:12]
+def key(served_folder: Path) -> str:
+    return Benchmark.open(served_folder / "small").folder.content_hash[:12]
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,9 @@ ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
 
 
 @pytest.fixture(scope="module")
-def place(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def place(served_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     work = tmp_path_factory.mktemp("browser")
-    folder = shutil.copytree(shelf_folder, work / "served")
+    folder = shutil.copytree(served_folder, work / "served")
     benchmark = ambigdocs_benchmark(folder / "with-answers" / "ambigdocs")
     answer_all(benchmark, folder / "with-answers" / "good", "good", complete)
     with served(folder, str(work / "web.sqlite"), work / "cache") as (_, address):

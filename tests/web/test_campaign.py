@@ -22,9 +22,9 @@ from whichone.web.annotation.evidence_merge import (
     low_overlap,
 )
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task, make_tasks, overlap
-from whichone.web.served_folder import Holdings
+from whichone.web.served_folder import ServedFolder
 from whichone.web.storage.database import open_database
-from whichone.web.table_reader import Shelves
+from whichone.web.table_reader import TableReader
 
 
 def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | None:
@@ -42,10 +42,10 @@ def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | N
 
 
 def test_passages_come_from_runs_and_share_words_with_an_answer(
-    shelf_folder: Path, tmp_path: Path
+    served_folder: Path, tmp_path: Path
 ) -> None:
-    shelf = next(iter(Holdings(shelf_folder, cache=tmp_path).shelves().values()))
-    made = make_tasks(shelf, list(shelf.runs.values()), Shelves(), seed=0, most=None)
+    served = next(iter(ServedFolder(served_folder, cache=tmp_path).benchmarks().values()))
+    made = make_tasks(served, list(served.runs.values()), TableReader(), seed=0, most=None)
     assert len(made.tasks) == 12
     for task in made.tasks:
         assert [p.control for p in task.passages].count(True) == 1
@@ -262,8 +262,8 @@ def test_evidence_that_two_people_paste_is_merged(client: Any, key: str, setting
 
 def test_a_question_lives_on_by_pasted_evidence(client: Any, key: str, settings: Any) -> None:
     which = make_campaign(client, key, questions=1)
-    house = client.app.state.house
-    asked = queue.everything(house.database, which)[0]["query"]
+    site = client.app.state.site
+    asked = queue.everything(site.database, which)[0]["query"]
     other = "wiki:30" if asked != "q30" else "wiki:31"
     text = Benchmark.open(settings.folder / "small").passages.to_pylist()
     wanted = next(p for p in text if p["id"] == f"{other}#0")["text"]

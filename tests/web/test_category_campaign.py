@@ -32,7 +32,7 @@ from whichone.web.annotation.category_results import category_results
 from whichone.web.annotation.category_tasks import make_category_tasks
 from whichone.web.annotation.done import Done
 from whichone.web.app import make_app
-from whichone.web.served_folder import Holdings
+from whichone.web.served_folder import ServedFolder
 from whichone.web.site import Settings
 
 
@@ -174,8 +174,8 @@ def test_a_person_agrees_first_and_chooses_one_of_five(ambig: Any) -> None:
 
 
 def test_controls_are_what_they_were_made_to_be(answered_folder: Path, tmp_path: Path) -> None:
-    shelf = next(iter(Holdings(answered_folder, cache=tmp_path).shelves().values()))
-    made = make_category_tasks(shelf, seed=0, most=4, controls=1.0)
+    served = next(iter(ServedFolder(answered_folder, cache=tmp_path).benchmarks().values()))
+    made = make_category_tasks(served, seed=0, most=4, controls=1.0)
     controls = [t for t in made.tasks if t.control]
     assert Counter(t.control for t in controls) == Counter(
         {"complete": 2, "partial": 2, "ambiguous": 2, "merged": 1, "no answer": 1}
@@ -183,14 +183,14 @@ def test_controls_are_what_they_were_made_to_be(answered_folder: Path, tmp_path:
     assert all(t.control == t.automatic for t in controls)
     assert made.counts == {"questions": 4, "systems": 2, "answers": 8, "empty": 0,
                            "without documents": 0, "controls": 8}  # fmt: skip
-    assert made.tasks != make_category_tasks(shelf, seed=1, most=4, controls=1.0).tasks
+    assert made.tasks != make_category_tasks(served, seed=1, most=4, controls=1.0).tasks
 
 
 def test_empty_answers_and_answers_on_nothing_are_left_out(tmp_path: Path) -> None:
     benchmark = ambigdocs_benchmark(tmp_path / "served" / "ambigdocs", 2)
     answer_all(benchmark, tmp_path / "served" / "silent", "silent", lambda text, passages: None)
-    shelf = next(iter(Holdings(tmp_path / "served", cache=tmp_path).shelves().values()))
-    made = make_category_tasks(shelf, seed=0, most=4, controls=0.1)
+    served = next(iter(ServedFolder(tmp_path / "served", cache=tmp_path).benchmarks().values()))
+    made = make_category_tasks(served, seed=0, most=4, controls=0.1)
     assert made.tasks == ()
     assert made.counts["empty"] == 2
 

@@ -22,11 +22,11 @@ from whichone.retrieval.function import FunctionRetriever
 from whichone.runs.retrieve import retrieve
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
-from whichone.web.explorer import queries as explorer
+from whichone.web.explorer import queries as index_queries
 from whichone.web.explorer.benchmark_index import build_benchmark_index
-from whichone.web.explorer.highlight import marked
+from whichone.web.explorer.highlight import highlighted
 from whichone.web.search_key import fold
-from whichone.web.served_folder import Holdings
+from whichone.web.served_folder import ServedFolder
 from whichone.web.site import Settings
 
 
@@ -37,8 +37,8 @@ def names(client: Any, key: str, **wanted: str) -> list[str]:
 
 
 def runs(client: Any, key: str) -> dict[str, str]:
-    shelf = next(b for b in client.get("/api/benchmarks").json() if b["key"] == key)
-    return {run["name"]: run["key"] for run in shelf["runs"]}
+    served = next(b for b in client.get("/api/benchmarks").json() if b["key"] == key)
+    return {run["name"]: run["key"] for run in served["runs"]}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_indexes_are_made_once_and_lie_in_the_cache(client: Any, key: str, setti
 def test_folding_removes_accents_and_case() -> None:
     assert fold("  ÅNGSTRÖM  Über ") == "angstrom uber"
     assert (
-        marked("A <i>Städte</i> tour", "which stadte?")
+        highlighted("A <i>Städte</i> tour", "which stadte?")
         == "A &lt;i&gt;<mark>Städte</mark>&lt;/i&gt; tour"
     )
 
@@ -144,22 +144,22 @@ def test_a_question_about_all_bearers_tells_of_each(tmp_path: Path) -> None:
     folder = Benchmark.open(builtin_benchmark("builtin/ambigdocs")).folder
     index = tmp_path / "index.sqlite"
     build_benchmark_index(index, folder)
-    with explorer.opened(index) as database:
+    with index_queries.opened(index) as database:
         (n,) = database.execute("select n from sets where name = 'Abe Lincoln'").fetchone()
-        view = explorer.one_set(database, n)
+        view = index_queries.one_set(database, n)
     assert view is not None
     facts = {bearer["label"]: bearer["facts"] for bearer in view["bearers"]}
     assert facts["Abe Lincoln (musician)"] == [("occupation (P106)", ["jazz musician"])]
 
 
-def test_runs_over_a_built_in_benchmark_bring_it(tmp_path: Path, shelf_folder: Path) -> None:
+def test_runs_over_a_built_in_benchmark_bring_it(tmp_path: Path, served_folder: Path) -> None:
     retrieve("builtin/amber", tmp_path / "served" / "mine", retriever="bm25", k=1)
-    shutil.copytree(shelf_folder / "runs" / "perfect", tmp_path / "served" / "lonely")
-    holdings = Holdings(tmp_path / "served", cache=tmp_path / "cache")
-    (shelf,) = holdings.shelves().values()
-    assert shelf.name == "builtin-amber"
-    assert [run.name for run in shelf.runs.values()] == ["bm25"]
-    (stray,) = holdings.strays
+    shutil.copytree(served_folder / "runs" / "perfect", tmp_path / "served" / "lonely")
+    folder = ServedFolder(tmp_path / "served", cache=tmp_path / "cache")
+    (served,) = folder.benchmarks().values()
+    assert served.name == "builtin-amber"
+    assert [run.name for run in served.runs.values()] == ["bm25"]
+    (stray,) = folder.strays
     assert stray.startswith("lonely (perfect): its benchmark small-")
 
 

@@ -148,7 +148,7 @@ def test_hidden_gold_never_leaves_the_server(client: Any, key: str, settings: An
     board = make_board(client, key, hidden=True)
     submitted(client, board, trec(benchmark), "trec")
     for role in ("reader", "annotator"):
-        who = {"authorization": f"Bearer {client.app.state.house.gate.link(role)}"}
+        who = {"authorization": f"Bearer {client.app.state.site.tokens.link(role)}"}
         assert client.get("/api/benchmarks", headers=who).json() == []
         for place in (f"/b/{key}", f"/b/{key}/set/1", f"/b/{key}/query/1", f"/b/{key}/compare",
                       f"/b/{key}/queries", f"/api/benchmarks/{key}/queries",
@@ -184,8 +184,8 @@ def test_gold_that_another_benchmark_shows_cannot_be_hidden(
         settings.folder / "part", name="part", queries=old.queries[:3], passages=old.passages,
         sets=old.sets,
     )  # fmt: skip
-    client.app.state.house.holdings.look_again()
-    boss = {"authorization": f"Bearer {client.app.state.house.gate.link('admin')}"}
+    client.app.state.site.folder.look_again()
+    boss = {"authorization": f"Bearer {client.app.state.site.tokens.link('admin')}"}
     refused = client.post("/boards", data={"benchmark": key, "hidden": "yes"}, headers=boss)
     assert refused.status_code == 422
     assert "shows 3 of the same queries" in refused.text

@@ -19,7 +19,7 @@ from whichone.web.app import make_app
 from whichone.web.boards.upload_formats import unpack
 from whichone.web.limits import POLICY, Buckets
 from whichone.web.site import Settings, clean
-from whichone.web.tokens import Gate
+from whichone.web.tokens import Tokens
 
 WRITES = (
     "/study", "/study/0123456789abcdef/pick", "/annotate", "/annotate/0123456789abcdef/task/0",
@@ -40,7 +40,7 @@ def away(settings: Settings) -> Iterator[TestClient]:
 
 
 def bearer(client: Any, role: str, **rest: Any) -> dict[str, str]:
-    return {"authorization": f"Bearer {client.app.state.house.gate.link(role, **rest)}"}
+    return {"authorization": f"Bearer {client.app.state.site.tokens.link(role, **rest)}"}
 
 
 @pytest.mark.parametrize("place", WRITES)
@@ -71,18 +71,18 @@ def test_each_role_may_do_what_it_may(away: Any, key: str) -> None:
 
 
 def test_links_expire_and_cannot_be_forged(away: Any) -> None:
-    gate: Gate = away.app.state.house.gate
-    good = gate.link("admin", "someone")
-    assert gate.person(good).role == "admin"  # type: ignore[union-attr]
-    assert gate.person(gate.link("admin", seconds=-1)) is None
-    assert gate.person(good[:-2]) is None
-    assert Gate("another secret").person(good) is None
-    assert away.get("/enter", params={"token": gate.link("admin", seconds=-1)}).status_code == 401
+    tokens: Tokens = away.app.state.site.tokens
+    good = tokens.link("admin", "someone")
+    assert tokens.person(good).role == "admin"  # type: ignore[union-attr]
+    assert tokens.person(tokens.link("admin", seconds=-1)) is None
+    assert tokens.person(good[:-2]) is None
+    assert Tokens("another secret").person(good) is None
+    assert away.get("/enter", params={"token": tokens.link("admin", seconds=-1)}).status_code == 401
     assert away.get("/access", headers={"authorization": "Bearer nonsense"}).status_code == 401
 
 
 def test_a_link_leaves_a_safe_cookie_and_stays_on_this_server(away: Any) -> None:
-    token = away.app.state.house.gate.link("reader")
+    token = away.app.state.site.tokens.link("reader")
     for to, place in (
         ("/study", "/study"),
         ("//evil.example", "/"),
@@ -113,11 +113,14 @@ def test_forms_of_other_sites_are_refused(client: Any, key: str) -> None:
 
 
 def test_another_persons_form_token_is_no_use(away: Any, key: str) -> None:
-    gate: Gate = away.app.state.house.gate
-    mine, theirs = gate.person(gate.link("admin", "a")), gate.person(gate.link("admin", "b"))
+    tokens: Tokens = away.app.state.site.tokens
+    mine, theirs = (
+        tokens.person(tokens.link("admin", "a")),
+        tokens.person(tokens.link("admin", "b")),
+    )
     assert mine and theirs
     away.cookies.set("whichone", mine.token)
-    form = {"benchmark": key, "form_token": gate.form_token(theirs)}
+    form = {"benchmark": key, "form_token": tokens.form_token(theirs)}
     assert away.post("/boards", data=form).status_code == 403
 
 
@@ -147,10 +150,10 @@ def test_tries_at_the_door_are_limited(away: Any) -> None:
 
 
 def test_many_with_good_links_may_come_from_one_address(away: Any) -> None:
-    gate: Gate = away.app.state.house.gate
+    tokens: Tokens = away.app.state.site.tokens
     for _ in range(50):
         answer = away.get(
-            "/enter", params={"token": gate.link("annotator")}, follow_redirects=False
+            "/enter", params={"token": tokens.link("annotator")}, follow_redirects=False
         )
         assert answer.status_code == 303
 
@@ -303,7 +306,7 @@ def test_errors_tell_no_paths(client: Any, key: str, settings: Any) -> None:
     for file in (settings.folder / "runs").rglob("rankings.parquet"):
         file.write_bytes(b"")
     time.sleep(0.01)
-    client.app.state.house.holdings.look_again()
+    client.app.state.site.folder.look_again()
     page = client.get("/")
     assert str(settings.folder) not in page.text
     assert "2 folders are not shown" in page.text

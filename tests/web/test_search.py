@@ -22,8 +22,7 @@ from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
-from whichone.web.explorer import indexes, set_numbers
-from whichone.web.explorer import search as found
+from whichone.web.explorer import indexes, listing, set_numbers
 from whichone.web.explorer.indexes import Indexes
 from whichone.web.explorer.queries import opened
 from whichone.web.search_key import fold
@@ -98,7 +97,7 @@ class Everything:
         ):
             self.outcomes.setdefault(row["n"], []).append(row)
 
-    def sets(self, wanted: found.Wanted) -> list[int]:
+    def sets(self, wanted: listing.Wanted) -> list[int]:
         tests: dict[str, Any] = {
             "": lambda rows: True, "confused": lambda rows: any(r["c"] for r in rows),
             "all-correct": lambda rows: all(r["a"] for r in rows),
@@ -112,12 +111,14 @@ class Everything:
         ]  # fmt: skip
 
 
-def paged(database: sqlite3.Connection, wanted: found.Wanted, find: Any, number: str) -> list[int]:
+def paged(
+    database: sqlite3.Connection, wanted: listing.Wanted, find: Any, number: str
+) -> list[int]:
     """All pages, one after the other."""
     rows: list[int] = []
     after: int | None = 0
     while after is not None:
-        page = find(database, found.Wanted(wanted.text, wanted.facets, wanted.outcome, after), 2)
+        page = find(database, listing.Wanted(wanted.text, wanted.facets, wanted.outcome, after), 2)
         rows += [row[number] for row in page.rows]
         after = page.following
     return rows
@@ -135,10 +136,10 @@ def test_search_finds_what_looking_through_everything_finds(index: sqlite3.Conne
             draw.sample([("type", "T1"), ("type", "T2"), ("task", "qa"), ("relation", "P3"),
                          ("bearers", "3"), ("gap", "2 to 10 times"), ("task", "none")], turn % 3)
         )  # fmt: skip
-        wanted = found.Wanted(text, facets, draw.choice(("", *found.OUTCOMES)))
+        wanted = listing.Wanted(text, facets, draw.choice(("", *listing.OUTCOMES)))
         expected = everything.sets(wanted)
-        assert paged(index, wanted, found.find_sets, "n") == expected, wanted
-        first = found.find_sets(index, wanted, 2)
+        assert paged(index, wanted, listing.find_sets, "n") == expected, wanted
+        first = listing.find_sets(index, wanted, 2)
         assert (first.count, first.exact) == (len(expected), True)
 
 
@@ -163,19 +164,19 @@ def test_queries_are_found_by_text_facet_and_outcome(index: sqlite3.Connection) 
             r["q"] for r in rows
             if fold(text) in r["key"] and all(r[k] == v for k, v in facets) and tests[outcome](r)
         ]  # fmt: skip
-        wanted = found.Wanted(text, facets, outcome)
-        assert paged(index, wanted, found.find_queries, "q") == expected, wanted
+        wanted = listing.Wanted(text, facets, outcome)
+        assert paged(index, wanted, listing.find_queries, "q") == expected, wanted
 
 
 def test_counting_stops_and_says_so(
     index: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(found, "MOST_COUNTED", 60)
-    page = found.find_sets(index, found.Wanted("a"))
-    assert (len(page.rows), page.count, page.exact) == (found.PAGE, 60, False)
-    monkeypatch.setattr(found, "_PATIENCE", -1.0)
-    monkeypatch.setattr(found, "_STEPS", 1)
-    cut = found.find_sets(index, found.Wanted("a"))
+    monkeypatch.setattr(listing, "MOST_COUNTED", 60)
+    page = listing.find_sets(index, listing.Wanted("a"))
+    assert (len(page.rows), page.count, page.exact) == (listing.PAGE, 60, False)
+    monkeypatch.setattr(listing, "_PATIENCE", -1.0)
+    monkeypatch.setattr(listing, "_STEPS", 1)
+    cut = listing.find_sets(index, listing.Wanted("a"))
     assert not cut.complete
 
 
@@ -191,23 +192,23 @@ def without_sets(tmp_path: Path, shared: Path) -> Iterator[Any]:
 
 
 def test_a_benchmark_without_name_sets_shows_its_queries(without_sets: Any) -> None:
-    shelf = without_sets.get("/api/benchmarks").json()[0]
-    page = without_sets.get(f"/b/{shelf['key']}").text
+    served = without_sets.get("/api/benchmarks").json()[0]
+    page = without_sets.get(f"/b/{served['key']}").text
     assert "Words of the query" in page
-    listed = without_sets.get(f"/api/benchmarks/{shelf['key']}/queries").json()
+    listed = without_sets.get(f"/api/benchmarks/{served['key']}/queries").json()
     assert listed["count"] == len(listed["queries"]) > 1
     one = listed["queries"][0]
     word = max(one["input"].split(), key=len)
     found_again = without_sets.get(
-        f"/api/benchmarks/{shelf['key']}/queries", params={"q": word.upper()}
+        f"/api/benchmarks/{served['key']}/queries", params={"q": word.upper()}
     ).json()["queries"]
     assert one["q"] in [q["q"] for q in found_again]
-    assert one["input"] in without_sets.get(f"/b/{shelf['key']}/query/{one['q']}").text
+    assert one["input"] in without_sets.get(f"/b/{served['key']}/query/{one['q']}").text
 
 
 def test_queries_show_what_became_of_them(client: Any, key: str) -> None:
-    shelf = client.get("/api/benchmarks").json()[0]
-    runs = {run["name"]: run["key"] for run in shelf["runs"]}
+    served = client.get("/api/benchmarks").json()[0]
+    runs = {run["name"]: run["key"] for run in served["runs"]}
     pair = {
         "run": runs["perfect"],
         "other": runs["second"],

@@ -19,9 +19,9 @@ from whichone.web.annotation.category import CategoryTask
 from whichone.web.annotation.evidence import Annotation, Judged
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task
 from whichone.web.app import make_app
-from whichone.web.served_folder import Holdings
+from whichone.web.served_folder import ServedFolder
 from whichone.web.storage.database import Transaction, open_database
-from whichone.web.tokens import Gate, secret_of
+from whichone.web.tokens import Tokens, secret_of
 
 
 def test_work_is_committed_or_undone_alone(database_url: str) -> None:
@@ -77,10 +77,10 @@ def test_tasks_go_to_three_people_each_however_many_ask_at_once(database_url: st
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["evidence", "categories"])
 def test_a_kill_loses_nothing_that_was_confirmed(
-    database_url: str, shelf_folder: Path, tmp_path: Path, kind: str
+    database_url: str, served_folder: Path, tmp_path: Path, kind: str
 ) -> None:
     """Twelve people annotate; the server is killed in the middle; all it confirmed is there."""
-    shelf = next(s for s in Holdings(shelf_folder, cache=tmp_path).shelves().values())
+    benchmark = next(s for s in ServedFolder(served_folder, cache=tmp_path).benchmarks().values())
     database = open_database(database_url)
     passage = AskedPassage("wiki:00#0", control=True)
     asked = {
@@ -101,13 +101,13 @@ def test_a_kill_loses_nothing_that_was_confirmed(
         "categories": {"category": "partial"},
     }[kind]
     plan = queue.Plan(seed=0, kind=kind)
-    queue.make_campaign(database, "0123456789abcdef", shelf.id, "t", plan, tasks)
-    gate = Gate(secret_of(database))
+    queue.make_campaign(database, "0123456789abcdef", benchmark.id, "t", plan, tasks)
+    tokens = Tokens(secret_of(database))
     confirmed: list[tuple[str, int]] = []
     enough = threading.Event()
 
     def person(name: str, place: str) -> None:
-        headers = {"authorization": f"Bearer {gate.link('annotator', name)}"}
+        headers = {"authorization": f"Bearer {tokens.link('annotator', name)}"}
         with httpx.Client(base_url=place, headers=headers, trust_env=False) as client:
             while True:
                 try:
@@ -125,7 +125,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
                 if len(confirmed) >= 60:
                     enough.set()
 
-    with served(shelf_folder, database_url, tmp_path / "cache") as (process, place):
+    with served(served_folder, database_url, tmp_path / "cache") as (process, place):
         people = [threading.Thread(target=person, args=(f"p{n}", place)) for n in range(12)]
         for one in people:
             one.start()
@@ -153,8 +153,8 @@ def test_other_databases_and_broken_files_are_refused(tmp_path: Path) -> None:
 def test_all_rooms_work_on_both(settings: Any, key: str, database_url: str) -> None:
     """The walk of the other tests in short, on either database."""
     with TestClient(make_app(dataclasses.replace(settings, database=database_url))) as client:
-        gate = client.app.state.house.gate  # type: ignore[attr-defined]
-        admin = {"authorization": f"Bearer {gate.link('admin')}"}
+        tokens = client.app.state.site.tokens  # type: ignore[attr-defined]
+        admin = {"authorization": f"Bearer {tokens.link('admin')}"}
         for room in ("/boards", "/annotate", "/study"):
             form = {"benchmark": key, "items": "4", "pilot": "0", "questions": "2"}
             assert client.post(room, data=form, headers=admin).status_code == 200
@@ -166,7 +166,7 @@ def test_all_rooms_work_on_both(settings: Any, key: str, database_url: str) -> N
             threading.Event().wait(0.1)
         assert "perfect" in client.get(f"/boards/{board}").text
         which = client.get("/api/campaigns").json()[0]["campaign"]
-        who = {"authorization": f"Bearer {gate.link('annotator', 'ann')}"}
+        who = {"authorization": f"Bearer {tokens.link('annotator', 'ann')}"}
         task = client.get(f"/api/campaigns/{which}/task", headers=who).json()
         judged = {p["id"]: {"enough": True, "span": "was a"} for p in task["passages"]}
         place = f"/api/campaigns/{which}/tasks/{task['task']}/annotation"

@@ -35,13 +35,13 @@ def made(client: Any, key: str, **fields: Any) -> str:
 
 
 def plan_of(client: Any, which: str) -> study.Plan:
-    found = study.one_study(client.app.state.house.database, which)
+    found = study.one_study(client.app.state.site.database, which)
     assert found
     return found[1]
 
 
-def test_items_have_gold_and_two_namesakes(shelf_folder: Path) -> None:
-    benchmark = Benchmark.open(shelf_folder / "small")
+def test_items_have_gold_and_two_namesakes(served_folder: Path) -> None:
+    benchmark = Benchmark.open(served_folder / "small")
     found = three_choices(benchmark, seed=3)
     assert len(found.items) == 12
     for item in found.items:
@@ -97,7 +97,7 @@ def test_pages_and_words_are_checked_and_kept_once(client: Any, key: str) -> Non
     assert send(client, f"/study/{which}/pick", item=item, page="wiki:99").status_code == 422
     send(client, f"/study/{which}/pick", item=item, page=first)
     send(client, f"/study/{which}/pick", item=item, page=second)  # an old tab changes nothing
-    place = study.place_of(client.app.state.house.database, which, plan, "local")
+    place = study.place_of(client.app.state.site.database, which, plan, "local")
     assert (place.step, place.page) == ("mark", first)
     wrong = send(client, f"/study/{which}/mark", item=item, span="words that are nowhere")
     assert wrong.status_code == 422

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from whichone.web.annotation.queue import campaigns
 from whichone.web.boards.board import boards
 from whichone.web.forms import received
-from whichone.web.site import COOKIE, house_of, may_read, scheme_of, set_cookie, show, when
+from whichone.web.site import COOKIE, may_read, scheme_of, set_cookie, show, site_of, when
 from whichone.web.study.study import studies
 from whichone.web.tokens import DAY, ROLES
 
@@ -25,9 +25,9 @@ async def enter(
     request: Request, token: Annotated[str, Query(max_length=1000)], to: str = "/"
 ) -> Response:
     """A signed link: keeps its token in a cookie and goes on to a page of this server."""
-    house = house_of(request)
-    if house.gate.person(token) is None:  # many who have one may come from one address
-        if not house.tries.take(request.client.host if request.client else ""):
+    site = site_of(request)
+    if site.tokens.person(token) is None:  # many who have one may come from one address
+        if not site.tries.take(request.client.host if request.client else ""):
             raise HTTPException(429, "too many tries; wait a moment", {"retry-after": "30"})
         raise HTTPException(401, "this link is not valid, or has expired; ask for a new one")
     inside = to.startswith("/") and not to.startswith("//") and "\\" not in to
@@ -52,7 +52,7 @@ def access(request: Request) -> Response:
 
 def _page(request: Request, links: list[str]) -> Response:
     """The form, with the places that links may open at by their titles."""
-    database = house_of(request).database
+    database = site_of(request).database
     places = [
         (f"{place}/{row[field]}", f"{what}: {row['title']}, made {when(row['made'])}")
         for what, place, field, rows in (
@@ -69,7 +69,7 @@ def _page(request: Request, links: list[str]) -> Response:
 async def make_links(request: Request) -> Response:
     """Links for one role, each for a new pseudonym."""
     form = await received(request, "admin")
-    house = house_of(request)
+    site = site_of(request)
     role = form.text("role", "annotator")
     if role not in ROLES:
         raise HTTPException(422, f"role must be one of {', '.join(ROLES)}")
@@ -77,6 +77,6 @@ async def make_links(request: Request) -> Response:
     days = form.number("days", 30, 1, 3650)
     to = form.text("to", "/", 200)
     base = str(request.base_url.replace(scheme=scheme_of(request))).rstrip("/")
-    tokens = [house.gate.link(role, seconds=days * DAY) for _ in range(count)]
+    tokens = [site.tokens.link(role, seconds=days * DAY) for _ in range(count)]
     links = [f"{base}/enter?token={token}&to={to}" for token in tokens]
     return await run_in_threadpool(_page, request, links)

@@ -23,7 +23,7 @@ from whichone.web.boards.submissions import Scorer
 from whichone.web.explorer import routes as explorer
 from whichone.web.explorer.indexes import NotReady
 from whichone.web.limits import Guard, TooLarge
-from whichone.web.site import LOOPBACK, House, Settings, asset, open_house, show
+from whichone.web.site import LOOPBACK, Settings, Site, asset, open_site, show
 from whichone.web.study import routes as study
 
 _ASSETS = {
@@ -35,16 +35,16 @@ _ASSETS = {
 
 def make_app(settings: Settings) -> FastAPI:
     """The application over one folder; opens its database and starts the scorer."""
-    house = open_house(settings)
-    scorer = Scorer(house)
+    site = open_site(settings)
+    scorer = Scorer(site)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         scorer.start()
         yield
         scorer.stop()
-        house.holdings.indexes.close()
-        house.database.close()
+        site.folder.indexes.close()
+        site.database.close()
 
     app = FastAPI(
         title="whichone",
@@ -54,7 +54,7 @@ def make_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=life,
     )
-    app.state.house, app.state.scorer = house, scorer
+    app.state.site, app.state.scorer = site, scorer
     for room in (annotation, study, explorer, boards, access):  # the busiest first
         app.include_router(room.router)
     app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
@@ -65,15 +65,15 @@ def make_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_middleware(
         Guard,
-        hosts=_hosts(house),
+        hosts=_hosts(site),
         upload_bytes=settings.upload_bytes,
     )
     return app
 
 
-def _hosts(house: House) -> tuple[str, ...]:
+def _hosts(site: Site) -> tuple[str, ...]:
     """On loopback only its own names, so that no other site's name can be pointed at it."""
-    settings = house.settings
+    settings = site.settings
     if settings.loopback:
         return (*LOOPBACK, *settings.hosts)
     return (settings.host, *settings.hosts) if settings.hosts else ()
@@ -131,12 +131,12 @@ def serve(settings: Settings) -> None:
     from whichone.progress import talk
 
     app: ASGIApp = make_app(settings)
-    house: House = app.state.house  # type: ignore[attr-defined]
+    site: Site = app.state.site  # type: ignore[attr-defined]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     place = f"http://{shown}:{settings.port}/"
     talk(f"serving {settings.folder or 'builtin/amber'} at {place}")
     if not settings.loopback:
-        talk(f"the admin's link, valid for 30 days: {place}enter?token={house.gate.link('admin')}")
+        talk(f"the admin's link, valid for 30 days: {place}enter?token={site.tokens.link('admin')}")
     sys.setswitchinterval(0.001)  # threads hand over quickly: clicks wait for the writer's
     uvicorn.run(
         app,

@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from whichone.web.boards.board import hidden_benchmarks
-from whichone.web.served_folder import Shelf
-from whichone.web.site import clean, house_of, may_call, new_id
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.site import clean, may_call, new_id, site_of
 from whichone.web.tokens import Person, Role
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ async def received(request: Request, role: Role) -> Form:
     ):
         raise HTTPException(415, "a form is expected")
     form = Form(person, await request.form(max_files=1, max_fields=_MOST_FIELDS))
-    if "authorization" not in request.headers and not house_of(request).gate.form_is_ours(
+    if "authorization" not in request.headers and not site_of(request).tokens.form_is_ours(
         person, form.text("form_token")
     ):
         raise HTTPException(403, "this form was not made for you, or is too old; open it again")
@@ -87,24 +87,24 @@ class Making:
 
     key: str
     title: str
-    shelf: Shelf
+    served: ServedBenchmark
     form: Form
 
 
 async def making(request: Request, *, shows_gold: bool) -> Making:
     """An admin's form for something new over a benchmark; people see no gold that is hidden."""
     form = await received(request, "admin")
-    house = house_of(request)
-    shelf = house.holdings.shelf(form.text("benchmark"))
-    if shelf is None:
+    site = site_of(request)
+    served = site.folder.benchmark(form.text("benchmark"))
+    if served is None:
         raise HTTPException(422, "choose a benchmark")
-    if shows_gold and shelf.id in await run_in_threadpool(hidden_benchmarks, house.database):
+    if shows_gold and served.id in await run_in_threadpool(hidden_benchmarks, site.database):
         raise HTTPException(422, "a leaderboard hides the gold of this benchmark: choose another")
-    title = form.text("title", longest=_LONGEST_TITLE).strip() or shelf.name
-    return Making(new_id(), title, shelf, form)
+    title = form.text("title", longest=_LONGEST_TITLE).strip() or served.name
+    return Making(new_id(), title, served, form)
 
 
-def found_or_refused(found: T | None, what: str) -> T:
+def or_not_found(found: T | None, what: str) -> T:
     """What a key in an address stands for."""
     if found is None:
         raise HTTPException(404, f"there is no such {what}")

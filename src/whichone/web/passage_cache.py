@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from whichone.errors import BadInput
-from whichone.web.served_folder import Holdings, Shelf
-from whichone.web.table_reader import Shelves
+from whichone.web.served_folder import ServedBenchmark, ServedFolder
+from whichone.web.table_reader import TableReader
 
 _MOST = 5000
 
@@ -19,8 +19,8 @@ Text = tuple[str, str]
 class PassageCache:
     """A bounded number of passages, those used last."""
 
-    def __init__(self, holdings: Holdings, shelves: Shelves) -> None:
-        self._holdings, self._shelves = holdings, shelves
+    def __init__(self, folder: ServedFolder, tables: TableReader) -> None:
+        self._folder, self._tables = folder, tables
         self._held: OrderedDict[tuple[str, str], Text] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -32,8 +32,8 @@ class PassageCache:
                 self._held.move_to_end((benchmark, i))
         missing = [i for i in ids if i not in found]
         if missing:
-            table = shelf_named(self._holdings, benchmark).folder.path("passages.parquet")
-            read = self._shelves.passages(table, missing)
+            table = benchmark_named(self._folder, benchmark).folder.path("passages.parquet")
+            read = self._tables.passages(table, missing)
             with self._lock:
                 for identity, text in read.items():
                     self._held[benchmark, identity] = text
@@ -43,9 +43,9 @@ class PassageCache:
         return found
 
 
-def shelf_named(holdings: Holdings, benchmark: str) -> Shelf:
+def benchmark_named(folder: ServedFolder, benchmark: str) -> ServedBenchmark:
     """The benchmark with this id, or the sentence that says it is gone."""
-    for shelf in holdings.shelves().values():
-        if shelf.id == benchmark:
-            return shelf
+    for served in folder.benchmarks().values():
+        if served.id == benchmark:
+            return served
     raise BadInput(f"the benchmark {benchmark} is not here any more")

@@ -27,8 +27,8 @@ _FRESH = 10.0
 
 
 @dataclass(frozen=True)
-class Shelved:
-    """A run on the shelf of its benchmark."""
+class ServedRun:
+    """A run on the served of its benchmark."""
 
     key: str
     name: str
@@ -36,7 +36,7 @@ class Shelved:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ServedBenchmark:
     """One benchmark with its runs."""
 
     key: str
@@ -44,10 +44,10 @@ class Shelf:
     name: str
     place: str
     folder: Folder
-    runs: dict[str, Shelved] = field(default_factory=dict)
+    runs: dict[str, ServedRun] = field(default_factory=dict)
     answers: list[Folder] = field(default_factory=list)
 
-    def benchmark(self) -> Benchmark:
+    def open(self) -> Benchmark:
         """Opened afresh, so that its tables leave memory with whoever asked for them."""
         return Benchmark(self.folder)
 
@@ -71,39 +71,39 @@ def _tasks(queries: Path, key: str) -> frozenset[str]:
     return frozenset(pq.read_table(queries, columns=["task"])["task"].unique().to_pylist())
 
 
-class Holdings:
+class ServedFolder:
     """Everything below one folder, or the built-in benchmark when there is none."""
 
     def __init__(self, root: Path | None, *, cache: Path | None = None) -> None:
         self.root = root
         self.indexes = Indexes((cache or cache_folder()) / "web")
         self._lock = threading.Lock()
-        self._shelves: dict[str, Shelf] = {}
+        self._benchmarks: dict[str, ServedBenchmark] = {}
         self.strays: list[str] = []
         """Runs whose benchmark is not below the folder, and folders that could not be opened."""
         self._looked = 0.0
 
-    def shelves(self) -> dict[str, Shelf]:
+    def benchmarks(self) -> dict[str, ServedBenchmark]:
         with self._lock:
             if time.monotonic() - self._looked > _FRESH or not self._looked:
                 self._look()
-            return self._shelves
+            return self._benchmarks
 
     def look_again(self) -> None:
         with self._lock:
             self._looked = 0.0
 
-    def shelf(self, key: str) -> Shelf | None:
-        return self.shelves().get(key)
+    def benchmark(self, key: str) -> ServedBenchmark | None:
+        return self.benchmarks().get(key)
 
-    def benchmark_index(self, shelf: Shelf) -> Path:
-        return self.indexes.of_benchmark(shelf.folder)
+    def benchmark_index(self, served: ServedBenchmark) -> Path:
+        return self.indexes.of_benchmark(served.folder)
 
-    def run_index(self, shelf: Shelf, run: Shelved) -> Path:
-        return self.indexes.of_run(run.folder, shelf.folder)
+    def run_index(self, served: ServedBenchmark, run: ServedRun) -> Path:
+        return self.indexes.of_run(run.folder, served.folder)
 
     def _look(self) -> None:
-        shelves: dict[str, Shelf] = {}
+        benchmarks: dict[str, ServedBenchmark] = {}
         runs: list[Folder] = []
         strays: list[str] = []
         for place, kind in self._folders():
@@ -117,11 +117,11 @@ class Holdings:
             if kind in (RUN, ANSWERS):
                 runs.append(folder)
             else:
-                shelf = _shelf(folder, str(place))
-                shelves.setdefault(shelf.key, shelf)
-        for shelf in _builtin_shelves(runs):
-            shelves.setdefault(shelf.key, shelf)
-        by_id = {shelf.id: shelf for shelf in shelves.values()}
+                served = _served_benchmark(folder, str(place))
+                benchmarks.setdefault(served.key, served)
+        for served in _builtin_benchmarks(runs):
+            benchmarks.setdefault(served.key, served)
+        by_id = {served.id: served for served in benchmarks.values()}
         for folder in runs:
             asked = folder.manifest.parents.get("benchmark", "")
             home = by_id.get(asked)
@@ -134,7 +134,7 @@ class Holdings:
                 home.answers.append(folder)
             else:
                 _put(home, folder)
-        self._shelves, self.strays, self._looked = shelves, strays, time.monotonic()
+        self._benchmarks, self.strays, self._looked = benchmarks, strays, time.monotonic()
 
     def _folders(self) -> list[tuple[Path, str]]:
         if self.root is not None:
@@ -144,28 +144,28 @@ class Holdings:
         return [(Path(builtin_benchmark("builtin/amber")), BENCHMARK)]
 
 
-def _builtin_shelves(runs: Sequence[Folder]) -> Iterator[Shelf]:
+def _builtin_benchmarks(runs: Sequence[Folder]) -> Iterator[ServedBenchmark]:
     """The built-in benchmarks that some run says it was made on: they lie below no folder."""
     from whichone.benchmarks.builtin import BUILTIN, builtin_benchmark
 
     for name in sorted({str(run.manifest.made.get("benchmark")) for run in runs} & set(BUILTIN)):
         place = builtin_benchmark(name)
-        yield _shelf(Folder.open(place, BENCHMARK), str(place))
+        yield _served_benchmark(Folder.open(place, BENCHMARK), str(place))
 
 
-def _shelf(folder: Folder, place: str) -> Shelf:
+def _served_benchmark(folder: Folder, place: str) -> ServedBenchmark:
     key = folder.content_hash[:12]
     name = folder.manifest.name
-    return Shelf(key=key, id=f"{name}-{key}", name=name, place=place, folder=folder)
+    return ServedBenchmark(key=key, id=f"{name}-{key}", name=name, place=place, folder=folder)
 
 
-def _put(shelf: Shelf, folder: Folder) -> None:
+def _put(served: ServedBenchmark, folder: Folder) -> None:
     """Two runs with the same rankings keep their own places."""
     key, number = folder.content_hash[:12], 1
-    while key in shelf.runs:
+    while key in served.runs:
         number += 1
         key = f"{folder.content_hash[:12]}-{number}"
-    names = {run.name for run in shelf.runs.values()}
+    names = {run.name for run in served.runs.values()}
     own = folder.manifest.name or folder.root.name
     name = own if own not in names else f"{own} ({folder.root.name})"
-    shelf.runs[key] = Shelved(key=key, name=name, folder=folder)
+    served.runs[key] = ServedRun(key=key, name=name, folder=folder)

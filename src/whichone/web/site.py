@@ -1,4 +1,4 @@
-"""What all rooms share: settings, the holdings, the database, the gate, and how a page is shown."""
+"""What all rooms share: settings, the served folder, the database, the tokens, and how a page is shown."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from whichone.web.annotation.queue import Plan
 from whichone.web.limits import Buckets
 from whichone.web.passage_cache import PassageCache
-from whichone.web.served_folder import Holdings
+from whichone.web.served_folder import ServedFolder
 from whichone.web.storage.database import Database, Row, Transaction, open_database
-from whichone.web.table_reader import Shelves
-from whichone.web.tokens import DAY, Gate, Person, Role, secret_of
+from whichone.web.table_reader import TableReader
+from whichone.web.tokens import DAY, Person, Role, Tokens, secret_of
 
 T = TypeVar("T")
 
@@ -62,12 +62,12 @@ class Settings:
 
 
 @dataclass
-class House:
+class Site:
     settings: Settings
-    holdings: Holdings
-    shelves: Shelves
+    folder: ServedFolder
+    tables: TableReader
     database: Database
-    gate: Gate
+    tokens: Tokens
     pages: Environment
     writes: Buckets
     passages: PassageCache
@@ -77,9 +77,9 @@ class House:
     """Whoever sits at the machine of a server on loopback."""
 
 
-def open_house(settings: Settings) -> House:
+def open_site(settings: Settings) -> Site:
     database = open_database(settings.database_url())
-    gate = Gate(secret_of(database))
+    tokens = Tokens(secret_of(database))
     pages = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in _TEMPLATES]),
         autoescape=True,
@@ -88,22 +88,22 @@ def open_house(settings: Settings) -> House:
         lstrip_blocks=True,
     )
     pages.filters["when"] = when
-    holdings, shelves = Holdings(settings.folder, cache=settings.cache), Shelves()
-    return House(
+    folder, tables = ServedFolder(settings.folder, cache=settings.cache), TableReader()
+    return Site(
         settings=settings,
-        holdings=holdings,
-        shelves=shelves,
-        passages=PassageCache(holdings, shelves),
+        folder=folder,
+        tables=tables,
+        passages=PassageCache(folder, tables),
         database=database,
-        gate=gate,
+        tokens=tokens,
         pages=pages,
         writes=Buckets(settings.writes_a_second, settings.write_burst),
-        local=gate.person(gate.link("admin", "local")) if settings.loopback else None,
+        local=tokens.person(tokens.link("admin", "local")) if settings.loopback else None,
     )
 
 
-def house_of(request: Request) -> House:
-    return cast("House", request.app.state.house)
+def site_of(request: Request) -> Site:
+    return cast("Site", request.app.state.site)
 
 
 def asset(name: str) -> bytes:
@@ -112,38 +112,38 @@ def asset(name: str) -> bytes:
 
 def person_of(request: Request) -> Person | None:
     """Who asks, by a bearer token, or by the cookie that a signed link left."""
-    house = house_of(request)
+    site = site_of(request)
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return house.gate.person(bearer.strip())
-    return house.gate.person(request.cookies.get(COOKIE, ""))
+        return site.tokens.person(bearer.strip())
+    return site.tokens.person(request.cookies.get(COOKIE, ""))
 
 
 def visitor(request: Request) -> Person | None:
     """Who asks; on loopback whoever has no token is the admin of this machine's own server."""
     person = person_of(request)
     if person is None and not any(name in request.headers for name in _NOT_LOCAL):
-        person = house_of(request).local
+        person = site_of(request).local
         request.state.new = person is not None
     return person
 
 
 def may_read(request: Request, role: Role = "reader") -> Person | None:
     """Lets a reader in, or everybody where the server is public; raises for the others."""
-    house, person = house_of(request), visitor(request)
+    site, person = site_of(request), visitor(request)
     if person is not None and person.may(role):
         return person
-    if person is None and house.settings.public and role == "reader":
+    if person is None and site.settings.public and role == "reader":
         return None
     raise HTTPException(403 if person else 401, f"this needs a link for the role {role}")
 
 
 def may_call(request: Request, role: Role, *, bearer: bool = False) -> Person:
     """Lets a writer through by role and rate; the API wants a bearer token or the form's own."""
-    house = house_of(request)
+    site = site_of(request)
     person = visitor(request)
     key = person.id if person else f"host {request.client.host if request.client else ''}"
-    if not house.writes.take(key):
+    if not site.writes.take(key):
         raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "5"})
     if person is None or not person.may(role):
         raise HTTPException(403 if person else 401, f"this needs a link for the role {role}")
@@ -151,15 +151,15 @@ def may_call(request: Request, role: Role, *, bearer: bool = False) -> Person:
     if (
         bearer
         and by_cookie
-        and not house.gate.form_is_ours(person, request.headers.get("x-form-token", ""))
+        and not site.tokens.form_is_ours(person, request.headers.get("x-form-token", ""))
     ):
         raise HTTPException(403, "send a token as Authorization: Bearer, or the X-Form-Token")
     return person
 
 
-async def committed(house: House, work: Callable[[Transaction], T]) -> T:
+async def committed(site: Site, work: Callable[[Transaction], T]) -> T:
     """Work on the database, awaited until it is on disk; no thread is held meanwhile."""
-    return await asyncio.wrap_future(house.database.submit(work))
+    return await asyncio.wrap_future(site.database.submit(work))
 
 
 def clean(text: str, longest: int = 20_000) -> str:
@@ -169,11 +169,11 @@ def clean(text: str, longest: int = 20_000) -> str:
 
 def show(request: Request, page: str, status: int = 200, **values: Any) -> Response:
     """A page from its template; the visitor's cookie is set where they are new on loopback."""
-    house = house_of(request)
+    site = site_of(request)
     person = visitor(request)
-    shown = house.pages.get_template(page).render(
+    shown = site.pages.get_template(page).render(
         person=person,
-        form_token=house.gate.form_token(person) if person else "",
+        form_token=site.tokens.form_token(person) if person else "",
         here=request.url.path,
         **values,
     )
@@ -190,15 +190,15 @@ def go(request: Request, place: str) -> Response:
 
 
 def keep_visitor(request: Request, response: Response) -> None:
-    local = house_of(request).local
+    local = site_of(request).local
     if local is not None and getattr(request.state, "new", False):
         set_cookie(request, response, local.token)
 
 
 def scheme_of(request: Request) -> str:
     """What the visitor's browser speaks, as a proxy in front tells it."""
-    told = request.headers.get("x-forwarded-proto", "").strip().lower()
-    return told if told in ("http", "https") else request.url.scheme
+    scheme = request.headers.get("x-forwarded-proto", "").strip().lower()
+    return scheme if scheme in ("http", "https") else request.url.scheme
 
 
 def set_cookie(request: Request, response: Response, token: str) -> None:

@@ -19,7 +19,7 @@ def _words(column: str) -> str:
     return f"' ' || trim(regexp_replace(lower({column}), '[^\\p{{L}}\\p{{N}}]+', ' ', 'g')) || ' '"
 
 
-class Shelves:
+class TableReader:
     """Reads single questions and pages out of Parquet tables; the engine's memory is bounded."""
 
     def __init__(self, memory: str = "256MB") -> None:

@@ -29,7 +29,7 @@ class Person(msgspec.Struct, frozen=True):
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-class Gate:
+class Tokens:
     """Makes and reads signed tokens with one secret."""
 
     def __init__(self, secret: str) -> None:
@@ -45,8 +45,8 @@ class Gate:
     def person(self, token: str) -> Person | None:
         """Who a token speaks for; nobody when it is forged or has expired."""
         try:
-            told: Any = self._links.loads(token)
-            role, who, until = told["r"], told["p"], told["e"]
+            payload: Any = self._links.loads(token)
+            role, who, until = payload["r"], payload["p"], payload["e"]
         except (BadSignature, KeyError, TypeError, ValueError):
             return None
         if role not in ROLES or until < time.time():

@@ -25,8 +25,8 @@ from whichone.web.annotation.done import version_path
 from whichone.web.annotation.kind import GivenAnnotation, MadeTasks
 from whichone.web.annotation.queue import Given, Plan
 from whichone.web.forms import Form
-from whichone.web.served_folder import Shelf
-from whichone.web.site import House, clean
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.site import Site, clean
 
 
 class CategoryKind:
@@ -42,13 +42,13 @@ class CategoryKind:
         "time by closing the page, and go on later with the same link."
     )
 
-    def fits(self, shelf: Shelf) -> bool:
-        return bool(shelf.answers) and TASK in shelf.tasks()
+    def fits(self, served: ServedBenchmark) -> bool:
+        return bool(served.answers) and TASK in served.tasks()
 
-    def make(self, house: House, shelf: Shelf, form: Form) -> MadeTasks:
+    def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks:
         seed = form.number("seed", 0, 0, 2**31)
         made = make_category_tasks(
-            shelf, seed=seed, most=form.number("questions", 100, 1, 100_000),
+            served, seed=seed, most=form.number("questions", 100, 1, 100_000),
             controls=form.number("controls", 10, 0, 100) / 100,
         )  # fmt: skip
         plan = Plan(
@@ -58,12 +58,12 @@ class CategoryKind:
         return MadeTasks(plan, made.tasks)
 
     def shown(
-        self, house: House, benchmark: str, plan: Plan, given: Given, person: str
+        self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
     ) -> dict[str, Any]:
         return {"task": _task(given), "meanings": MEANINGS}
 
-    def asked(self, house: House, benchmark: str, given: Given) -> dict[str, Any]:
-        """Neither the system nor the automatic category is told: people judge for themselves."""
+    def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
+        """Neither the system nor the automatic category is shown: people judge for themselves."""
         task = _task(given)
         return {
             "question": task.question, "name": task.name, "answer": task.text,
@@ -76,15 +76,20 @@ class CategoryKind:
     def from_api(self, given: GivenAnnotation) -> Labelled:
         return Labelled(clean(given.category), clean(given.reason))
 
-    def check(self, house: House, benchmark: str, given: Given, said: Labelled) -> None:
+    def check(self, site: Site, benchmark: str, given: Given, said: Labelled) -> None:
         check_label(said)
 
-    def again(self, house: House, benchmark: str, plan: Plan, done: Labels) -> bool:
+    def again(self, site: Site, benchmark: str, plan: Plan, done: Labels) -> bool:
         """Three people, three opinions: one more decides. Controls are not looked at again."""
         return not done.task.control and majority(done) is None
 
     def results(
-        self, house: House, shelf: Shelf, plan: Plan, tasks: list[Labels], without_flagged: bool
+        self,
+        site: Site,
+        served: ServedBenchmark,
+        plan: Plan,
+        tasks: list[Labels],
+        without_flagged: bool,
     ) -> dict[str, Any]:
         found = category_results(tasks, without_flagged=without_flagged, seed=plan.seed)
         return {**found, "categories": [c.value for c in Category]}
@@ -93,11 +98,11 @@ class CategoryKind:
         return label_table([d for d in tasks if not d.task.control and d.first])
 
     def new_version(
-        self, house: House, shelf: Shelf, plan: Plan, tasks: list[Labels], root: Path,
+        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Labels], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
         """A new folder of answers for each system."""
-        folders = {f"{f.manifest.name}-{f.content_hash[:12]}": f for f in shelf.answers}
+        folders = {f"{f.manifest.name}-{f.content_hash[:12]}": f for f in served.answers}
         lost = [name for name, identity in plan.systems.items() if identity not in folders]
         if lost:
             raise BadInput(f"the answers of {', '.join(lost)} are not here any more")

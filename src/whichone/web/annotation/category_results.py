@@ -28,8 +28,8 @@ def category_results(
     settled = [d for d in asked if d.settled]
     decided = [(d, label) for d in settled if (label := majority(d, without)) is not None]
     ratings = ratings_of(asked)
-    for person, told in people.items():
-        told["kappa_with_measure"] = _kappa_with_measure(asked, person)
+    for person, figures in people.items():
+        figures["kappa_with_measure"] = _kappa_with_measure(asked, person)
     systems = sorted({d.task.system for d in asked})
     return {
         "tasks": len(asked),

@@ -18,7 +18,7 @@ from whichone.papers.ambigdocs.scores.rules import DEFAULT, scored_documents
 from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.runs.answers import Answers
 from whichone.web.annotation.category import AskedBearer, CategoryTask
-from whichone.web.served_folder import Shelf
+from whichone.web.served_folder import ServedBenchmark
 
 _LEAST_CONTROLS = len(Category)
 
@@ -29,18 +29,20 @@ class CategoryTasks(msgspec.Struct, frozen=True):
     systems: dict[str, str]
 
 
-def make_category_tasks(shelf: Shelf, *, seed: int, most: int, controls: float) -> CategoryTasks:
+def make_category_tasks(
+    served: ServedBenchmark, *, seed: int, most: int, controls: float
+) -> CategoryTasks:
     """Each system's answers to a seeded sample of questions, in an order that mixes all systems.
 
     Left out and counted: empty answers, which need nobody's judgement, and answers whose documents
     are not known. `controls` is their number as a share of the answers, at least one a category.
     """
-    benchmark = shelf.benchmark()
+    benchmark = served.open()
     names = {q.id for q in benchmark.queries if q.task == TASK and q.name}
     chosen = sorted(names)
     if len(chosen) > most:
         chosen = sorted(random.Random(f"{seed}").sample(chosen, most))
-    folders = _own_answers(shelf)
+    folders = _own_answers(served)
     counts = {"questions": len(chosen), "systems": len(folders), "answers": 0,
               "empty": 0, "without documents": 0, "controls": 0}  # fmt: skip
     tasks: list[CategoryTask] = []
@@ -73,10 +75,10 @@ def make_category_tasks(shelf: Shelf, *, seed: int, most: int, controls: float) 
     return CategoryTasks(tuple(together), counts, systems)
 
 
-def _own_answers(shelf: Shelf) -> list[Folder]:
+def _own_answers(served: ServedBenchmark) -> list[Folder]:
     """Without versions that an earlier campaign made of answers that are here: they say the same."""
-    here = {f"{f.manifest.name}-{f.content_hash[:12]}" for f in shelf.answers}
-    return [f for f in shelf.answers if f.manifest.parents.get("answers") not in here]
+    here = {f"{f.manifest.name}-{f.content_hash[:12]}" for f in served.answers}
+    return [f for f in served.answers if f.manifest.parents.get("answers") not in here]
 
 
 def _own_name(name: str, taken: dict[str, str]) -> str:

@@ -70,23 +70,23 @@ def people_of(
     found: dict[str, dict[str, Any]] = {}
     for done in tasks:
         for person, said in done.first.items():
-            told = found.setdefault(
+            figures = found.setdefault(
                 person, {"tasks": 0, "controls": 0, "passed": 0, "seconds": []}
             )  # fmt: skip
-            told["tasks"] += 1
-            told["seconds"].append(done.seconds[person])
+            figures["tasks"] += 1
+            figures["seconds"].append(done.seconds[person])
             seen, passed = controls(done.task, said)
-            told["controls"] += seen
-            told["passed"] += passed
-    for told in found.values():
-        told["seconds"] = median(told["seconds"])
-        enough = told["controls"] >= LEAST_CONTROLS
-        told["flagged"] = enough and told["passed"] / told["controls"] < LEAST_PASSED
+            figures["controls"] += seen
+            figures["passed"] += passed
+    for figures in found.values():
+        figures["seconds"] = median(figures["seconds"])
+        enough = figures["controls"] >= LEAST_CONTROLS
+        figures["flagged"] = enough and figures["passed"] / figures["controls"] < LEAST_PASSED
     return dict(sorted(found.items()))
 
 
 def flagged_people(people: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    return sorted(person for person, told in people.items() if told["flagged"])
+    return sorted(person for person, figures in people.items() if figures["flagged"])
 
 
 def annotation_lines(tasks: Sequence[Done[T, A]]) -> bytes:

@@ -20,9 +20,9 @@ from whichone.web.annotation.kind import GivenAnnotation, MadeTasks
 from whichone.web.annotation.pasted import Resolved, pasted_texts, resolve
 from whichone.web.annotation.queue import Given, Plan
 from whichone.web.forms import Form
-from whichone.web.served_folder import Shelf
-from whichone.web.site import House, clean
-from whichone.web.table_reader import Shelves
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.site import Site, clean
+from whichone.web.table_reader import TableReader
 
 LOW_OVERLAP = 0.15
 
@@ -40,15 +40,15 @@ class EvidenceKind:
         "go on later with the same link."
     )
 
-    def fits(self, shelf: Shelf) -> bool:
-        return bool(shelf.runs)
+    def fits(self, served: ServedBenchmark) -> bool:
+        return bool(served.runs)
 
-    def make(self, house: House, shelf: Shelf, form: Form) -> MadeTasks:
+    def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks:
         seed = form.number("seed", 0, 0, 2**31)
         most = form.number("questions", 100, 1, 100_000)
         limit = form.fraction("low_overlap", LOW_OVERLAP)
-        runs = list(shelf.runs.values())
-        made = make_tasks(shelf, runs, house.shelves, seed=seed, most=most)
+        runs = list(served.runs.values())
+        made = make_tasks(served, runs, site.tables, seed=seed, most=most)
         plan = Plan(
             seed=seed, kind=self.name, runs=tuple(run.name for run in runs), low_overlap=limit,
             counts=made.counts, consent=form.text("consent", longest=5000).strip(),
@@ -56,17 +56,17 @@ class EvidenceKind:
         return MadeTasks(plan, made.tasks)
 
     def shown(
-        self, house: House, benchmark: str, plan: Plan, given: Given, person: str
+        self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
     ) -> dict[str, Any]:
         task = _task(given)
         ids = [p.id for p in task.passages]
-        texts = house.passages.texts(benchmark, ids)
+        texts = site.passages.texts(benchmark, ids)
         random.Random(f"{plan.seed}:{person}:{given.number}").shuffle(ids)
         return {"task": task, "passages": [(i, *texts.get(i, (i, ""))) for i in ids]}
 
-    def asked(self, house: House, benchmark: str, given: Given) -> dict[str, Any]:
+    def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
         task = _task(given)
-        texts = house.passages.texts(benchmark, [p.id for p in task.passages])
+        texts = site.passages.texts(benchmark, [p.id for p in task.passages])
         listed = [{"id": i, "title": t, "text": x} for i, (t, x) in sorted(texts.items())]
         return {"question": task.question, "passages": listed}
 
@@ -84,18 +84,18 @@ class EvidenceKind:
         judged = {clean(i, 500): Judged(p.enough, clean(p.span)) for i, p in given.passages.items()}
         return Annotation(judged, clean(given.other), clean(given.reason))
 
-    def check(self, house: House, benchmark: str, given: Given, said: Annotation) -> None:
-        check_annotation(_task(given), said, _texts(house, benchmark, _task(given)))
+    def check(self, site: Site, benchmark: str, given: Given, said: Annotation) -> None:
+        check_annotation(_task(given), said, _texts(site, benchmark, _task(given)))
 
-    def again(self, house: House, benchmark: str, plan: Plan, done: Judgements) -> bool:
-        return low_overlap(done, _texts(house, benchmark, done.task), plan.low_overlap)
+    def again(self, site: Site, benchmark: str, plan: Plan, done: Judgements) -> bool:
+        return low_overlap(done, _texts(site, benchmark, done.task), plan.low_overlap)
 
     def results(
-        self, house: House, shelf: Shelf, plan: Plan, tasks: list[Judgements],
+        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Judgements],
         without_flagged: bool,
     ) -> dict[str, Any]:  # fmt: skip
-        gold = {q.id: q.gold_pages() for q in shelf.benchmark().queries}
-        resolved = _resolved(house, shelf, tasks)
+        gold = {q.id: q.gold_pages() for q in served.open().queries}
+        resolved = _resolved(site, served, tasks)
         return evidence_results(tasks, gold.__getitem__, resolved, without_flagged=without_flagged)
 
     def labels(self, tasks: list[Judgements]) -> str:
@@ -113,13 +113,13 @@ class EvidenceKind:
         return out.getvalue()
 
     def new_version(
-        self, house: House, shelf: Shelf, plan: Plan, tasks: list[Judgements], root: Path,
+        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Judgements], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
         path = version_path(root, campaign)
         new_benchmark(
-            shelf.benchmark(), tasks, path, campaign=campaign, plan=plan, results=results,
-            resolved=_resolved(house, shelf, tasks), without=without,
+            served.open(), tasks, path, campaign=campaign, plan=plan, results=results,
+            resolved=_resolved(site, served, tasks), without=without,
         )  # fmt: skip
         return [path]
 
@@ -128,17 +128,17 @@ def _task(given: Given) -> Task:
     return msgspec.json.decode(given.content, type=Task)
 
 
-def _texts(house: House, benchmark: str, task: Task) -> dict[str, str]:
-    found = house.passages.texts(benchmark, [p.id for p in task.passages])
+def _texts(site: Site, benchmark: str, task: Task) -> dict[str, str]:
+    found = site.passages.texts(benchmark, [p.id for p in task.passages])
     return {i: text for i, (_, text) in found.items()}
 
 
-def _resolved(house: House, shelf: Shelf, tasks: list[Judgements]) -> dict[str, Resolved]:
+def _resolved(site: Site, served: ServedBenchmark, tasks: list[Judgements]) -> dict[str, Resolved]:
     """Looks through the corpus once for what is pasted, and again only when there is more."""
-    table = shelf.folder.path("passages.parquet")
-    return _searched(house.shelves, table, tuple(pasted_texts(tasks)))
+    table = served.folder.path("passages.parquet")
+    return _searched(site.tables, table, tuple(pasted_texts(tasks)))
 
 
 @lru_cache(8)
-def _searched(shelves: Shelves, table: Path, texts: tuple[str, ...]) -> dict[str, Resolved]:
-    return resolve(shelves, table, texts)
+def _searched(tables: TableReader, table: Path, texts: tuple[str, ...]) -> dict[str, Resolved]:
+    return resolve(tables, table, texts)

@@ -13,8 +13,8 @@ import msgspec
 
 from whichone.records import Query, page_of
 from whichone.text import squad
-from whichone.web.served_folder import Shelf, Shelved
-from whichone.web.table_reader import Shelves
+from whichone.web.served_folder import ServedBenchmark, ServedRun
+from whichone.web.table_reader import TableReader
 
 PASSAGES = 4
 LEAST_OVERLAP = 0.1
@@ -50,19 +50,17 @@ def overlap(text: str, answers: Sequence[str]) -> float:
 
 
 def make_tasks(
-    shelf: Shelf, runs: Sequence[Shelved], shelves: Shelves, *, seed: int, most: int | None,
+    served: ServedBenchmark, runs: Sequence[ServedRun], tables: TableReader, *, seed: int, most: int | None,
     tasks: Sequence[str] = (),
 ) -> Tasks:  # fmt: skip
     """A task for each query (or a seeded sample) that has a gold passage or one worth asking about."""
-    queries = [
-        q for q in shelf.benchmark().queries if q.answers() and (not tasks or q.task in tasks)
-    ]
+    queries = [q for q in served.open().queries if q.answers() and (not tasks or q.task in tasks)]
     counts = {"queries": len(queries), "without a passage": 0, "without gold": 0, "passages": 0}
     if most is not None and len(queries) > most:
         queries = random.Random(f"{seed}").sample(queries, most)
     made: list[Task] = []
     for start in range(0, len(queries), _BLOCK):
-        for task in _block(shelf, runs, shelves, queries[start : start + _BLOCK]):
+        for task in _block(served, runs, tables, queries[start : start + _BLOCK]):
             if not task.passages:
                 counts["without a passage"] += 1
                 continue
@@ -75,13 +73,16 @@ def make_tasks(
 
 
 def _block(
-    shelf: Shelf, runs: Sequence[Shelved], shelves: Shelves, queries: Sequence[Query]
+    served: ServedBenchmark,
+    runs: Sequence[ServedRun],
+    tables: TableReader,
+    queries: Sequence[Query],
 ) -> Iterator[Task]:
     ids = [q.id for q in queries]
-    tops = [shelves.top(run.folder.path("rankings.parquet"), ids, _DEPTH) for run in runs]
+    tops = [tables.top(run.folder.path("rankings.parquet"), ids, _DEPTH) for run in runs]
     pages = {page_of(p) for top in tops for rows in top.values() for _, p, _ in rows}
     pages.update(page for q in queries for page in q.gold_pages())
-    texts = _texts(shelf, shelves, pages)
+    texts = _texts(served, tables, pages)
     for query in queries:
         ranked = [[p for _, p, _ in top.get(query.id, ())] for top in tops]
         yield Task(
@@ -92,11 +93,13 @@ def _block(
         )
 
 
-def _texts(shelf: Shelf, shelves: Shelves, pages: set[str]) -> dict[str, dict[str, str]]:
+def _texts(
+    served: ServedBenchmark, tables: TableReader, pages: set[str]
+) -> dict[str, dict[str, str]]:
     """All passages of some pages: by page, by passage id, in their order."""
-    table = shelf.folder.path("passages.parquet")
+    table = served.folder.path("passages.parquet")
     found: dict[str, dict[str, str]] = {}
-    for identity, _, text in shelves.passages_of(table, pages):
+    for identity, _, text in tables.passages_of(table, pages):
         found.setdefault(page_of(identity), {})[identity] = text
     return found
 

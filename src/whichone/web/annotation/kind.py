@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from whichone.web.annotation.done import Done
 from whichone.web.annotation.queue import Given, Plan
 from whichone.web.forms import Form
-from whichone.web.served_folder import Shelf
-from whichone.web.site import House
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.site import Site
 
 
 class JudgedPassage(BaseModel):
@@ -50,19 +50,19 @@ class Kind(Protocol):
     task: type[Any]
     annotation: type[Any]
 
-    def fits(self, shelf: Shelf) -> bool:
+    def fits(self, served: ServedBenchmark) -> bool:
         """Whether a benchmark has what this kind asks about."""
         ...
 
-    def make(self, house: House, shelf: Shelf, form: Form) -> MadeTasks: ...
+    def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks: ...
 
     def shown(
-        self, house: House, benchmark: str, plan: Plan, given: Given, person: str
+        self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
     ) -> dict[str, Any]:
         """What the page shows of a task; nothing in it tells a control from the others."""
         ...
 
-    def asked(self, house: House, benchmark: str, given: Given) -> dict[str, Any]:
+    def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
         """The same for the API."""
         ...
 
@@ -70,16 +70,16 @@ class Kind(Protocol):
 
     def from_api(self, given: GivenAnnotation) -> Any: ...
 
-    def check(self, house: House, benchmark: str, given: Given, said: Any) -> None:
+    def check(self, site: Site, benchmark: str, given: Given, said: Any) -> None:
         """Raises for what cannot be kept."""
         ...
 
-    def again(self, house: House, benchmark: str, plan: Plan, done: Done[Any, Any]) -> bool:
+    def again(self, site: Site, benchmark: str, plan: Plan, done: Done[Any, Any]) -> bool:
         """Whether a finished task goes to the second queue."""
         ...
 
     def results(
-        self, house: House, shelf: Shelf, plan: Plan, tasks: list[Done[Any, Any]],
+        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Done[Any, Any]],
         without_flagged: bool,
     ) -> dict[str, Any]: ...  # fmt: skip
 
@@ -88,6 +88,6 @@ class Kind(Protocol):
         ...
 
     def new_version(
-        self, house: House, shelf: Shelf, plan: Plan, tasks: list[Done[Any, Any]], root: Path,
+        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Done[Any, Any]], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]: ...  # fmt: skip

@@ -16,7 +16,7 @@ from whichone.records import page_of
 from whichone.web.annotation.done import MAJORITY, Done
 from whichone.web.annotation.evidence import Annotation
 from whichone.web.annotation.evidence_tasks import Task
-from whichone.web.table_reader import Shelves
+from whichone.web.table_reader import TableReader
 
 LEAST_WORDS = 4
 """Fewer words stand in too many passages to say which was meant."""
@@ -47,7 +47,7 @@ def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> list[str]:
     return sorted({a.other.strip() for a in said if a.other.strip()})
 
 
-def resolve(shelves: Shelves, passages: Path, texts: Sequence[str]) -> dict[str, Resolved]:
+def resolve(tables: TableReader, passages: Path, texts: Sequence[str]) -> dict[str, Resolved]:
     """The passage of each pasted text; one look through the corpus for all of them."""
     found: dict[str, Resolved] = {}
     wanted = []
@@ -56,7 +56,7 @@ def resolve(shelves: Shelves, passages: Path, texts: Sequence[str]) -> dict[str,
             found[text] = Resolved(problem=f"fewer than {LEAST_WORDS} words")
         else:
             wanted.append(text)
-    held = shelves.holding(passages, wanted)
+    held = tables.holding(passages, wanted)
     for text in wanted:
         places = held.get(text, [])
         pages = {page_of(identity) for identity, _ in places}

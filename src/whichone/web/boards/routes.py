@@ -31,9 +31,9 @@ from whichone.web.boards.submissions import (
 )
 from whichone.web.boards.upload_formats import EXAMPLES, FORMATS
 from whichone.web.explorer.routes import REFUSALS
-from whichone.web.forms import found_or_refused, making, received
-from whichone.web.served_folder import Shelf
-from whichone.web.site import House, go, house_of, may_call, may_read, new_id, show
+from whichone.web.forms import making, or_not_found, received
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.site import Site, go, may_call, may_read, new_id, show, site_of
 from whichone.web.storage.database import Row
 
 router = APIRouter()
@@ -42,41 +42,41 @@ SubmissionKey = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 _NAME = re.compile(r"\w[\w .,()+/-]{0,99}")
 
 
-def _board(house: House, key: str) -> Row:
-    return found_or_refused(one_board(house.database, key), "leaderboard")
+def _board(site: Site, key: str) -> Row:
+    return or_not_found(one_board(site.database, key), "leaderboard")
 
 
 @router.get("/boards", include_in_schema=False)
 def board_list(request: Request) -> Response:
     may_read(request)
-    house = house_of(request)
+    site = site_of(request)
     return show(
         request,
         "boards.html",
-        boards=boards(house.database),
-        shelves=list(house.holdings.shelves().values()),
+        boards=boards(site.database),
+        benchmarks=list(site.folder.benchmarks().values()),
     )
 
 
 @router.post("/boards", include_in_schema=False)
 async def make(request: Request) -> Response:
     new = await making(request, shows_gold=False)
-    database, hidden = house_of(request).database, new.form.yes("hidden")
-    if hidden and await run_in_threadpool(shown_to_people, database, new.shelf.id):
+    database, hidden = site_of(request).database, new.form.yes("hidden")
+    if hidden and await run_in_threadpool(shown_to_people, database, new.served.id):
         raise HTTPException(
             422, "a study or campaign shows people this benchmark: its gold cannot be hidden"
         )
     if hidden:
-        await run_in_threadpool(_refuse_copies, house_of(request), new.shelf)
-    await run_in_threadpool(make_board, database, new.key, new.shelf.id, new.title, hidden=hidden)
+        await run_in_threadpool(_refuse_copies, site_of(request), new.served)
+    await run_in_threadpool(make_board, database, new.key, new.served.id, new.title, hidden=hidden)
     return go(request, f"/boards/{new.key}")
 
 
-def _refuse_copies(house: House, shelf: Shelf) -> None:
+def _refuse_copies(site: Site, served: ServedBenchmark) -> None:
     """Gold is not hidden while another benchmark that is shown has the same queries."""
-    own, hidden = shelf.questions(), hidden_benchmarks(house.database)
-    for other in house.holdings.shelves().values():
-        if other.id in {shelf.id, *hidden}:
+    own, hidden = served.questions(), hidden_benchmarks(site.database)
+    for other in site.folder.benchmarks().values():
+        if other.id in {served.id, *hidden}:
             continue
         if same := len(own & other.questions()):
             raise HTTPException(
@@ -88,20 +88,20 @@ def _refuse_copies(house: House, shelf: Shelf) -> None:
 @router.get("/boards/{key}", include_in_schema=False)
 def board(request: Request, key: Key) -> Response:
     may_read(request)
-    house = house_of(request)
-    row = _board(house, key)
-    put_runs_on_boards(house, key)
+    site = site_of(request)
+    row = _board(site, key)
+    put_runs_on_boards(site, key)
     request.app.state.scorer.wake()
-    tables = board_tables(house.database, row)
+    tables = board_tables(site.database, row)
     return show(
         request,
         "board.html",
         board=row,
         tables=[(table, _html(table)) for table in tables],
-        waiting=_unfinished(house, key),
+        waiting=_unfinished(site, key),
         formats=FORMATS,
         examples=EXAMPLES,
-        most=house.settings.upload_bytes,
+        most=site.settings.upload_bytes,
     )
 
 
@@ -111,8 +111,8 @@ def _html(table: Table) -> Markup:
     return Markup(table.to_html().replace('<div class="scroll">', scrolled, 1))
 
 
-def _unfinished(house: House, key: str) -> int:
-    rows = house.database.read(
+def _unfinished(site: Site, key: str) -> int:
+    rows = site.database.read(
         "select count(*) as n from submissions where board = ? and state in ('waiting', 'scoring')",
         (key,),
     )
@@ -120,10 +120,10 @@ def _unfinished(house: House, key: str) -> int:
 
 
 def _accept(
-    house: House, board: str, person: str, name: str, format: str, missing: bool, content: bytes
+    site: Site, board: str, person: str, name: str, format: str, missing: bool, content: bytes
 ) -> str:
     """Keeps an upload, or says why not; it is in the database when this returns."""
-    _board(house, board)
+    _board(site, board)
     if not _NAME.fullmatch(name):
         raise HTTPException(
             422, "name the system with letters, digits, blanks or .,()+/- (at most 100)"
@@ -132,11 +132,11 @@ def _accept(
         raise HTTPException(422, f"format must be one of {', '.join(FORMATS)}")
     if not content:
         raise HTTPException(422, "the file is empty")
-    if submitted_today(house.database, person) >= house.settings.submissions_a_day:
+    if submitted_today(site.database, person) >= site.settings.submissions_a_day:
         raise HTTPException(429, "no more submissions today", {"retry-after": "86400"})
     key = new_id()
     submit(
-        house.database,
+        site.database,
         submission=key,
         board=board,
         name=name,
@@ -152,7 +152,7 @@ async def submit_form(request: Request, key: Key) -> Response:
     form = await received(request, "annotator")
     submission = await run_in_threadpool(
         _accept,
-        house_of(request),
+        site_of(request),
         key,
         form.person.id,
         form.text("name", longest=200).strip(),
@@ -167,26 +167,26 @@ async def submit_form(request: Request, key: Key) -> Response:
 @router.get("/boards/{key}/submissions/{submission}", include_in_schema=False)
 def submission(request: Request, key: Key, submission: SubmissionKey) -> Response:
     may_read(request)
-    house = house_of(request)
-    row = found_or_refused(one_submission(house.database, key, submission), "submission")
-    return show(request, "submission.html", board=_board(house, key), submission=row)
+    site = site_of(request)
+    row = or_not_found(one_submission(site.database, key, submission), "submission")
+    return show(request, "submission.html", board=_board(site, key), submission=row)
 
 
 @router.get("/boards/{key}/export/{format}", include_in_schema=False)
 def export(request: Request, key: Key, format: Literal["json", "csv", "tex"]) -> Response:
     may_read(request)
-    house = house_of(request)
-    row = _board(house, key)
+    site = site_of(request)
+    row = _board(site, key)
     if format == "json":
-        return JSONResponse(_document(house, row))
-    tables = board_tables(house.database, row)
+        return JSONResponse(_document(site, row))
+    tables = board_tables(site.database, row)
     if format == "csv":
         return PlainTextResponse("\n".join(t.to_csv() for t in tables), media_type="text/csv")
     return PlainTextResponse("\n".join(t.to_latex() for t in tables))
 
 
-def _document(house: House, row: Row) -> dict[str, Any]:
-    marks = marks_of(house.database, row["board"])
+def _document(site: Site, row: Row) -> dict[str, Any]:
+    marks = marks_of(site.database, row["board"])
     systems = [
         {
             "system": r["name"],
@@ -196,7 +196,7 @@ def _document(house: House, row: Row) -> dict[str, Any]:
             "p_against_best": marks.get(f"{r['submission']} {r['kind']}"),
             "counts": r["counts"],
         }
-        for r in rows_of(house.database, row["board"])
+        for r in rows_of(site.database, row["board"])
     ]
     return {"title": row["title"], "benchmark": row["benchmark"], "systems": systems}
 
@@ -205,15 +205,15 @@ def _document(house: House, row: Row) -> dict[str, Any]:
 def list_boards(request: Request) -> list[dict[str, Any]]:
     """Every leaderboard."""
     may_read(request)
-    return boards(house_of(request).database)
+    return boards(site_of(request).database)
 
 
 @router.get("/api/boards/{key}", responses=REFUSALS)
 def get_board(request: Request, key: Key) -> dict[str, Any]:
     """The systems of a leaderboard with intervals and tests; never a value of a single query."""
     may_read(request)
-    house = house_of(request)
-    return _document(house, _board(house, key))
+    site = site_of(request)
+    return _document(site, _board(site, key))
 
 
 @router.post("/api/boards/{key}/submissions", responses=REFUSALS, status_code=202)
@@ -228,7 +228,7 @@ def submit_file(
     """Keeps predictions to be scored in the background."""
     person = may_call(request, "annotator", bearer=True)
     made = _accept(
-        house_of(request), key, person.id, name.strip(), format, missing_is_wrong, file.file.read()
+        site_of(request), key, person.id, name.strip(), format, missing_is_wrong, file.file.read()
     )
     request.app.state.scorer.wake()
     return {"submission": made}
@@ -238,5 +238,5 @@ def submit_file(
 def get_submission(request: Request, key: Key, submission: SubmissionKey) -> dict[str, Any]:
     """How far the scoring of a submission is, and what was wrong with it."""
     may_read(request)
-    row = one_submission(house_of(request).database, key, submission)
-    return found_or_refused(row, "submission")
+    row = one_submission(site_of(request).database, key, submission)
+    return or_not_found(row, "submission")

@@ -24,9 +24,9 @@ from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
 from whichone.web.boards.board import boards, one_board, refresh_marks
-from whichone.web.boards.upload_formats import read_upload, told, unpack
-from whichone.web.passage_cache import shelf_named
-from whichone.web.site import House
+from whichone.web.boards.upload_formats import message_for_uploader, read_upload, unpack
+from whichone.web.passage_cache import benchmark_named
+from whichone.web.site import Site
 from whichone.web.storage.database import Database, Row
 
 MEASURES = ("acc@1", "acc@5", "acc@20", "all_correct@1", "confused@20", "rprec")
@@ -69,14 +69,14 @@ def one_submission(database: Database, board: str, submission: str) -> Row | Non
 class Scorer:
     """One thread that scores what waits."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="scorer", daemon=True)
 
     def start(self) -> None:
-        self._house.database.write(
+        self._site.database.write(
             lambda t: t.execute("update submissions set state = 'waiting' where state = 'scoring'")
         )
         self._thread.start()
@@ -98,13 +98,13 @@ class Scorer:
                 self._score(row)
 
     def _next(self) -> Row | None:
-        rows = self._house.database.read(
+        rows = self._site.database.read(
             "select * from submissions where state = 'waiting' order by made, submission limit 1"
         )
         return rows[0] if rows else None
 
     def _tell(self, row: Row, state: str, progress: float, message: str = "", result: str | None = None) -> None:  # fmt: skip
-        self._house.database.write(
+        self._site.database.write(
             lambda t: t.execute(
                 "update submissions set state = ?, progress = ?, message = ?, result = ? "
                 "where submission = ?",
@@ -115,14 +115,14 @@ class Scorer:
     def _score(self, row: Row) -> None:
         try:
             self._tell(row, "scoring", 0.1, "unpacking")
-            board = one_board(self._house.database, row["board"])
+            board = one_board(self._site.database, row["board"])
             assert board is not None
-            benchmark = shelf_named(self._house.holdings, board["benchmark"]).benchmark()
+            benchmark = benchmark_named(self._site.folder, board["benchmark"]).open()
             with tempfile.TemporaryDirectory() as temporary:
                 result = self._result(row, benchmark, Path(temporary))
             message = " ".join(filter(None, (part.pop("left_out") for part in result["parts"])))
             self._tell(row, "done", 1.0, message, msgspec.json.encode(result).decode())
-            refresh_marks(self._house.database, row["board"], benchmark.queries)
+            refresh_marks(self._site.database, row["board"], benchmark.queries)
         except WhichoneError as error:
             self._tell(row, "refused", 1.0, error.message)
         except Exception as error:
@@ -130,14 +130,14 @@ class Scorer:
 
     def _result(self, row: Row, benchmark: Benchmark, work: Path) -> dict[str, Any]:
         if row["format"] == ON_DISK:
-            shelf = shelf_named(self._house.holdings, benchmark.id)
+            served = benchmark_named(self._site.folder, benchmark.id)
             key = row["submission"].rpartition(":")[2]
-            if key not in shelf.runs:
+            if key not in served.runs:
                 raise BadInput("the run is not in the served folder any more")
-            read: list[Run | Answers] = [Run(shelf.runs[key].folder)]
+            read: list[Run | Answers] = [Run(served.runs[key].folder)]
         else:
             (work / "packed").write_bytes(row["content"])
-            unpack(work / "packed", work / "file", self._house.settings.unpacked_bytes)
+            unpack(work / "packed", work / "file", self._site.settings.unpacked_bytes)
             self._tell(row, "scoring", 0.3, "reading")
             format, _, missing = row["format"].partition("+")
             try:
@@ -146,7 +146,7 @@ class Scorer:
                     missing_is_wrong=bool(missing),
                 )  # fmt: skip
             except BadInput as error:
-                raise BadInput(told(error, work / "file")) from error
+                raise BadInput(message_for_uploader(error, work / "file")) from error
         self._tell(row, "scoring", 0.6, "scoring")
         return {"parts": [scored(part, benchmark) for part in read]}
 
@@ -171,14 +171,14 @@ def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
 
 def _left_out(read: Run | Answers, queries: int) -> str:
     """What of an upload counts as wrong, in words for whoever submitted it."""
-    told = []
+    sentences = []
     if read.failures:
         what = "ranking" if isinstance(read, Run) else "answer"
-        told.append(f"{len(read.failures):,} of {queries:,} queries have no {what}.")
+        sentences.append(f"{len(read.failures):,} of {queries:,} queries have no {what}.")
     if skipped := read.folder.manifest.counts.get("skipped"):
         first = read.folder.manifest.made.get("left_out", "")
-        told.append(f"{skipped:,} results were left out, the first: {first}.")
-    return " ".join(told)
+        sentences.append(f"{skipped:,} results were left out, the first: {first}.")
+    return " ".join(sentences)
 
 
 def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:
@@ -189,23 +189,23 @@ def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:
     return [name for m in usual for name in (m, *KILT_LIKE.get(m, ()))]
 
 
-def put_runs_on_boards(house: House, board: str | None = None) -> None:
+def put_runs_on_boards(site: Site, board: str | None = None) -> None:
     """Rows for the runs that lie in the served folder."""
-    for row in boards(house.database):
+    for row in boards(site.database):
         if board is not None and row["board"] != board:
             continue
         known = {
             r["submission"]
-            for r in house.database.read(
+            for r in site.database.read(
                 "select submission from submissions where board = ? and format = ?",
                 (row["board"], ON_DISK),
             )
         }
-        for shelf in house.holdings.shelves().values():
-            if shelf.id != row["benchmark"]:
+        for served in site.folder.benchmarks().values():
+            if served.id != row["benchmark"]:
                 continue
-            for run in shelf.runs.values():
+            for run in served.runs.values():
                 key = f"{row['board']}:{run.key}"
                 if key not in known:
-                    submit(house.database, submission=key, board=row["board"], name=run.name,
+                    submit(site.database, submission=key, board=row["board"], name=run.name,
                            person="the served folder", format=ON_DISK, content=None)  # fmt: skip

@@ -65,7 +65,7 @@ def unpack(packed: Path, out: Path, most: int) -> int:
     return size
 
 
-def told(error: BadInput, file: Path) -> str:
+def message_for_uploader(error: BadInput, file: Path) -> str:
     """A message for whoever uploaded the file: its line or record, not the server's paths."""
     hint = error.hint or ""
     if "--on-error" in hint:

@@ -25,7 +25,7 @@ from whichone.web.explorer.set_numbers import number_sets, with_places
 from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
 from whichone.web.search_key import fold
 
-FORMAT = 5
+FORMAT = 6
 _BATCH = 8192
 _SET_COLUMNS = [
     "name",
@@ -52,7 +52,7 @@ create table queries (
     q integer primary key, id text, n integer, task text, relation text, role text, entity text,
     name text, input text, gold text, others text, answers text, key text
 );
-create table told (n integer, entity text, relation text, answers text);
+create table bearer_answers (n integer, entity text, relation text, answers text);
 """
 _SETS = """
 create table sets (
@@ -66,7 +66,7 @@ create index bearers_by_set on bearers (n, rank);
 _FACETS = """
 create unique index queries_by_id on queries (id);
 create index queries_by_set on queries (n, q);
-create index told_by_set on told (n);
+create index bearer_answers_by_set on bearer_answers (n);
 create table facets (kind text, value text, n integer, primary key (kind, value, n)) without rowid;
 insert into facets select distinct 'task', task, n from queries where n is not null order by 2, 3;
 insert into facets select distinct 'relation', relation, n from queries
@@ -183,12 +183,12 @@ def _add_query(
     if relation:
         relation = f"{label} ({relation})" if label else named(relation)
     if n is not None and row["entity"] is None:  # asked of all bearers, each with an own answer
-        told = [
+        answers_of_bearers = [
             (n, output["entity"], relation or "answer", json.dumps(_texts(output)))
             for output in outputs
             if output.get("entity")
         ]
-        database.executemany("insert into told values (?, ?, ?, ?)", told)
+        database.executemany("insert into bearer_answers values (?, ?, ?, ?)", answers_of_bearers)
     database.execute(
         "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],

@@ -20,7 +20,7 @@ def words_of(question: str) -> frozenset[str]:
     return frozenset(w for w in _WORD.findall(fold(question)) if w not in stop_words())
 
 
-def marked(text: str, question: str, longest: int = _LONGEST) -> Markup:
+def highlighted(text: str, question: str, longest: int = _LONGEST) -> Markup:
     """The text, cut to a length, with the question's words in <mark>."""
     wanted = words_of(question)
     cut = text if len(text) <= longest else text[:longest].rsplit(" ", 1)[0] + " …"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from whichone.web.explorer.search import FACETS, PAGE, QUERY_FACETS, summary
+from whichone.web.explorer.listing import FACETS, PAGE, QUERY_FACETS, summary
 
 _MOST_VALUES = 40
 
@@ -62,7 +62,7 @@ def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
         for b in database.execute("select * from bearers where n = ? order by rank", (n,))
     ]
     facts = database.execute(
-        "select entity, relation, answers from (select * from told where n = ? union all "
+        "select entity, relation, answers from (select * from bearer_answers where n = ? union all "
         "select n, entity, relation, answers from queries where n = ? and task <> 'fc' "
         "and relation is not null and entity is not null) group by entity, relation order by relation",
         (n, n),

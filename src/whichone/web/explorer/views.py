@@ -7,102 +7,105 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from whichone.records import page_of
-from whichone.web.explorer import queries as explorer
-from whichone.web.explorer import search as found
-from whichone.web.explorer.highlight import marked
+from whichone.web.explorer import listing
+from whichone.web.explorer import queries as index_queries
+from whichone.web.explorer.highlight import highlighted
 from whichone.web.explorer.indexes import NotReady
-from whichone.web.served_folder import Shelf, Shelved
-from whichone.web.site import House
+from whichone.web.served_folder import ServedBenchmark, ServedRun
+from whichone.web.site import Site
 
 MOST_SYSTEMS = 4
 
 
-def chosen_runs(shelf: Shelf, keys: Sequence[str]) -> list[Shelved]:
+def chosen_runs(served: ServedBenchmark, keys: Sequence[str]) -> list[ServedRun]:
     """The runs that a view names, in its order; the first few when it names none."""
-    named = [shelf.runs[key] for key in dict.fromkeys(keys) if key in shelf.runs]
-    return (named or list(shelf.runs.values()))[:MOST_SYSTEMS]
+    named = [served.runs[key] for key in dict.fromkeys(keys) if key in served.runs]
+    return (named or list(served.runs.values()))[:MOST_SYSTEMS]
 
 
 def search(
-    house: House, shelf: Shelf, wanted: found.Wanted, runs: Sequence[Shelved],
-    find: Callable[[sqlite3.Connection, found.Wanted, int], found.Found] = found.find_sets,
-) -> found.Found:  # fmt: skip
-    """Name sets, or queries by `found.find_queries`, with the runs that an outcome is about."""
-    index = house.holdings.benchmark_index(shelf)
-    indexes = [house.holdings.run_index(shelf, run) for run in runs]
-    with explorer.opened(index, indexes) as database:
+    site: Site, served: ServedBenchmark, wanted: listing.Wanted, runs: Sequence[ServedRun],
+    find: Callable[[sqlite3.Connection, listing.Wanted, int], listing.Listing] = listing.find_sets,
+) -> listing.Listing:  # fmt: skip
+    """Name sets, or queries by `listing.find_queries`, with the runs that an outcome is about."""
+    index = site.folder.benchmark_index(served)
+    indexes = [site.folder.run_index(served, run) for run in runs]
+    with index_queries.opened(index, indexes) as database:
         return find(database, wanted, len(indexes))
 
 
 def facets(
-    house: House, shelf: Shelf, *, queries: bool = False
+    site: Site, served: ServedBenchmark, *, queries: bool = False
 ) -> dict[str, list[tuple[str, int]]]:
-    values = explorer.query_facet_values if queries else explorer.facet_values
-    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
+    values = index_queries.query_facet_values if queries else index_queries.facet_values
+    with index_queries.opened(site.folder.benchmark_index(served)) as database:
         return values(database)
 
 
-def has_sets(house: House, shelf: Shelf) -> bool:
+def has_sets(site: Site, served: ServedBenchmark) -> bool:
     """Whether queries of this benchmark are about shared names."""
-    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
+    with index_queries.opened(site.folder.benchmark_index(served)) as database:
         return database.execute("select 1 from sets limit 1").fetchone() is not None
 
 
-def overview(house: House, shelf: Shelf) -> list[tuple[Shelved, dict[str, int]]]:
+def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, int]]]:
     """What became of the queries in each run."""
     rows = []
-    index = house.holdings.benchmark_index(shelf)
+    index = site.folder.benchmark_index(served)
     waiting: NotReady | None = None
-    for run in shelf.runs.values():
+    for run in served.runs.values():
         try:
-            made = house.holdings.run_index(shelf, run)
+            made = site.folder.run_index(served, run)
         except NotReady as error:  # all of them are asked for before anybody waits
             waiting = waiting or error
             continue
-        with explorer.opened(index, [made]) as database:
-            rows.append((run, explorer.outcome_counts(database)))
+        with index_queries.opened(index, [made]) as database:
+            rows.append((run, index_queries.outcome_counts(database)))
     if waiting is not None:
         raise waiting
     return rows
 
 
 def set_view(
-    house: House, shelf: Shelf, n: int, runs: Sequence[Shelved], offset: int = 0
+    site: Site, served: ServedBenchmark, n: int, runs: Sequence[ServedRun], offset: int = 0
 ) -> dict[str, Any] | None:
     """A set with its bearers, their pages, and some of its queries with what systems ranked."""
-    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
-        name_set = explorer.one_set(database, n)
+    with index_queries.opened(site.folder.benchmark_index(served)) as database:
+        name_set = index_queries.one_set(database, n)
         if name_set is None:
             return None
-        queries, count = explorer.set_queries(database, n, offset)
+        queries, count = index_queries.set_queries(database, n, offset)
     pages = {p for bearer in name_set["bearers"] for p in bearer["pages"]}
-    texts = house.shelves.passages(shelf.folder.path("passages.parquet"), pages)
+    texts = site.tables.passages(served.folder.path("passages.parquet"), pages)
     for bearer in name_set["bearers"]:
         bearer["texts"] = [(p, *texts.get(p, (p, ""))) for p in bearer["pages"]]
-    with_rankings(house, shelf, queries, runs)
+    with_rankings(site, served, queries, runs)
     return {**name_set, "queries": queries, "count": count, "offset": offset}
 
 
 def query_view(
-    house: House, shelf: Shelf, q: int, runs: Sequence[Shelved]
+    site: Site, served: ServedBenchmark, q: int, runs: Sequence[ServedRun]
 ) -> dict[str, Any] | None:
-    with explorer.opened(house.holdings.benchmark_index(shelf)) as database:
-        query = explorer.one_query(database, q)
+    with index_queries.opened(site.folder.benchmark_index(served)) as database:
+        query = index_queries.one_query(database, q)
     if query is not None:
-        with_rankings(house, shelf, [query], runs)
-        texts = house.shelves.passages(shelf.folder.path("passages.parquet"), query["gold"])
+        with_rankings(site, served, [query], runs)
+        texts = site.tables.passages(served.folder.path("passages.parquet"), query["gold"])
         query["gold_texts"] = [(page, *texts.get(page, (page, ""))) for page in query["gold"]]
     return query
 
 
 def with_rankings(
-    house: House, shelf: Shelf, queries: Sequence[dict[str, Any]], runs: Sequence[Shelved]
+    site: Site,
+    served: ServedBenchmark,
+    queries: Sequence[dict[str, Any]],
+    runs: Sequence[ServedRun],
 ) -> None:
     """Adds to each query, for each system, its first ten: what each is, and its text marked."""
     ids = [query["id"] for query in queries]
-    tops = {run.key: house.shelves.top(run.folder.path("rankings.parquet"), ids) for run in runs}
+    tops = {run.key: site.tables.top(run.folder.path("rankings.parquet"), ids) for run in runs}
     wanted = {p for top in tops.values() for rows in top.values() for _, p, _ in rows}
-    texts = house.shelves.passages(shelf.folder.path("passages.parquet"), wanted)
+    texts = site.tables.passages(served.folder.path("passages.parquet"), wanted)
     for query in queries:
         query["systems"] = [
             {"run": run, "top": [_result(query, row, texts) for row in tops[run.key].get(query["id"], ())]}
@@ -119,20 +122,20 @@ def _result(
     kind = "gold" if page in query["gold"] else "namesake" if page in query["others"] else "other"
     return {
         "rank": rank, "id": passage, "score": score, "kind": kind, "title": title,
-        "text": marked(text, query["input"]),
+        "text": highlighted(text, query["input"]),
     }  # fmt: skip
 
 
 def compare_view(
-    house: House, shelf: Shelf, first: Shelved, second: Shelved, offset: int = 0
+    site: Site, served: ServedBenchmark, first: ServedRun, second: ServedRun, offset: int = 0
 ) -> dict[str, Any]:
-    indexes = [house.holdings.run_index(shelf, run) for run in (first, second)]
-    with explorer.opened(house.holdings.benchmark_index(shelf), indexes) as database:
-        rows, count = explorer.differences(database, offset)
+    indexes = [site.folder.run_index(served, run) for run in (first, second)]
+    with index_queries.opened(site.folder.benchmark_index(served), indexes) as database:
+        rows, count = index_queries.differences(database, offset)
         return {
             "rows": rows,
             "count": count,
             "offset": offset,
-            "agreement": explorer.agreement_table(database),
-            "counts": [explorer.outcome_counts(database, number) for number in (0, 1)],
+            "agreement": index_queries.agreement_table(database),
+            "counts": [index_queries.outcome_counts(database, number) for number in (0, 1)],
         }

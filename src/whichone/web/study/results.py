@@ -11,8 +11,8 @@ from whichone.records import page_of
 from whichone.runs.answers import Answers
 from whichone.text import squad
 from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
-from whichone.web.served_folder import Shelf
-from whichone.web.site import House
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.site import Site
 from whichone.web.study.study import Plan, answers
 
 _DEEP = 1000
@@ -22,9 +22,11 @@ def exact_match(span: str | None, accepted: Sequence[str]) -> bool:
     return bool(span) and squad.normalize(span or "") in {squad.normalize(a) for a in accepted}
 
 
-def study_results(house: House, study: str, plan: Plan, shelf: Shelf | None) -> dict[str, Any]:
+def study_results(
+    site: Site, study: str, plan: Plan, served: ServedBenchmark | None
+) -> dict[str, Any]:
     """People one by one and together, their agreement, and systems; practice does not count."""
-    rows = [r for r in answers(house.database, study) if r["item"] >= plan.pilot]
+    rows = [r for r in answers(site.database, study) if r["item"] >= plan.pilot]
     scored = [
         {**r, "right": r["page"] == plan.items[r["item"]].gold,
          "exact": exact_match(r["span"], plan.items[r["item"]].answers)}
@@ -42,8 +44,8 @@ def study_results(house: House, study: str, plan: Plan, shelf: Shelf | None) -> 
         "people": [_person([r for r in scored if r["person"] == p], p) for p in people],
         "all": _person(scored, "all people") if scored else None,
         "agreement": {"fleiss": fleiss_kappa(picks), "cohen": mean_cohen_kappa(picks)},
-        "systems": system_scores(house, plan, shelf, seen or range(plan.pilot, len(plan.items)))
-        if shelf
+        "systems": system_scores(site, plan, served, seen or range(plan.pilot, len(plan.items)))
+        if served
         else [],
     }
 
@@ -61,15 +63,13 @@ def _person(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
 
 
 def system_scores(
-    house: House, plan: Plan, shelf: Shelf, numbers: Sequence[int] | range
+    site: Site, plan: Plan, served: ServedBenchmark, numbers: Sequence[int] | range
 ) -> list[dict[str, Any]]:
     """Each run on the items: the gold page first of all, and first among the three."""
     items = [plan.items[n] for n in numbers]
     found = []
-    for run in shelf.runs.values():
-        tops = house.shelves.top(
-            run.folder.path("rankings.parquet"), [i.query for i in items], _DEEP
-        )
+    for run in served.runs.values():
+        tops = site.tables.top(run.folder.path("rankings.parquet"), [i.query for i in items], _DEEP)
         first, among = [], []
         for item in items:
             pages = [page_of(passage) for _, passage, _ in tops.get(item.query, ())]
@@ -83,16 +83,18 @@ def system_scores(
                 "em": None,
             }
         )
-    return [*found, *_readers(shelf, {i.query: i.answers for i in items})]
+    return [*found, *_readers(served, {i.query: i.answers for i in items})]
 
 
-def _readers(shelf: Shelf, accepted: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def _readers(
+    served: ServedBenchmark, accepted: Mapping[str, Sequence[str]]
+) -> list[dict[str, Any]]:
     """Readers' exact match on the items, from folders of answers below the served folder.
 
     A question that a reader failed on or refused is wrong; one that its setting left out is not asked.
     """
     found = []
-    for folder in shelf.answers:
+    for folder in served.answers:
         answers = Answers(folder)
         said = {q: a.text for q, a in answers.answers.items()}
         asked = {q: a for q, a in accepted.items() if q not in answers.left_out}

@@ -127,11 +127,11 @@ def place_of(database: Database, study: str, plan: Plan, person: str) -> Place:
     due = bool(plan.break_after and done and done % plan.break_after == 0)
     if not practice and due and people[0]["rested"] < done:
         return Place("break", item, done, total, False)
-    told: tuple[bool, ...] = ()
+    practice_right: tuple[bool, ...] = ()
     if plan.pilot and not practice and not done:
-        told = tuple(answered[i]["page"] == plan.items[i].gold for i in range(plan.pilot))
+        practice_right = tuple(answered[i]["page"] == plan.items[i].gold for i in range(plan.pilot))
     step: Step = "mark" if item in picked else "pick"
-    return Place(step, item, done, total, practice, picked.get(item), told)
+    return Place(step, item, done, total, practice, picked.get(item), practice_right)
 
 
 def item_shown(database: Database, study: str, person: str, item: int) -> None:

@@ -38,7 +38,7 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
     after: int = 0
 
 
-class Found(msgspec.Struct, frozen=True):
+class Listing(msgspec.Struct, frozen=True):
     """One page; `count` is how many there are, `exact` whether that is all."""
 
     rows: list[dict[str, Any]]
@@ -49,7 +49,7 @@ class Found(msgspec.Struct, frozen=True):
     """False when searching was cut short before the page was full."""
 
 
-def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) -> Found:
+def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) -> Listing:
     """One page of the name sets, the names with the most popular head first."""
     ways = _text(database, SETS, wanted) + [
         _facet(database, place, kind, value) for place, (kind, value) in enumerate(wanted.facets)
@@ -59,7 +59,7 @@ def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) ->
     return _search(database, SETS, columns, ways, wanted)
 
 
-def find_queries(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) -> Found:
+def find_queries(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) -> Listing:
     """One page of the queries in their order, with what became of each in the attached runs."""
     ways = _text(database, QUERIES, wanted) + [
         Way("", "", f"queries.{kind} = ?", (value,), _query_count(database, kind, value))
@@ -143,7 +143,7 @@ def summary(database: sqlite3.Connection, number: int) -> dict[str, int]:
 def _search(
     database: sqlite3.Connection, searched: Searched, columns: str, ways: Sequence[Way],
     wanted: Wanted,
-) -> Found:  # fmt: skip
+) -> Listing:  # fmt: skip
     table, number = searched.table, f"{searched.table}.{searched.number}"
     listed = [way for way in ways if way.source]
     first = min(listed, key=lambda way: way.rows, default=None)
@@ -174,7 +174,7 @@ def _search(
         count, exact = _counted(database, f"select 1 {where}", values)
     shown = rows[:PAGE]
     following = shown[-1][searched.number] if len(rows) > PAGE else None
-    return Found(shown, count, exact, following, complete=not stopped or len(rows) > PAGE)
+    return Listing(shown, count, exact, following, complete=not stopped or len(rows) > PAGE)
 
 
 def _listed(
