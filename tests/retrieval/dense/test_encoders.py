@@ -14,6 +14,7 @@ from whichone.retrieval.dense.encoder import (
     KNOWN_PACKAGES,
     find_encoder,
     folder_kind,
+    open_encoder,
     package_folder,
 )
 
@@ -162,3 +163,22 @@ def test_installed_packages(package: str) -> None:
 def test_what_is_not_a_package() -> None:
     assert package_folder("no-such-package-anywhere") is None
     assert package_folder("numpy") is None
+
+
+def test_prompts_of_an_onnx_folder(tmp_path: Path) -> None:
+    from whichone.retrieval.dense.onnx import prompts
+
+    assert prompts(tmp_path) == ("", "")
+    config = tmp_path / "config_sentence_transformers.json"
+    config.write_text('{"prompts": {"query": "query: ", "passage": "passage: ", "document": ""}}')
+    assert prompts(tmp_path) == ("query: ", "passage: ")
+    config.write_text('{"prompts": null}')
+    assert prompts(tmp_path) == ("", "")
+
+
+def test_the_same_weights_in_int8_give_nearly_the_same_vectors(real_models: Path) -> None:
+    question, passage = ["Who is Abe Lincoln?"], (["Abe Lincoln"], ["A jazz trombonist."])
+    full = open_encoder(real_models / "bge-small-en-v1_5", name="full")
+    small = open_encoder(real_models / "bge-small-en-v1_5-int8", name="int8")
+    assert (full.questions(question) * small.questions(question)).sum() > 0.99
+    assert (full.passages(*passage) * small.passages(*passage)).sum() > 0.99

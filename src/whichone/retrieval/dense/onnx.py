@@ -35,6 +35,7 @@ class OnnxEncoder:
         self._hash = weights_hash(folder)
         self._longest = longest
         self._first_word = _pools_first(folder)
+        self._asks, self._tells = prompts(folder)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(longest)
         self._tokenizer.enable_padding()
@@ -56,16 +57,20 @@ class OnnxEncoder:
             "size": self.size,
             "longest": self._longest,
             "pooling": "first" if self._first_word else "mean",
+            **({"prompts": [self._asks, self._tells]} if self._asks or self._tells else {}),
         }
 
     def questions(self, texts: Sequence[str]) -> Vectors:
+        return self._encode([self._asks + text for text in texts])
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        return self._encode([self._tells + text for text in joined(titles, texts)])
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.size), np.float32)
         for places in batches_by_length(texts, BATCH):
             vectors[places] = self._pooled([texts[n] for n in places])
         return checked(vectors, len(texts), self.size, self.name)
-
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
-        return self.questions(joined(titles, texts))
 
     def _pooled(self, texts: list[str]) -> Vectors:
         encoded = self._tokenizer.encode_batch(texts)
@@ -95,3 +100,14 @@ def _pools_first(folder: Path) -> bool:
     if not isinstance(told, dict):
         raise BadInput("not a pooling configuration", file=config)
     return bool(told.get("pooling_mode_cls_token")) or told.get("pooling_mode") == "cls"
+
+
+def prompts(folder: Path) -> tuple[str, str]:
+    """What a model wants before a question and before a passage, as sentence-transformers saves it."""
+    config = folder / "config_sentence_transformers.json"
+    settings = read_json(config) if config.exists() else {}
+    named = settings.get("prompts") if isinstance(settings, dict) else None
+    if not isinstance(named, dict):
+        return "", ""
+    tells = next((named[k] for k in ("document", "passage", "corpus") if named.get(k)), "")
+    return str(named.get("query") or ""), str(tells)
