@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 
 @pytest.fixture
-def namesake_gate() -> Callable[..., Any]:
-    """Asks every question of a benchmark and checks budgets; the report it returns can be printed.
+def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
+    """Asks every question of a benchmark and checks what came back; its report can be printed.
 
     Budgets are those of `whichone check`: max_confusion, max_tail_gap, min_accuracy, ... `strict` fails
-    on undecided ones too.
+    on undecided ones too. `baseline` is the folder of an older run, or a search to compare with.
+    `floor=False` leaves out the comparison with BM25 over the same corpus.
     """
     from whichone.api import evaluate
-    from whichone.measures.gate import Budgets, check_budgets
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.measures.gate import Budgets
+    from whichone.measures.gate_run import gate_run
+    from whichone.runs.run import Run
 
     def gate(
         search: Any,
         benchmark: Any = "builtin/amber",
         *,
+        budgets: dict[str, float] | None = None,
+        baseline: Any = None,
+        floor: bool = True,
         strict: bool = False,
-        budgets: dict[str, float],
         **options: Any,
     ) -> Any:
-        result = evaluate(search, benchmark, **options)
-        report = check_budgets(result.scores, Budgets(**budgets), strict=strict)
+        wanted = Budgets.of(budgets or {})
+        opened = benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark)
+        evaluate(search, opened, run=tmp_path / "run", **options)
+        old = None
+        if isinstance(baseline, str | Path):
+            old = Run.open(baseline)
+        elif baseline is not None:
+            evaluate(baseline, opened, run=tmp_path / "baseline", **options)
+            old = Run.open(tmp_path / "baseline")
+        run = Run.open(tmp_path / "run")
+        report = gate_run(run, opened, wanted, baseline=old, floor=floor, strict=strict)
         if report.exit_code:
-            told = "; ".join(
-                f"{c.name}: {c.message}" for c in report.checks if c.verdict != "passed"
-            )
-            pytest.fail(f"the gate {report.verdict}: {told}", pytrace=False)
+            lines = [f"{c.name}: {c.message}" for c in report.checks if c.verdict != "passed"]
+            lines += [f"  {mistake}" for mistake in report.worst]
+            pytest.fail("\n".join([f"the gate {report.verdict}:", *lines]), pytrace=False)
         return report
 
     return gate

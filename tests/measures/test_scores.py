@@ -253,5 +253,5 @@ def test_a_regression_fails(benchmark: Benchmark, scores: Scores) -> None:
 def test_wrong_use(scores: Scores) -> None:
     with pytest.raises(UsageError, match="nothing to check"):
         check_budgets(scores, Budgets())
-    with pytest.raises(UsageError, match="from 0 to 1"):
+    with pytest.raises(UsageError, match="fraction from 0 to 1, not 20"):
         check_budgets(scores, Budgets(max_confusion=20))

@@ -16,8 +16,21 @@ from whichone.cli.options import json_option, seed_option
     "--max-confusion", type=float, help="Share of queries where a namesake ranks first, at most."
 )
 @click.option("--max-tail-confusion", type=float, help="The same among tail queries.")
+@click.option(
+    "--max-not-found", type=float, help="Share where neither gold nor a namesake is found, at most."
+)
 @click.option("--min-accuracy", type=float, help="Accuracy at 1, at least.")
 @click.option("--min-tail-accuracy", type=float, help="The same among tail queries.")
+@click.option(
+    "--max-answered-for-namesake", type=float, help="Answers: a namesake's value given, at most."
+)
+@click.option("--min-answer-accuracy", type=float, help="Answers: right ones, at least.")
+@click.option(
+    "--floor/--no-floor",
+    default=True,
+    show_default=True,
+    help="Fail a search that is worse than BM25 over the same corpus.",
+)
 @click.option(
     "--baseline", type=click.Path(), help="An older run: a significant paired regression fails."
 )
@@ -33,6 +46,7 @@ def command(
     /,
     run: str,
     baseline: str | None,
+    floor: bool,
     strict: bool,
     benchmark: str | None,
     junit: str | None,
@@ -41,27 +55,38 @@ def command(
     as_json: bool,
     **budgets: Any,
 ) -> None:
-    """Fail when a RUN is worse than its budgets, or than an older run.
+    """Fail when a RUN or a folder of answers is worse than its budgets, or than an older one.
 
-    A budget fails when the interval's near end lies beyond it; when the budget lies inside the interval
-    the verdict is undecided, which exits 0, or 1 with --strict. Where more than half of the questions
-    failed or got no result, the gate fails whatever the budgets say.
+    Without any option a search fails when it finds gold in under half of the questions, is significantly
+    worse than BM25 over the same corpus, serves the most popular bearers more than 0.25 better than the
+    others, or gives no result to most questions. A budget fails when the whole interval is beyond it, or
+    when no question can measure it; when the budget is inside the interval the verdict is undecided,
+    which exits 0, or 1 with --strict. The ten worst mistakes are printed.
 
     \b
+    whichone check RUN
     whichone check RUN --max-tail-gap 0.15 --max-confusion 0.2
     whichone check RUN --baseline LAST_RUN --junit whichone.xml
+    whichone check ANSWERS --max-answered-for-namesake 0.05 --min-answer-accuracy 0.7
     """
     from pathlib import Path
 
     from whichone.cli.output import emit_json, emit_table
-    from whichone.measures.gate import MEASURES, Budgets, check_budgets, describe
-    from whichone.measures.score import score_folder
+    from whichone.measures.gate import Budgets, describe, figures_line
+    from whichone.measures.gate_run import gate_folder
+    from whichone.measures.worst import mistake_rows
     from whichone.progress import talk
     from whichone.report import gate
 
-    scores = score_folder(run, MEASURES, benchmark=benchmark)
-    old = score_folder(baseline, MEASURES, benchmark=benchmark) if baseline else None
-    report = check_budgets(scores, Budgets(**budgets), baseline=old, strict=strict, seed=seed)
+    report = gate_folder(
+        run,
+        Budgets.of(budgets),
+        benchmark=benchmark,
+        baseline=baseline,
+        floor=floor,
+        strict=strict,
+        seed=seed,
+    )
     if junit:
         Path(junit).write_bytes(gate.junit(report))
     if markdown:
@@ -70,6 +95,9 @@ def command(
         emit_json({"verdict": report.verdict, "exit_code": report.exit_code, "report": report})
     else:
         emit_table(describe(report), title=f"{report.system}: {report.verdict}")
+        click.echo(figures_line(report))
+        if report.worst:
+            emit_table(mistake_rows(report.worst), title="the worst mistakes")
     for warning in report.warnings:
         talk(f"whichone: {warning}")
     ctx.exit(report.exit_code)

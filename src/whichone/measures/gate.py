@@ -1,30 +1,38 @@
-"""The gate: budgets against intervals, and a new run against an old one. One rule, one exit code.
+"""The gate: budgets against intervals, a floor, and a new run against an old one. One rule, one exit code.
 
-A budget is *failed* when the whole interval lies beyond it, *passed* when the whole interval lies
-within it, and *undecided* when the budget lies inside the interval: then more queries are needed,
-not an opinion. Undecided passes, unless `strict`. A question without a result is never confused and
-has no gap: where most questions got none, the gate fails whatever the budgets say.
+A budget is *failed* when the whole interval is beyond it, *passed* when the whole interval is
+within it, and *undecided* when the budget is inside the interval: then more queries are needed,
+not an opinion. Undecided passes, unless `strict`. The gate fails closed: a budget that no query can
+measure fails, and so does a system that finds gold in under half of the questions, that gives no
+result to most of them, or that is worse than the floor, BM25 over the same corpus.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.errors import UsageError
-from whichone.measures.comparison import compare
-from whichone.measures.intervals import REPLICATES, Estimate, cluster_sums
+from whichone.errors import UsageError, did_you_mean
+from whichone.measures.comparison import Comparison, compare
+from whichone.measures.intervals import REPLICATES, Estimate, bootstrap_mean, cluster_sums
 from whichone.measures.measure import parse_measure
 from whichone.measures.scores import Scores, cluster, estimate
+from whichone.measures.worst import Mistake
 
 Verdict = Literal["passed", "failed", "undecided"]
 
 FEW_SETS = 30
 LEVEL = 0.05
+LEAST_FOUND = 0.5
+"""A search that finds gold in fewer questions than this is broken, whatever else is asked of it."""
+TAIL_GAP = 0.25
+"""How much worse than the most popular bearers the others may be served, unless a budget says else."""
+UNMEASURED = "no question can measure it"
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -44,6 +52,8 @@ class GateReport(msgspec.Struct, frozen=True):
     checks: list[Check]
     warnings: list[str]
     strict: bool = False
+    figures: dict[str, Estimate] = {}
+    worst: list[Mistake] = []
 
     @property
     def verdict(self) -> Verdict:
@@ -67,14 +77,36 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     max_tail_gap: float | None = None
     max_confusion: float | None = None
     max_tail_confusion: float | None = None
+    max_not_found: float | None = None
     min_accuracy: float | None = None
     min_tail_accuracy: float | None = None
+    max_answered_for_namesake: float | None = None
+    min_answer_accuracy: float | None = None
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Budgets:
+        """Budgets by name, checked; an unknown name is a mistake, not a budget that always passes."""
+        for name, value in given.items():
+            if name not in cls.__struct_fields__:
+                raise UsageError(
+                    f"there is no budget {name!r}", hint=did_you_mean(name, cls.__struct_fields__)
+                )
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if value is not None and not (number and 0 <= value <= 1):
+                raise UsageError(f"{name} is a fraction from 0 to 1, not {value!r}")
+        return cls(**given)
 
     def names(self) -> list[str]:
         return [n for n in self.__struct_fields__ if getattr(self, n) is not None]
 
 
-MEASURES = ("acc@1", "confused@20")
+def gate_depth(pages: int) -> int:
+    """The depth of "found": 20, or less in a small corpus, where 20 drawn at random would do."""
+    return max(1, min(20, pages // 10))
+
+
+def gate_measures(depth: int) -> list[str]:
+    return list(dict.fromkeys(["acc@1", f"acc@{depth}", "confused@20"]))
 
 
 def check_budgets(
@@ -82,34 +114,65 @@ def check_budgets(
     budgets: Budgets,
     *,
     baseline: Scores | None = None,
+    floor: Scores | None = None,
+    depth: int | None = None,
     strict: bool = False,
     seed: int = 0,
+    worst: Sequence[Mistake] = (),
 ) -> GateReport:
-    """Every budget that is set, and the baseline if there is one."""
-    if not budgets.names() and baseline is None:
+    """Every budget that is set, the baseline and the floor if there are any.
+
+    With `depth` also what holds for every search: gold is found within it in half of the questions, and
+    the tail gap is at most `TAIL_GAP` where no budget says else.
+    """
+    if not budgets.names() and baseline is None and floor is None and depth is None:
         raise UsageError(
             "nothing to check", hint="give a budget such as --max-confusion 0.2, or --baseline OLD"
         )
-    for name in budgets.names():
-        if not 0 <= getattr(budgets, name) <= 1:
-            raise UsageError(f"--{name.replace('_', '-')} is a fraction from 0 to 1")
+    Budgets.of(msgspec.structs.asdict(budgets))
     checks = [_budget(name, getattr(budgets, name), scores, seed) for name in budgets.names()]
+    if depth is not None:
+        checks += _usual(scores, budgets, depth, seed)
+    if floor is not None:
+        checks += _against(scores, floor, seed, "floor")
     if baseline is not None:
-        checks += _against(scores, baseline, seed)
+        checks += _against(scores, baseline, seed, "baseline")
     checks += _results(scores)
     sets = len({q.name_set for q in scores.queries if q.name_set})
     warnings = scores.cautions()
     if sets < FEW_SETS:
         warnings.append(f"only {sets} name sets: intervals over fewer than {FEW_SETS} are rough")
-    return GateReport(scores.system, scores.benchmark, sets, checks, warnings, strict)
+    figures = {name: _measured(name, scores, seed) for name in _FIGURE_WORDS}
+    return GateReport(
+        scores.system,
+        scores.benchmark,
+        sets,
+        checks,
+        warnings,
+        strict,
+        {name: e for name, e in figures.items() if e.value is not None},
+        list(worst),
+    )
+
+
+def _usual(scores: Scores, budgets: Budgets, depth: int, seed: int) -> list[Check]:
+    """What holds for every search, whatever its budgets."""
+    found = _mean(f"acc@{depth}", None, scores, seed)
+    share = found.value or 0.0
+    told = (
+        f"gold is among the first {depth} pages in {share:.0%} of {found.n:,} questions, "
+        f"at least {LEAST_FOUND:.0%} wanted"
+    )
+    checks = [Check("found", "passed" if share >= LEAST_FOUND else "failed", found, None, told)]
+    if budgets.max_tail_gap is None and tail_gap(scores, seed).value is not None:
+        checks.append(_budget("max_tail_gap", TAIL_GAP, scores, seed))
+    return checks
 
 
 def _budget(name: str, budget: float, scores: Scores, seed: int) -> Check:
-    found = _FOUND[name](scores, seed)
+    found = _measured(name, scores, seed)
     if found.value is None:
-        return Check(
-            name, "undecided", found, budget, "no query tells: the benchmark lacks what this needs"
-        )
+        return Check(name, "failed", found, budget, f"{UNMEASURED}: {_FIGURES[name][2]}")
     at_least = name.startswith("min_")
     low = found.low if found.low is not None else 0.0
     high = found.high if found.high is not None else 1.0
@@ -168,40 +231,77 @@ def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
     return Estimate(value, float(low), float(high), len(values), size)
 
 
-_FOUND: dict[str, Callable[[Scores, int], Estimate]] = {
-    "max_tail_gap": tail_gap,
-    "max_confusion": lambda s, seed: _mean("confused@20", None, s, seed),
-    "max_tail_confusion": lambda s, seed: _mean("confused@20", "tail", s, seed),
-    "min_accuracy": lambda s, seed: _mean("acc@1", None, s, seed),
-    "min_tail_accuracy": lambda s, seed: _mean("acc@1", "tail", s, seed),
+def not_found(scores: Scores, seed: int = 0) -> Estimate:
+    """Neither gold nor a namesake is among the results: lost, which is something else than confused."""
+    deepest = max((m for m in scores.measures if m.name == "acc"), key=lambda m: m.k or 0)
+    found, confused = scores.values[str(deepest)], np.nan_to_num(scores.values["confused@20"])
+    lost = np.where(np.isnan(found), np.nan, (found == 0) & (confused == 0))
+    return bootstrap_mean(lost, [":".join(cluster(q)) for q in scores.queries], seed=seed)
+
+
+def _of(measure: str, role: str | None = None) -> Callable[[Scores, int], Estimate]:
+    return lambda scores, seed: _mean(measure, role, scores, seed)
+
+
+_RANKINGS = "a run of a search is needed, over questions about shared names"
+_ROLES = "the benchmark does not say who is the most popular bearer of a name"
+_ANSWERS = "a folder of answers is needed, to questions about shared names"
+_FIGURES: dict[str, tuple[Callable[[Scores, int], Estimate], frozenset[str], str]] = {
+    "max_tail_gap": (tail_gap, frozenset({"acc@1"}), _ROLES),
+    "max_confusion": (_of("confused@20"), frozenset({"confused@20"}), _RANKINGS),
+    "max_tail_confusion": (_of("confused@20", "tail"), frozenset({"confused@20"}), _ROLES),
+    "max_not_found": (not_found, frozenset({"acc@1", "confused@20"}), _RANKINGS),
+    "min_accuracy": (_of("acc@1"), frozenset({"acc@1"}), _RANKINGS),
+    "min_tail_accuracy": (_of("acc@1", "tail"), frozenset({"acc@1"}), _ROLES),
+    "max_answered_for_namesake": (
+        _of("answered_for_namesake"),
+        frozenset({"answered_for_namesake"}),
+        _ANSWERS,
+    ),
+    "min_answer_accuracy": (_of("says_answer"), frozenset({"says_answer"}), _ANSWERS),
 }
+"""What each budget is about, the measures that it needs, and why a benchmark may not have them."""
 
 
-def _against(scores: Scores, baseline: Scores, seed: int) -> list[Check]:
-    """Fails on a significant paired regression: worse than the baseline with p below 0.05 after Holm."""
-    measures = [parse_measure(m) for m in MEASURES]
-    checks = []
-    compared = compare([baseline, scores], measures, seed=seed)
+def _measured(name: str, scores: Scores, seed: int) -> Estimate:
+    figure, needed, _ = _FIGURES[name]
+    return figure(scores, seed) if needed <= scores.values.keys() else Estimate(None, None, None, 0)
+
+
+def _against(scores: Scores, other: Scores, seed: int, called: str) -> list[Check]:
+    """Fails on a significant paired difference: worse, with p below 0.05 after Holm.
+
+    Worse than the floor without significance is undecided: a small benchmark proves nothing.
+    """
+    known = [m for m in scores.measures if str(m) in other.values and m.name in _COMPARED]
+    compared = compare([replace(other, system=f"{other.system} "), scores], known, seed=seed)
     if not compared:
         nothing = Estimate(None, None, None, 0)
-        told = "no query tells: the benchmark lacks what this needs"
-        return [Check("baseline", "undecided", nothing, None, told)]
-    for found in compared:
-        rises = found.measure.startswith("acc")
-        difference = found.difference.value or 0.0
-        worse = difference < 0 if rises else difference > 0
-        verdict: Verdict = "failed" if worse and found.p_holm < LEVEL else "passed"
-        checks.append(
-            Check(
-                f"baseline {found.measure}",
-                verdict,
-                found.difference,
-                None,
-                f"{found.value_b:.3f} against {found.value_a:.3f}, difference {difference:+.3f}, "
-                f"p = {found.p_holm:.4f}",
-            )
-        )
-    return checks
+        return [Check(called, "failed", nothing, None, f"{UNMEASURED}: {_RANKINGS}")]
+    return [_compared(found, called) for found in compared]
+
+
+_COMPARED = ("acc", "confused", "answered_for_namesake", "says_answer")
+_FALLS = ("confused", "answered_for_namesake")
+"""Of these less is better."""
+
+
+def _compared(found: Comparison, called: str) -> Check:
+    difference = found.difference.value or 0.0
+    worse = difference > 0 if found.measure.partition("@")[0] in _FALLS else difference < 0
+    verdict: Verdict = "passed"
+    if worse and found.p_holm < LEVEL:
+        verdict = "failed"
+    elif worse and called == "floor":
+        verdict = "undecided"
+    return Check(
+        f"{called} {found.measure}",
+        verdict,
+        found.difference,
+        None,
+        f"{found.value_b:.3f} against {found.value_a:.3f} of {found.a.strip()}, "
+        f"difference {difference:+.3f}, p = {found.p_holm:.4f}",
+    )
 
 
 def describe(report: GateReport, checks: Sequence[Check] | None = None) -> list[dict[str, str]]:
@@ -210,3 +310,20 @@ def describe(report: GateReport, checks: Sequence[Check] | None = None) -> list[
         {"check": c.name.replace("_", "-"), "verdict": c.verdict, "found": c.message}
         for c in (checks or report.checks)
     ]
+
+
+def figures_line(report: GateReport) -> str:
+    """The figures that every gate prints, in one line of percent."""
+    return ", ".join(
+        f"{_FIGURE_WORDS[name]} {100 * (e.value or 0):.0f} %" for name, e in report.figures.items()
+    )
+
+
+_FIGURE_WORDS = {
+    "min_accuracy": "right at 1",
+    "max_confusion": "confused",
+    "max_not_found": "not found at all",
+    "max_tail_gap": "tail gap",
+    "min_answer_accuracy": "answered right",
+    "max_answered_for_namesake": "answered for a namesake",
+}

@@ -115,6 +115,7 @@ class Instantiation:
                 "property_label": fact.label,
                 "values": list(values),
                 "additional_values": list(additional),
+                **({"qualifier": bearer.qualifier} if self.collection.qualifier else {}),
             },
         )
 

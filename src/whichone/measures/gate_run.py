@@ -1,0 +1,100 @@
+"""The whole gate for a run: its scores, BM25 over the same corpus as a floor, and the worst mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import WhichoneError
+from whichone.files.cache import cache_folder
+from whichone.files.folder import Folder
+from whichone.measures.gate import (
+    Budgets,
+    GateReport,
+    check_budgets,
+    gate_depth,
+    gate_measures,
+)
+from whichone.measures.measure import parse_measures
+from whichone.measures.score import score_folder
+from whichone.measures.scores import Scores, score_run
+from whichone.measures.worst import worst_mistakes
+from whichone.runs.retrieve import default_index_folder, make_retriever
+from whichone.runs.run import Run
+from whichone.runs.runner import run_retriever
+
+FLOOR = "bm25"
+ANSWER_MEASURES = ("answered_for_namesake",)
+
+
+def gate_folder(
+    path: str | Path,
+    budgets: Budgets,
+    *,
+    benchmark: str | Path | None = None,
+    baseline: str | Path | None = None,
+    floor: bool = True,
+    strict: bool = False,
+    seed: int = 0,
+) -> GateReport:
+    """The gate for a run or a folder of answers by its path."""
+    folder = Folder.open(path, ("run", "answers"))
+    if folder.manifest.kind == "answers":
+        old = score_folder(baseline, ANSWER_MEASURES, benchmark=benchmark) if baseline else None
+        scores = score_folder(path, ANSWER_MEASURES, benchmark=benchmark)
+        return check_budgets(scores, budgets, baseline=old, strict=strict, seed=seed)
+    run = Run(folder)
+    return gate_run(
+        run,
+        run.benchmark(benchmark),
+        budgets,
+        baseline=Run.open(baseline) if baseline else None,
+        floor=floor,
+        strict=strict,
+        seed=seed,
+    )
+
+
+def gate_run(
+    run: Run,
+    benchmark: Benchmark,
+    budgets: Budgets,
+    *,
+    baseline: Run | None = None,
+    floor: bool = True,
+    strict: bool = False,
+    seed: int = 0,
+) -> GateReport:
+    """Budgets, what holds for every search, the floor unless it is switched off, and the baseline."""
+    depth = gate_depth(len(benchmark.pages))
+    measures = parse_measures(gate_measures(depth))
+    scores = score_run(run, benchmark, measures)
+    return check_budgets(
+        scores,
+        budgets,
+        baseline=score_run(baseline, benchmark, measures) if baseline else None,
+        floor=floor_scores(benchmark, gate_measures(depth), _depth_of(run)) if floor else None,
+        depth=depth,
+        strict=strict,
+        seed=seed,
+        worst=worst_mistakes(run, benchmark),
+    )
+
+
+def _depth_of(run: Run) -> int:
+    """How many results the run was asked for: the floor gets as many places as the search had."""
+    told = run.description.get("k")
+    return told if isinstance(told, int) else 100
+
+
+def floor_scores(benchmark: Benchmark, measures: list[str], k: int) -> Scores | None:
+    """Scores of BM25 over the benchmark's corpus, its run kept in the cache; None without passages."""
+    if not benchmark.passages.num_rows:
+        return None
+    place = cache_folder() / "floors" / benchmark.id / str(k)
+    try:
+        run = Run.open(place)
+    except WhichoneError:
+        retriever = make_retriever(FLOOR, benchmark, default_index_folder(benchmark), {})
+        run = run_retriever(retriever, benchmark, place, k=k, name=FLOOR)
+    return score_run(run, benchmark, parse_measures(measures))

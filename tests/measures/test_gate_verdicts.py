@@ -1,0 +1,199 @@
+"""The gate's verdicts on searches of every kind: those that a person would give."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.errors import UsageError
+from whichone.measures.gate import Budgets, GateReport, gate_depth
+from whichone.measures.gate_run import gate_run
+from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
+from whichone.report.gate import junit, markdown
+from whichone.runs.retrieve import default_index_folder, make_retriever
+from whichone.runs.runner import run_retriever
+
+
+class Altered:
+    """A real search, with something done to what it returns."""
+
+    def __init__(self, inner, change) -> None:
+        self.inner, self.change = inner, change
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for ranking in self.inner.search(questions, k):
+            yield Ranking(
+                question=ranking.question,
+                passages=tuple(self.change(ranking.question, ranking.passages)),
+            )
+
+
+class AtRandom:
+    def __init__(self, passages: Sequence[str]) -> None:
+        self.passages = passages
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            drawn = random.Random(question.id).sample(self.passages, k)
+            yield Ranking(question=question.id, passages=tuple(drawn))
+
+
+@pytest.fixture(scope="module")
+def amber() -> Benchmark:
+    return Benchmark.open("builtin/amber")
+
+
+@pytest.fixture(scope="module")
+def searches(amber: Benchmark):
+    """By name: what each of them does is in its name."""
+    work = default_index_folder(amber)
+    bm25 = make_retriever("bm25", amber, work, {})
+    gone = {
+        page for n, s in enumerate(amber.sets) if n % 2 for b in s.bearers[1:] for page in b.pages
+    }
+
+    def without_the_new(question: str, passages: Sequence[str]) -> list[str]:
+        return [p for p in passages if p.partition("#")[0] not in gone]
+
+    def every_other(question: str, passages: Sequence[str]) -> Sequence[str]:
+        return passages if random.Random(question).random() < 0.5 else ()
+
+    return {
+        "random": AtRandom(amber.passages["id"].to_pylist()),
+        "popular": make_retriever("popular", amber, work, {}),
+        "dead": Altered(bm25, lambda question, passages: ()),
+        "half-dead": Altered(bm25, every_other),
+        "stale": Altered(bm25, without_the_new),
+        "as good as BM25": bm25,
+        "good": make_retriever("namesake", amber, work, {}),
+    }
+
+
+def gate(search, benchmark: Benchmark, place: Path, **budgets: float) -> GateReport:
+    run = run_retriever(search, benchmark, place, k=20, name="search")
+    return gate_run(run, benchmark, Budgets.of(budgets))
+
+
+@pytest.mark.parametrize(
+    ("name", "failing"),
+    [
+        ("random", {"found", "floor acc@1", "floor acc@20"}),
+        ("popular", {"max_tail_gap", "floor confused@20"}),
+        ("dead", {"found", "floor acc@1", "floor acc@20", "results"}),
+        ("half-dead", {"floor acc@1", "floor acc@20"}),
+        ("stale", {"floor acc@1", "floor acc@20", "floor confused@20"}),
+        ("as good as BM25", set()),
+        ("good", set()),
+    ],
+)
+def test_verdict_without_any_budget(amber, searches, tmp_path, name, failing) -> None:
+    report = gate(searches[name], amber, tmp_path / "run")
+    failed = {check.name for check in report.checks if check.verdict == "failed"}
+    assert failing <= failed if failing else not failed
+    assert report.exit_code == bool(failing)
+
+
+def test_random_is_lost_and_not_confused(amber, searches, tmp_path) -> None:
+    figures = gate(searches["random"], amber, tmp_path / "random").figures
+    assert figures["max_not_found"].value > 0.8
+    assert figures["max_confusion"].value < 0.1
+    figures = gate(searches["popular"], amber, tmp_path / "popular").figures
+    assert figures["max_not_found"].value < 0.05
+    assert figures["max_confusion"].value > 0.5
+
+
+@pytest.fixture
+def staff(tmp_path: Path) -> Benchmark:
+    """Two Ada Parks who differ in their office, asked about in two questions each."""
+    who = {"1": "Leeds", "2": "Turin"}
+    queries = [
+        Query(
+            id=f"{key}{n}",
+            task="qa",
+            input=f"What is the {what} of Ada Park in {city}?",
+            outputs=(Output(answer="x", provenance=((Provenance(page=f"staff:{key}"),),)),),
+            name="Ada Park",
+            name_set="Ada Park",
+            entity=key,
+            attributes={"qualifier": city},
+        )
+        for key, city in who.items()
+        for n, what in enumerate(("desk", "phone"))
+    ]
+    bearers = tuple(Bearer(entity=key, pages=(f"staff:{key}",)) for key in who)
+    passages = [
+        Passage(
+            id=f"staff:{key}#0",
+            page=f"staff:{key}",
+            title="Ada Park",
+            text=f"Her office is in {c}.",
+        )
+        for key, c in who.items()
+    ]
+    return save_benchmark(
+        tmp_path / "staff",
+        name="staff",
+        queries=queries,
+        passages=passages,
+        sets=[NameSet(id="Ada Park", name="Ada Park", bearers=bearers)],
+    )
+
+
+class AlwaysLeeds:
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            yield Ranking(question=question.id, passages=("staff:1#0",))
+
+
+def test_mistakes_say_who_was_meant_and_who_was_given(staff, tmp_path) -> None:
+    report = gate(AlwaysLeeds(), staff, tmp_path / "run")
+    (worst,) = report.worst
+    assert (worst.name, worst.kind, worst.times, worst.of) == ("Ada Park", "confused", 2, 2)
+    assert worst.meant == "Ada Park [Turin] (staff:2)"
+    assert worst.given == "Ada Park [Leeds] (staff:1)"
+    assert worst.question == "What is the desk of Ada Park in Turin?"
+    assert worst.decides == '"Turin"'
+    assert "Ada Park [Turin] (staff:2)" in markdown(report)
+    failing = gate(AlwaysLeeds(), staff, tmp_path / "run", min_accuracy=0.99)
+    failures = ElementTree.fromstring(junit(failing)).iter("failure")
+    assert all("meant Ada Park [Turin] (staff:2)" in (f.text or "") for f in failures)
+
+
+def test_a_budget_that_nothing_measures_fails(staff, tmp_path) -> None:
+    report = gate(AlwaysLeeds(), staff, tmp_path / "run", max_tail_gap=0.5)
+    (check,) = [c for c in report.checks if c.name == "max_tail_gap"]
+    assert check.verdict == "failed"
+    assert "does not say who is the most popular" in check.message
+    report = gate(AlwaysLeeds(), staff, tmp_path / "run", min_answer_accuracy=0.5)
+    assert "a folder of answers is needed" in report.checks[0].message
+
+
+def test_found_is_harder_in_a_small_corpus() -> None:
+    assert [gate_depth(pages) for pages in (2, 19, 60, 200, 10**6)] == [1, 1, 6, 20, 20]
+
+
+def test_budgets_are_checked_by_name_and_value() -> None:
+    with pytest.raises(UsageError, match="did you mean max_confusion"):
+        Budgets.of({"max_confuson": 0.2})
+    with pytest.raises(UsageError, match="a fraction from 0 to 1, not 20"):
+        Budgets.of({"max_confusion": 20})
+
+
+def test_the_fixture_compares_with_a_baseline(namesake_gate, staff) -> None:
+    def good(text: str, k: int) -> list[str]:
+        return ["staff:1" if "Leeds" in text else "staff:2"]
+
+    def bad(text: str, k: int) -> list[str]:
+        return ["staff:1"]
+
+    report = namesake_gate(good, staff, baseline=bad, returns="page")
+    assert {c.name: c.verdict for c in report.checks}["baseline acc@1"] == "passed"
+    with pytest.raises(UsageError, match="did you mean min_accuracy"):
+        namesake_gate(good, staff, budgets={"min_acuracy": 0.2})
+    with pytest.raises(pytest.fail.Exception, match=r"meant Ada Park \[Turin\]"):
+        namesake_gate(bad, staff, budgets={"min_accuracy": 1.0}, returns="page", strict=True)
