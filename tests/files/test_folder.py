@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from whichone.errors import BadInput, BrokenFolder, LockedFolder, Missing, NewerFormat, UsageError
-from whichone.files.folder import MANIFEST, Folder
+from whichone.files.folder import Folder
+from whichone.files.manifest import MANIFEST
 from whichone.files.tables import TableSchema
 
 NUMBERS = TableSchema("numbers", pa.schema([("n", pa.int64()), ("word", pa.string())]), ("n",))
@@ -68,7 +69,7 @@ def test_verify_finds_a_changed_byte(tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[20] ^= 1
     file.write_bytes(data)
-    with pytest.raises(BrokenFolder, match="not the file"):
+    with pytest.raises(BrokenFolder, match="is damaged"):
         folder.verify()
 
 

@@ -15,7 +15,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.prompt import DEFAULT, find_prompt
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.experiment.plan import Plan, ReaderPlan, RetrieverPlan
-from whichone.files.folder import MANIFEST, Folder, file_hash
+from whichone.files.folder import Folder, file_hash
+from whichone.files.manifest import MANIFEST
 from whichone.registry import names, target
 from whichone.runs.read import joined_name
 from whichone.runs.settings import Setting, setting_for

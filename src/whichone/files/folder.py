@@ -16,82 +16,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
-from whichone.errors import BadInput, BrokenFolder, LockedFolder, Missing, NewerFormat, UsageError
-from whichone.files import tables
+from whichone.errors import BadInput, BrokenFolder, LockedFolder, UsageError
+from whichone.files import checked, tables
+from whichone.files.journal import Journal
 from whichone.files.lines import read_json, write_atomic
+from whichone.files.manifest import (
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    decode_manifest,
+    encode_manifest,
+    read_manifest,
+)
 from whichone.files.tables import TableSchema
-from whichone.secrets import masked
 
-FORMAT = 1
-MANIFEST = "manifest.json"
 _NEXT = "next.json"
-TIMES = "timing.parquet"
-
-
-class FileEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    sha256: str
-    bytes: int
-    rows: int | None = None
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a folder holds and how it was made; only `made` may differ between equal folders."""
-
-    kind: str
-    format: int = FORMAT
-    name: str = ""
-    files: dict[str, FileEntry] = {}
-    parameters: dict[str, Any] = {}
-    sources: list[dict[str, Any]] = []
-    parents: dict[str, str] = {}
-    counts: dict[str, Any] = {}
-    made: dict[str, Any] = {}
-
-    def content_hash(self) -> str:
-        """One hash of all files but measured times: equal content, equal hash."""
-        digest = hashlib.sha256()
-        for name, entry in sorted(self.files.items()):
-            if name == TIMES:
-                continue
-            digest.update(f"{name}\0{entry.sha256}\n".encode())
-        return digest.hexdigest()
-
-
-class Journal:
-    """Lines of JSON, each flushed to disk before the next step; a torn last line is ignored."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def read(self) -> list[dict[str, Any]]:
-        if not self.path.exists():
-            return []
-        entries = []
-        for line in self.path.read_bytes().split(b"\n")[:-1]:
-            try:
-                entries.append(msgspec.json.decode(line))
-            except msgspec.DecodeError:
-                break
-        return entries
-
-    def mend(self) -> None:
-        """Cut off a torn last line, so that the next entry starts a line of its own."""
-        if self.path.exists():
-            content = self.path.read_bytes()
-            whole = content.rfind(b"\n") + 1
-            if whole != len(content):
-                os.truncate(self.path, whole)
-
-    def append(self, entry: Mapping[str, Any], *, sync: bool = True) -> None:
-        """Without `sync` the line survives the end of the process, but not of the machine."""
-        with self.path.open("ab") as file:
-            file.write(msgspec.json.encode(masked(msgspec.to_builtins(entry))) + b"\n")
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
 
 
 class Folder:
@@ -112,9 +53,14 @@ class Folder:
         """Open a finished folder of the given kind (or one of several kinds)."""
         root = Path(path)
         kinds = [kind] if isinstance(kind, str) else list(kind)
-        manifest = _read_manifest(root, kinds)
+        manifest = read_manifest(root, kinds)
         if manifest.kind not in kinds:
             raise BadInput(f"this is a {manifest.kind}, not a {' or '.join(kinds)}", file=root)
+        return cls.with_sizes_checked(root, manifest)
+
+    @classmethod
+    def with_sizes_checked(cls, root: Path, manifest: Manifest) -> Folder:
+        """A finished folder whose files are all there and as long as its manifest says."""
         for name, entry in manifest.files.items():
             file = root / name
             if not file.exists():
@@ -131,23 +77,48 @@ class Folder:
     def content_hash(self) -> str:
         return self.manifest.content_hash()
 
-    def path(self, name: str) -> Path:
-        """Where a committed file lies."""
+    def path(self, name: str, *, whole: bool | None = None) -> Path:
+        """Where a committed file is, its checksums compared: see `checked.check_file`."""
+        entry = self._entry(name)
+        checked.check_file(self.root / name, entry.crc32, whole=whole)
+        return self.root / name
+
+    def _entry(self, name: str) -> FileEntry:
         if name not in self.manifest.files:
             raise BrokenFolder(f"it has no {name}", file=self.root)
-        return self.root / name
+        return self.manifest.files[name]
 
     def has(self, name: str) -> bool:
         return name in self.manifest.files
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        return tables.read_table(self.path(f"{name}.parquet"), columns)
+        """A table, or some of its columns; only the blocks that are read are compared."""
+        file = f"{name}.parquet"
+        entry = self._entry(file)
+        path = self.path(file, whole=columns is None)
+        if columns is not None and entry.crc32:
+            checked.check_ranges(path, entry.crc32, tables.column_ranges(path, columns))
+        return tables.read_table(path, columns)
+
+    def check(self) -> None:
+        """Compare all files, for readers that go past `path` and `table`."""
+        for name in self.manifest.files:
+            self.path(name)
+
+    def damage(self) -> Iterator[BrokenFolder]:
+        """Every file that differs from what was written, all bytes read anew."""
+        for name, entry in self.manifest.files.items():
+            path = self.root / name
+            blocks = list(checked.damaged_blocks(path, entry.crc32))
+            if blocks:
+                yield checked.damaged(path, blocks)
+            elif file_hash(path) != entry.sha256:
+                yield BrokenFolder(f"{name} is not the file its manifest names", file=self.root)
 
     def verify(self) -> None:
-        """Compare every file with the hash in the manifest."""
-        for name, entry in self.manifest.files.items():
-            if file_hash(self.root / name) != entry.sha256:
-                raise BrokenFolder(f"{name} is not the file its manifest names", file=self.root)
+        """Compare every file in full with the hash in the manifest."""
+        for error in self.damage():
+            raise error
 
     # writing
 
@@ -162,7 +133,7 @@ class Folder:
         manifest = Manifest(kind=kind)
         _finish_interrupted(root)
         if (root / MANIFEST).exists():
-            old = _read_manifest(root, [kind])
+            old = read_manifest(root, [kind])
             if old.kind != kind:
                 raise UsageError(
                     f"there is a {old.kind} already, which a {kind} may not replace",
@@ -213,7 +184,8 @@ class Folder:
     def adopt(self, name: str, *, rows: int | None = None) -> None:
         """Name a file that lies in `.partial` in the next commit."""
         file = self.partial / name
-        self._files[name] = FileEntry(file_hash(file), file.stat().st_size, rows)
+        sha256, crc32 = checked.sums_of(file)
+        self._files[name] = FileEntry(sha256, file.stat().st_size, rows, crc32)
 
     def commit(
         self,
@@ -230,6 +202,7 @@ class Folder:
         The old manifest goes first, so that a kill in between leaves an unfinished folder, never
         a manifest that names other files.
         """
+        checked.await_checks()
         manifest = Manifest(
             kind=self.manifest.kind,
             name=name or self.manifest.name,
@@ -286,49 +259,13 @@ def _finish_interrupted(root: Path) -> None:
     """Complete a commit that was killed between its first and last step."""
     if not (root / ".partial" / _NEXT).exists():
         return
-    manifest = read_json(root / ".partial" / _NEXT, Manifest)
+    manifest = decode_manifest(root / ".partial" / _NEXT)
     folder = Folder(root, manifest)
     folder._lock = _lock(root)
     try:
         folder._finish(manifest)
     finally:
         folder.close()
-
-
-def _read_manifest(root: Path, kinds: Sequence[str]) -> Manifest:
-    wanted = " or ".join(kinds)
-    if not root.exists():
-        raise Missing(f"no such folder (a {wanted} is wanted)", where=str(root))
-    if not (root / MANIFEST).exists():
-        if (root / ".partial").exists():
-            raise BrokenFolder(
-                "the folder is half-written",
-                file=root,
-                hint="run the command that makes it again: it goes on where it stopped",
-            )
-        raise BrokenFolder(f"not a {wanted}: it has no {MANIFEST}", file=root)
-    raw = read_json(root / MANIFEST)
-    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int | None):
-        raise BrokenFolder("its manifest is not one of whichone's", file=root / MANIFEST)
-    if raw.get("format", FORMAT) > FORMAT:
-        raise NewerFormat(
-            f"written in format {raw['format']}, this whichone knows format {FORMAT}",
-            file=root,
-            hint="pip install --upgrade whichone",
-        )
-    try:
-        return msgspec.convert(raw, Manifest)
-    except msgspec.ValidationError as error:
-        raise BrokenFolder(f"its manifest is broken: {error}", file=root / MANIFEST) from error
-
-
-def encode_manifest(manifest: Manifest) -> bytes:
-    """The manifest as it is written: no key or password is in it, whoever put it there."""
-    document = msgspec.to_builtins(manifest)
-    for part in ("parameters", "sources", "made"):
-        if part in document:
-            document[part] = masked(document[part])
-    return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
 
 
 def _lock(root: Path) -> int:

@@ -139,6 +139,24 @@ def connect(memory: str = DEFAULT_MEMORY, spill: Path | None = None) -> Iterator
                 (spill / ".spill").rmdir()
 
 
+def column_ranges(path: Path, columns: Sequence[str]) -> list[tuple[int, int]]:
+    """The bytes of a Parquet file that reading these columns touches, its footer apart."""
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+    ranges = []
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            chunk = row_group.column(number)
+            if chunk.path_in_schema.partition(".")[0] in columns:
+                first = chunk.dictionary_page_offset or chunk.data_page_offset
+                start = min(first, chunk.data_page_offset)
+                ranges.append((start, start + chunk.total_compressed_size))
+    return ranges
+
+
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A whole table, or some of its columns."""
     try:

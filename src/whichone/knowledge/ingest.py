@@ -18,7 +18,8 @@ import msgspec
 from whichone import __version__
 from whichone.errors import BadInput, UsageError
 from whichone.files.disk import full_disk_explained
-from whichone.files.folder import Folder, Manifest
+from whichone.files.folder import Folder
+from whichone.files.manifest import Manifest
 from whichone.files.repack import join_frames, repacked_name
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.files.workers import Worker, run_jobs

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 
 from whichone.errors import BadInput
+from whichone.files.checked import is_whole
 from whichone.files.folder import Folder
 from whichone.knowledge.lookup_build import LOOKUP, NAME_KINDS, build_lookup, lookup_name
 from whichone.knowledge.readers.wiki_site import clean_title, site_for
@@ -288,7 +289,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _fits(path: Path, name: str) -> bool:
     """Whether there is a lookup of the knowledge base as it is now."""
-    if not path.exists():
+    if not path.exists() or not is_whole(path):
         return False
     database = _connect(path)
     try:

@@ -16,6 +16,7 @@ import numpy as np
 
 from whichone.errors import BadInput
 from whichone.files.beside import written_beside
+from whichone.files.checked import forget_sums, write_sums
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY, connect
 from whichone.knowledge.name_pieces import begin, extend, name_steps
@@ -70,12 +71,17 @@ def lookup_name(folder: Folder) -> str:
 def build_lookup(folder: Folder, *, memory: str = DEFAULT_MEMORY) -> Path:
     """Write the lookup of a knowledge base beside its tables, whole or not at all."""
     path = folder.root / LOOKUP
+    files = [path, folder.root / NAME_HASHES, folder.root / NAME_NUMBERS]
     try:
+        for file in files:
+            forget_sums(file)
         with (
             written_beside(path) as beside,
             contextlib.closing(sqlite3.connect(beside, isolation_level=None)) as database,
         ):
             _fill(folder, database, memory)
+        for file in files:
+            write_sums(file)
     except (sqlite3.Error, OSError) as error:
         raise BadInput(
             f"{LOOKUP} cannot be made: {error}",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from whichone.files.checked import is_whole
 from whichone.files.folder import Folder
 from whichone.knowledge.lookup import Lookup, NameBearer
 from whichone.knowledge.lookup_build import LONGEST_NAME, NAME_HASHES, NAME_NUMBERS, build_lookup
@@ -43,13 +44,12 @@ class NameIndex:
         """The name index of a knowledge base, made first where it is missing or out of date."""
         folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
         lookup = Lookup.open(folder)
-        if not (folder.root / NAME_HASHES).exists() or not (folder.root / NAME_NUMBERS).exists():
+        files = (folder.root / NAME_HASHES, folder.root / NAME_NUMBERS)
+        if not all(file.exists() and is_whole(file) for file in files):
             lookup.close()
             build_lookup(folder)
             lookup = Lookup.open(folder)
-        hashes, numbers = (
-            np.load(folder.root / name, mmap_mode="r") for name in (NAME_HASHES, NAME_NUMBERS)
-        )
+        hashes, numbers = (np.load(file, mmap_mode="r") for file in files)
         return cls(lookup, hashes, numbers)
 
     def close(self) -> None:

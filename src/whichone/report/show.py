@@ -11,8 +11,9 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
-from whichone.files.folder import MANIFEST, Folder, Manifest
+from whichone.files.folder import Folder
 from whichone.files.lines import read_json
+from whichone.files.manifest import MANIFEST, Manifest
 from whichone.report.show_answer import show_answer
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run

@@ -29,6 +29,7 @@ def open_index(place: Path, kind: str, parameters: Mapping[str, Any]) -> Folder 
     """The finished index of these parameters, or None where it has to be made (again)."""
     try:
         folder = Folder.open(place, kind)
+        folder.check()
     except (Missing, BrokenFolder):
         return None
     return folder if folder.manifest.parameters == dict(parameters) else None

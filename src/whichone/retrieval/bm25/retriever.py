@@ -98,6 +98,7 @@ class Bm25:
     def open(cls, path: Path, *, backend: Backend = "auto") -> Bm25:
         """Open an index; its arrays are mapped, not read."""
         folder = Folder.open(path, KIND)
+        folder.check()
         told = {k: v for k, v in folder.manifest.parameters.items() if k != "corpus"}
         parameters = msgspec.convert(told, Bm25Parameters)
         ids = msgspec.json.decode(folder.path("ids.json").read_bytes(), type=list[str])

@@ -94,6 +94,7 @@ class TfIdf:
     @classmethod
     def open(cls, path: Path, *, backend: Backend = "auto") -> TfIdf:
         folder = Folder.open(path, KIND)
+        folder.check()
         told = {k: v for k, v in folder.manifest.parameters.items() if k != "corpus"}
         parameters = msgspec.convert(told, TfIdfParameters)
         pages = msgspec.json.decode(folder.path("pages.json").read_bytes(), type=list[str])
