@@ -21,9 +21,9 @@ from typing import Any
 
 import duckdb
 
+from whichone.benchmarks.account import Account
 from whichone.files.folder import Folder
 from whichone.knowledge import tables
-from whichone.papers.amber.account import Account
 from whichone.papers.amber.alignment import align, beginning
 from whichone.papers.amber.build import opened_pipeline
 from whichone.papers.amber.candidates import candidate_sets

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from whichone.benchmarks.benchmark import save_benchmark
+from whichone.papers.ambigdocs.campaign.labels import AskedBearer, CategoryTask
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.web.annotation import queue
-from whichone.web.annotation.category import AskedBearer, CategoryTask
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task
 from whichone.web.storage.database import open_database
 from whichone.web.tokens import Tokens, secret_of

@@ -17,9 +17,7 @@ def listed(kind: str) -> list[dict[str, Any]]:
 
         return dataset_rows()
     if kind == "benchmarks":
-        from whichone.benchmarks.builtin import BUILTIN
-
-        return [{"name": name, "what": what} for name, what in BUILTIN.items()]
+        kind = "builtins"
     return [
         {"name": name, "what": first_sentence(registry.target(kind, name))}
         for name in registry.names(kind)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.builtin import build_builtin_amber, ingest_dumps
+from whichone.benchmarks.builtin import build_builtin, ingest_dumps
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.errors import WhichoneError
 from whichone.files.folder import Folder
@@ -55,7 +55,11 @@ def run_demo(out: Path, *, seed: int = 0) -> Demo:
     talk("2/5  a knowledge base of them")
     _unless_done(out / "kb", KNOWLEDGE_BASE, lambda: ingest_dumps(dumps, out / "kb"))
     talk("3/5  AmbER sets of it")
-    _unless_done(out / "amber", BENCHMARK, lambda: build_builtin_amber(out / "kb", out / "amber"))
+    _unless_done(
+        out / "amber",
+        BENCHMARK,
+        lambda: build_builtin("builtin/amber", out / "kb", out / "amber"),
+    )
     benchmark = Benchmark.open(out / "amber")
     runs = []
     for name in (*RETRIEVERS, "function"):

@@ -1,8 +1,8 @@
 """Retrievers, readers, commands and measures by name, found through entry points.
 
 A package may register single things under `whichone.retrievers`, `whichone.measures` and so on, or a
-whole paper under `whichone.papers`: a module whose upper-case names (`COMMANDS`, `MEASURES`,
-`EXPORTS`, ...) map names to `module:attribute`.
+whole paper under `whichone.papers`: a module whose upper-case names map names to `module:attribute`
+(`COMMANDS`, `MEASURES`, `EXPORTS`, `TABLES`, ...; CONTRIBUTING.md lists them).
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ def papers() -> tuple[Any, ...]:
 def names(kind: str) -> list[str]:
     """The registered names of one kind, such as "retrievers"; nothing is imported."""
     return sorted(_entries(kind))
+
+
+def every(kind: str) -> dict[str, Any]:
+    """Everything registered of one kind by its name, imported now."""
+    return {name: find(kind, name) for name in names(kind)}
 
 
 def target(kind: str, name: str) -> str:

@@ -7,7 +7,6 @@ import pytest
 from whichone.errors import UsageError
 from whichone.measures.answer_in_passage import (
     answer_in_top,
-    best_possible,
     has_answer,
     lucky_hit,
     namesake_answer,
@@ -15,6 +14,7 @@ from whichone.measures.answer_in_passage import (
     substring_in_top,
 )
 from whichone.measures.measure import Retrieved
+from whichone.papers.entityquestions.resolvable import best_possible
 from whichone.records import Output, Passage, Provenance, Query
 
 TEXTS = {

@@ -6,13 +6,12 @@ import pytest
 from test_settings import Fixed
 
 from whichone.errors import BadInput, UsageError
-from whichone.report.answer_tables import (
-    confusion_cost_table,
+from whichone.papers.kilt.report.answer_tables import (
     downstream_table,
-    end_to_end_table,
     kilt_table,
     retrieval_table,
 )
+from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
 from whichone.report.answers_report import answer_sections, gold_and_other
 from whichone.report.report import make_report
 from whichone.runs.read import read

@@ -23,13 +23,13 @@ from campaigns import (
 )
 from starlette.testclient import TestClient
 
+from whichone.papers.ambigdocs.campaign.labels import CategoryTask, Labelled, majority
+from whichone.papers.ambigdocs.campaign.results import category_results
+from whichone.papers.ambigdocs.campaign.tasks import make_category_tasks
 from whichone.papers.ambigdocs.scores.agreement import read_labels
 from whichone.papers.ambigdocs.scores.answers import read_any
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.runs.answers import Answers
-from whichone.web.annotation.category import CategoryTask, Labelled, majority
-from whichone.web.annotation.category_results import category_results
-from whichone.web.annotation.category_tasks import make_category_tasks
 from whichone.web.annotation.done import Done
 from whichone.web.app import make_app
 from whichone.web.served_folder import ServedFolder

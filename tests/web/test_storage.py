@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from web_server import served
 
 from whichone.errors import BadInput, UsageError
+from whichone.papers.ambigdocs.campaign.labels import CategoryTask
 from whichone.web.annotation import queue
-from whichone.web.annotation.category import CategoryTask
 from whichone.web.annotation.evidence import Annotation, Judged
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task
 from whichone.web.app import make_app

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from whichone import registry
 from whichone.errors import UsageError, did_you_mean
 from whichone.files.cache import cache_folder
-from whichone.papers.kilt.datasets import PAPER, dataset_and_split
 
 NOT_VERIFIED = "not verified"
 
@@ -45,12 +45,26 @@ def data_folder() -> Path:
 
 @functools.cache
 def published_files() -> dict[str, PublishedFile]:
-    text = resources.files(__package__).joinpath("datasets.toml").read_text("utf-8")
-    return {
-        file.name: file
+    """All that can be fetched: dumps and other general files, and what each paper offers.
+
+    A paper's `DATASETS` name a TOML file of its folder, or a function that gives the files.
+    """
+    files = listed_files(__package__ or "", "datasets.toml")
+    for name in registry.names("datasets"):
+        package, _, offered = registry.target("datasets", name).partition(":")
+        toml = offered.endswith(".toml")
+        files += listed_files(package, offered) if toml else registry.find("datasets", name)()
+    return {file.name: file for file in files}
+
+
+def listed_files(package: str, name: str) -> list[PublishedFile]:
+    """The files that a TOML file of a package describes."""
+    text = resources.files(package).joinpath(name).read_text("utf-8")
+    return [
+        file
         for collection, entry in tomllib.loads(text).items()
         for file in _files(collection, entry)
-    }
+    ]
 
 
 def _files(collection: str, entry: Mapping[str, Any]) -> list[PublishedFile]:
@@ -66,19 +80,10 @@ def _files(collection: str, entry: Mapping[str, Any]) -> list[PublishedFile]:
             ),
             size=told.get("size"),
             sha256=told.get("sha256"),
-            **{**shared, **_of_kilt(told["file"])},
+            **shared,
         )
         for name, told in entry["files"].items()
     ]
-
-
-def _of_kilt(file: str) -> dict[str, str]:
-    """KILT's datasets have licences and authors of their own."""
-    known = dataset_and_split(file)
-    if known is None:
-        return {}
-    dataset, _ = known
-    return {"licence": dataset.licence, "citation": f"{dataset.citation} {PAPER}"}
 
 
 def find_files(name: str) -> list[PublishedFile]:

@@ -91,21 +91,3 @@ def lucky_hit(k: int | None) -> Measure:
         return float(hits.isdisjoint(r.gold)) if hits and r.gold else None
 
     return _measure("lucky_hit", k, value)
-
-
-def best_possible(k: int | None) -> Measure:
-    """The most any retriever can be expected to reach: of a question that fits n bearers, k of n.
-
-    A question of which it is not known whether it can be resolved counts as one that can.
-    """
-    from whichone.papers.entityquestions import resolvable
-
-    depth = needs_depth("best_possible", k)
-
-    def value(r: Retrieved) -> float | None:
-        verdict = r.query.attributes.get("resolvable")
-        if verdict is None:
-            return None
-        return resolvable.best_possible(verdict, int(r.query.attributes["candidates"]), depth)
-
-    return Measure("best_possible", value, k)

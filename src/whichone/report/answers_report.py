@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.measures.scores import cluster_rule
-from whichone.report.answer_tables import (
-    confusion_cost_table,
-    downstream_table,
-    end_to_end_table,
-    kilt_table,
-    retrieval_table,
-)
+from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
 from whichone.report.page import Page, Section
-from whichone.report.table import Table
 from whichone.runs.answers import KIND, Answers
 from whichone.runs.run import Run
-from whichone.runs.settings import AMBIGDOCS
 
 
 def answers_among(
@@ -45,16 +38,12 @@ def answers_report(
     benchmark: str | None = None,
     redact: bool = False,
 ) -> list[Path]:
-    """A page about answers alone; AmbigDocs' answers have a page of their own kind."""
+    """A page about answers alone; a paper may have a page of its own kind for them."""
     base = answers[0].benchmark(benchmark)
-    if all(q.task == AMBIGDOCS for q in base.queries):
-        from whichone.papers.ambigdocs.report.page import MOST_ANSWERS, ambigdocs_page
-        from whichone.papers.ambigdocs.report.tables import system_of
-        from whichone.papers.ambigdocs.scores.answers import read_any
-        from whichone.papers.ambigdocs.scores.rules import DEFAULT
-
-        systems = [system_of(a.path, read_any(a.path, benchmark), DEFAULT) for a in answers]
-        return ambigdocs_page(systems, answers=0 if redact else MOST_ANSWERS).write(Path(out))
+    for offered in registry.every("answer_pages").values():
+        own: Page | None = offered(answers, base, benchmark, redact=redact)
+        if own is not None:
+            return own.write(Path(out))
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
@@ -84,13 +73,11 @@ def answer_sections(
     costs = [
         confusion_cost_table(gold, other, benchmark) for gold, other in gold_and_other(answers)
     ]
-    tables: list[Table] = [downstream_table(answers, benchmark), kilt_table(answers, benchmark)]
-    if runs:
-        tables.insert(1, retrieval_table(runs, benchmark))
+    offered = registry.every("answer_tables").values()
     return [
         Section("What the user is told", [end_to_end_table(answers, benchmark)]),
         *([Section("What confusion costs", costs)] if costs else []),
-        Section("By dataset, as KILT", tables),
+        *(s for section in offered if (s := section(answers, benchmark, runs)) is not None),
     ]
 
 

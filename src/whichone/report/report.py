@@ -6,18 +6,19 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.measures.comparison import check_same_benchmark, compare
 from whichone.measures.measure import parse_measures
 from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_rule, score_run
-from whichone.papers.amber.report.figures import GapScale, gap_figure, long_tail
-from whichone.papers.amber.report.tables import accuracy_table, confusion_table, example_sets
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.figure import Figure
+from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
 from whichone.report.page import Page, Section
 from whichone.report.panels import MOST, panel_html, telling_panels
+from whichone.report.popularity_figures import GapScale, gap_figure, long_tail
 from whichone.report.table import Table
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
@@ -66,8 +67,6 @@ def _sections(
     panels: int,
     answers: Sequence[Answers],
 ) -> list[Section | None]:
-    from whichone.papers.entityquestions.report.page import entityquestions_section
-    from whichone.papers.kilt.report.namesakes import namesake_section
     from whichone.report.corpus_tables import corpus_section
     from whichone.report.statistics import statistics_section
     from whichone.report.three_choice import three_choice_section
@@ -84,8 +83,7 @@ def _sections(
         else None,
         three_choice_section(ranked, answers, benchmark),
         corpus_section(systems, benchmark),
-        namesake_section(runs, benchmark),
-        entityquestions_section(runs, benchmark, redact=redact),
+        *(section(runs, benchmark, redact=redact) for section in registry.every("tables").values()),
         Section("Between systems", [comparison_table(systems)]) if len(systems) > 1 else None,
         Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact)),
         statistics_section(benchmark, redact),

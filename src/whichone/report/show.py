@@ -67,15 +67,11 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
     for key in ("tasks", "roles", "relations"):
         told = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
         lines.append(f"  {key:<10}{told}")
-    from whichone.papers.amber.report.statistics import amber_statistics
-    from whichone.papers.kilt.report.statistics import kilt_statistics
+    from whichone.report.statistics import paper_statistics
 
-    if kilt := kilt_statistics(benchmark):
-        document["kilt"], told = kilt
-        lines += ["", told]
-    elif amber := amber_statistics(benchmark):
-        document["amber"], told = amber
-        lines += ["", told]
+    for paper, known in paper_statistics(benchmark).items():
+        document[paper] = known.document
+        lines += ["", known.text]
     return document, "\n".join(lines)
 
 

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import msgspec
+
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.summary import collection_of
-from whichone.papers.amber.collection import builtin_names, load_collection
-from whichone.papers.amber.report.statistics import property_rows
-from whichone.papers.kilt.report.statistics import statistics_table
-from whichone.papers.kilt.statistics import is_kilt
+from whichone.records import NameSet, Query
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
 
 TASKS = ("qa", "sf", "fc")
 
 
+class PaperStatistics(msgspec.Struct, frozen=True):
+    """A paper's own statistics of a benchmark: to print, and as tables for a page."""
+
+    document: Any
+    text: str
+    tables: tuple[Table, ...] = ()
+
+
+def paper_statistics(benchmark: Benchmark) -> dict[str, PaperStatistics]:
+    """By paper, what those that know the benchmark's kind say of it (`STATISTICS`)."""
+    offered: dict[str, Callable[[Benchmark], PaperStatistics | None]] = registry.every("statistics")
+    described = {name: describe(benchmark) for name, describe in offered.items()}
+    return {name: known for name, known in described.items() if known is not None}
+
+
 def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
-    if is_kilt(benchmark.queries):
-        return Section("The benchmark", [statistics_table(benchmark)])
+    """A paper's own tables where it has some, else AmbER's for any benchmark."""
+    own = [table for known in paper_statistics(benchmark).values() for table in known.tables]
+    if own:
+        return Section("The benchmark", own)
     tables = [set_statistics(benchmark)]
     relations = relation_shares(benchmark)
     if relations.rows:
@@ -82,9 +101,8 @@ def relation_shares(benchmark: Benchmark) -> Table:
     for name in sorted({collection_of(q) for q in benchmark.queries}):
         queries = [q for q in benchmark.queries if q.relation and collection_of(q) == name]
         keys = {q.name_set for q in queries}
-        known = load_collection(name) if name in builtin_names() else None
         sets = [s for s in benchmark.sets if s.id in keys]
-        for row in property_rows(sets, queries, known):
+        for row in property_rows(sets, queries, name):
             label = f"{row['label']} ({row['property']})" if row["label"] else row["property"]
             rows.append([name, row["type"], label, row["tuples"], 100 * row["share"]])
     typed = any(row[1] for row in rows)
@@ -100,3 +118,33 @@ def relation_shares(benchmark: Benchmark) -> Table:
         rows=rows,
         note="Facts that are asked for, by property, and their share of all facts of the collection.",
     )
+
+
+def property_rows(
+    sets: Sequence[NameSet], queries: Sequence[Query], collection: str
+) -> list[dict[str, Any]]:
+    """Table 3: each type and property with its share of all tuples."""
+    types = {(s.id, b.entity): b.types for s in sets for b in s.bearers}
+    tuples = {
+        (q.name_set, q.entity, q.relation): q.attributes.get("property_label") for q in queries
+    }
+    named = registry.every("type_names").values()
+
+    def type_name(entity_types: Sequence[str], relation: str) -> str:
+        names = (name(collection, entity_types, relation) for name in named)
+        return next(filter(None, names), entity_types[0] if entity_types else "")
+
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for (name_set, entity, relation), label in tuples.items():
+        kind = type_name(types.get((str(name_set), str(entity)), ()), str(relation))
+        counts[kind, str(relation), str(label or "")] += 1
+    return [
+        {
+            "type": kind,
+            "property": relation,
+            "label": label,
+            "tuples": count,
+            "share": count / len(tuples),
+        }
+        for (kind, relation, label), count in sorted(counts.items())
+    ]

@@ -1,8 +1,8 @@
 """What a user names as training data: benchmarks, knowledge bases, and the files of the papers.
 
-A folder is a benchmark, a knowledge base (EntityQuestions are built of it) or EntityQuestions' own. A
-file is told by its first record: our examples, DPR's training json, a KILT file, or EntityQuestions.
-The last two hold no passages, so they need a corpus.
+A folder is a benchmark, a knowledge base (EntityQuestions are built of it) or a paper's own. A file's
+first records say what it is: our examples, DPR's training json, or what a paper offers to read
+(`SOURCES`). Papers' files contain no passages, so they need a corpus.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.errors import BadInput, Missing, UsageError
@@ -22,7 +24,7 @@ from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.training.examples import Example, read_dpr, read_examples
 
-EXAMPLES, DPR, KILT, ENTITYQUESTIONS = "examples", "DPR's json", "KILT", "EntityQuestions"
+EXAMPLES, DPR = "examples", "DPR's json"
 _HEAD = 1 << 20
 
 
@@ -37,6 +39,32 @@ class Corpus(msgspec.Struct, frozen=True):
             raise UsageError("give a knowledge base or passages, not both")
 
 
+class TrainingSource(Protocol):
+    """A paper's question files as training data."""
+
+    title: str
+    """What users call the files."""
+
+    def reads(self, head: bytes) -> bool:
+        """Whether a file that begins so is one of them."""
+        ...
+
+    def reads_folder(self, folder: Path) -> bool:
+        """Whether a folder that is none of ours has such files in it."""
+        ...
+
+    def benchmark(
+        self, source: Path, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
+    ) -> Benchmark:
+        """The questions as a benchmark at `place`; `work` keeps what several share."""
+        ...
+
+
+def _offered() -> dict[str, TrainingSource]:
+    sources: list[TrainingSource] = [kind() for kind in registry.every("sources").values()]
+    return {source.title: source for source in sources}
+
+
 def kind_of(source: str | Path) -> str:
     """What a source is, told by its manifest or its first record."""
     place = Path(source)
@@ -49,18 +77,21 @@ def kind_of(source: str | Path) -> str:
         if held in (BENCHMARK, KNOWLEDGE_BASE):
             return held
         if held is None and not (place / ".partial").exists():
-            return ENTITYQUESTIONS
+            for title, offered in _offered().items():
+                if offered.reads_folder(place):
+                    return title
         return BENCHMARK  # whose opening says what is wrong with it
     with open_binary(place) as file:
         head = file.read(_HEAD)
     for kind, marks in (
         (DPR, (b'"positive_ctxs"', b'"question"')),
         (EXAMPLES, (b'"positive"', b'"question"')),
-        (KILT, (b'"id"', b'"output"')),
-        (ENTITYQUESTIONS, (b'"question"', b'"answers"')),
     ):
         if all(mark in head for mark in marks):
             return kind
+    for title, offered in _offered().items():
+        if offered.reads(head):
+            return title
     raise BadInput(
         "this is no training data that is known here",
         file=place,
@@ -85,10 +116,8 @@ def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmar
     if kind == KNOWLEDGE_BASE:
         place = _place(work, kind, [Path(source) / "manifest.json"])
         if not place.exists():
-            from whichone.papers.entityquestions.build import build_entityquestions
-
             talk(f"{source}: building EntityQuestions of the knowledge base")
-            build_entityquestions(source, place)
+            registry.find("training_builds", "knowledge base")(source, place)
         return Benchmark.open(place)
     _need_corpus(source, kind, corpus)
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).rglob("*.json*"))
@@ -96,7 +125,7 @@ def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmar
     place = _place(work, kind, [*files, Path(held)])
     if place.exists():
         return Benchmark.open(place)
-    return _imported(source, kind, files, corpus, work, place)
+    return _offered()[kind].benchmark(Path(source), files, corpus, work, place)
 
 
 def _need_corpus(source: str | Path, kind: str, corpus: Corpus) -> None:
@@ -107,31 +136,6 @@ def _need_corpus(source: str | Path, kind: str, corpus: Corpus) -> None:
             where=str(source),
             hint="name the corpus: --passages FILE (.jsonl, .tsv, BEIR) or --knowledge KB",
         )
-
-
-def _imported(
-    source: str | Path, kind: str, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
-) -> Benchmark:
-    if kind == KILT:
-        from whichone.papers.kilt.import_files import Plan, import_kilt
-
-        return import_kilt(files, place, Plan(passages=corpus.passages, knowledge=corpus.knowledge))
-    from whichone.benchmarks.published_questions import import_published
-    from whichone.corpus.cut.cut import write_passages
-    from whichone.papers.entityquestions.files import read_questions
-
-    passages = corpus.passages
-    if passages is None:
-        passages = str(work / "passages.jsonl.gz")
-        write_passages(corpus.knowledge or "", passages)
-    return import_published(
-        read_questions(source),
-        passages,
-        place,
-        name="entityquestions",
-        files=files,
-        about="EntityQuestions as released, to learn from.",
-    )
 
 
 def _place(work: Path, kind: str, files: Sequence[Path]) -> Path:

@@ -146,9 +146,11 @@ class ServedFolder:
 
 def _builtin_benchmarks(runs: Sequence[Folder]) -> Iterator[ServedBenchmark]:
     """The built-in benchmarks that some run says it was made on: they lie below no folder."""
-    from whichone.benchmarks.builtin import BUILTIN, builtin_benchmark
+    from whichone import registry
+    from whichone.benchmarks.builtin import builtin_benchmark
 
-    for name in sorted({str(run.manifest.made.get("benchmark")) for run in runs} & set(BUILTIN)):
+    named = {str(run.manifest.made.get("benchmark")) for run in runs}
+    for name in sorted(named.intersection(registry.names("builtins"))):
         place = builtin_benchmark(name)
         yield _served_benchmark(Folder.open(place, BENCHMARK), str(place))
 

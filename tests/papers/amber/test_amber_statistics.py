@@ -43,7 +43,7 @@ def test_both_tables(tmp_path: Path) -> None:
     )
     found = amber_statistics(benchmark)
     assert found is not None
-    tables = found[0]["human"]
+    tables = found.document["human"]
     assert tables["table_4"] == {
         "sets": 1,
         "entities_per_set": 3.0,

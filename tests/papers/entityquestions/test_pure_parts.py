@@ -21,7 +21,7 @@ from whichone.papers.entityquestions.disjoint import blank_tokens, disjoint_trai
 from whichone.papers.entityquestions.fact import EntityFact, Object
 from whichone.papers.entityquestions.resolvable import (
     OtherBearer,
-    best_possible,
+    best_expected,
     resolution,
 )
 from whichone.papers.entityquestions.sampling import shuffled
@@ -141,8 +141,8 @@ def test_verdicts() -> None:
     assert resolution([other(set(), False)], human).verdict == "unknown"
     both = resolution([other({"Q5"}, True), other({"Q5"}, True), other({"Q5"}, False)], human)
     assert (both.verdict, both.candidates) == ("no", 3)
-    assert [best_possible("no", 3, k) for k in (1, 2, 5)] == [1 / 3, 2 / 3, 1.0]
-    assert best_possible("unknown", 1, 1) == 1.0
+    assert [best_expected("no", 3, k) for k in (1, 2, 5)] == [1 / 3, 2 / 3, 1.0]
+    assert best_expected("unknown", 1, 1) == 1.0
 
 
 def test_names_found_in_questions() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from whichone.benchmarks.relations import published_relations, read_relations
 from whichone.errors import BadInput
-from whichone.papers.entityquestions.relations import published_relations, read_relations
 
 
 def test_the_published_relations() -> None:

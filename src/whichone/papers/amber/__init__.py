@@ -11,3 +11,22 @@ COMMANDS = {
 EXPORTS = {
     "amber": "whichone.papers.amber.files:export_amber",
 }
+BUILTINS = {
+    "builtin/amber": "whichone.papers.amber.builtin:build_builtin",
+}
+DATASETS = {
+    "amber": "whichone.papers.amber:published_files.toml",
+}
+LABELS = {
+    "amber": "whichone.papers.amber.collection:labels",
+}
+MEASURES = {
+    "amber_em": "whichone.papers.amber.measures:amber_exact_match",
+    "amber_f1": "whichone.papers.amber.measures:amber_f1",
+}
+STATISTICS = {
+    "amber": "whichone.papers.amber.report.statistics:amber_statistics",
+}
+TYPE_NAMES = {
+    "amber": "whichone.papers.amber.collection:type_name",
+}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whichone.benchmarks.account import Account
 from whichone.errors import BadInput, sample
-from whichone.papers.amber.account import Account
 from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT
 from whichone.papers.amber.names import naming
 from whichone.papers.amber.relations import USERS, Pipeline

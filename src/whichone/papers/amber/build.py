@@ -10,20 +10,20 @@ from typing import Any, TypedDict, Unpack
 import msgspec
 import pyarrow as pa
 
+from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.collector import without_collector
 from whichone.corpus.cut.cut import Cut
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.engine.engines import knowledge_tables, opened_engine
 from whichone.knowledge.tables import KIND
-from whichone.papers.amber.account import Account
 from whichone.papers.amber.auto_properties import with_properties
 from whichone.papers.amber.before import check_before
 from whichone.papers.amber.card import card
 from whichone.papers.amber.collection import Collection, Popularity
 from whichone.papers.amber.corpus import Extent, corpus
-from whichone.papers.amber.engines import knowledge_tables, opened_engine
 from whichone.papers.amber.explain import relational_steps
 from whichone.papers.amber.figure import Figure, draw
 from whichone.papers.amber.instantiate import TASKS, Instantiation, set_id

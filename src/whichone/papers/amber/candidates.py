@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from whichone.benchmarks.account import Account
 from whichone.papers.amber import names
-from whichone.papers.amber.account import Account
 from whichone.papers.amber.relations import Pipeline
 from whichone.papers.amber.rules import popularity_gap
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from whichone.benchmarks.account import Account
 from whichone.benchmarks.licence import licence_text
 from whichone.files.folder import Folder
-from whichone.papers.amber.account import Account
 from whichone.papers.amber.collection import Collection
 from whichone.papers.amber.rules import Rules
 

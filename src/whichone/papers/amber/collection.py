@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,8 @@ import msgspec
 from whichone.errors import BadInput, UsageError, did_you_mean
 
 FOLDER = Path(__file__).parent / "collections"
+PUBLISHED = ("human", "nonhuman")
+"""The paper's collections, AmbER-H and AmbER-N."""
 NAME_SLOT, OBJECT_SLOT, QUALIFIER_SLOT = "$name", "$object", "$qualifier"
 
 Popularity = Literal["views", "sitelinks", "links", "none"]
@@ -129,3 +131,23 @@ def _wrong_templates(collection: Collection) -> list[str]:
                             f"{' and '.join(missing)}"
                         )
     return wrong
+
+
+def labels() -> dict[str, str]:
+    """Words for the ids of the published collections' properties and types."""
+    words: dict[str, str] = {}
+    for name in PUBLISHED:
+        collection = load_collection(name)
+        words |= {key: known.label for key, known in collection.properties.items()}
+        words |= {entity_type.id: entity_type.label for entity_type in collection.types.values()}
+    return words
+
+
+def type_name(collection: str, types: Sequence[str], relation: str) -> str | None:
+    """The type of a built-in collection that an entity is asked about as; None for other collections."""
+    if collection not in builtin_names():
+        return None
+    for key, entity_type in load_collection(collection).types.items():
+        if entity_type.id in types and relation in entity_type.properties:
+            return entity_type.label or key
+    return None

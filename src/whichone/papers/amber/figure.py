@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.account import Account
 from whichone.errors import BadInput
-from whichone.papers.amber.account import Account
 from whichone.papers.amber.before import check_before
 from whichone.papers.amber.instantiate import TASKS, Instantiation
 from whichone.papers.amber.model import AmberSet

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whichone.papers.amber.names import Tables
+from whichone.knowledge.engine.engines import Tables
 from whichone.papers.amber.rules import Rules
 
 if TYPE_CHECKING:

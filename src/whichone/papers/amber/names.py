@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from whichone.knowledge.engine.engines import Tables
 from whichone.papers.amber.collection import Collection, Popularity
 from whichone.papers.amber.rules import Rules
 
@@ -15,18 +16,6 @@ SLACK = 1e-9
 
 
 _OTHER_ALIASES = 1_000_000
-
-
-class Tables(NamedTuple):
-    """The tables of a knowledge base as Ibis expressions, whatever engine they live on."""
-
-    entities: Table
-    names: Table
-    facts: Table
-    properties: Table
-    pages: Table
-    views: Table
-    links: Table
 
 
 def typed_entities(tables: Tables, collection: Collection, among: Table | None = None) -> Table:

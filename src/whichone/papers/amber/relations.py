@@ -6,12 +6,11 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from whichone.knowledge.engine.engines import Engine, Tables
 from whichone.knowledge.readers.kilt_record import UNNAMED
 from whichone.papers.amber import names
 from whichone.papers.amber.collection import Collection, Popularity
-from whichone.papers.amber.engines import Engine
 from whichone.papers.amber.name_shares import used_namings
-from whichone.papers.amber.names import Tables
 from whichone.papers.amber.rules import Rules
 
 if TYPE_CHECKING:

@@ -30,3 +30,18 @@ MEASURES = {
     "ramdocs_em": "whichone.papers.ambigdocs.scores.answer_measures:ramdocs_em",
     "str_em": "whichone.papers.ambigdocs.scores.answer_measures:str_em",
 }
+ANSWER_PAGES = {
+    "ambigdocs": "whichone.papers.ambigdocs.report.page:answers_page",
+}
+BUILTINS = {
+    "builtin/ambigdocs": "whichone.papers.ambigdocs.build_benchmark:build_builtin",
+}
+CAMPAIGNS = {
+    "categories": "whichone.papers.ambigdocs.campaign.kind:CategoryKind",
+}
+DATASETS = {
+    "ambigdocs": "whichone.papers.ambigdocs:published_files.toml",
+}
+UPLOADS = {
+    "ambigdocs": "whichone.papers.ambigdocs.upload:UPLOAD",
+}

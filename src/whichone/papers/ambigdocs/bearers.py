@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.expr.types import Table
 
-    from whichone.papers.amber.names import Tables
+    from whichone.knowledge.engine.engines import Tables
 
 _SUFFIX = " (disambiguation)"
 LEAST, MOST = 2, 10

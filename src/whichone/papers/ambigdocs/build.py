@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from whichone.benchmarks.relations import Relation, published_relations
 from whichone.papers.ambigdocs.bearers import (
     LEAST,
     MOST,
@@ -19,10 +20,9 @@ from whichone.papers.ambigdocs.built import BuiltQuestion, Statement
 from whichone.papers.ambigdocs.filter_rules import Draft, failed_rule
 from whichone.papers.ambigdocs.funnel import Funnel
 from whichone.papers.ambigdocs.statements import Stated
-from whichone.papers.entityquestions.relations import Relation, published_relations
 
 if TYPE_CHECKING:
-    from whichone.papers.amber.names import Tables
+    from whichone.knowledge.engine.engines import Tables
 
 NameSource = Literal["auto", "disambiguation", "shared"]
 DEFAULT_QUESTION = "What is the $property of $name?"

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.relations import read_relations
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import article_pages, cut_corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.engine.engines import Tables, open_tables
 from whichone.knowledge.tables import KIND
 from whichone.papers.ambigdocs.bearers import SurfaceName, in_rows
 from whichone.papers.ambigdocs.build import (
@@ -37,11 +38,7 @@ from whichone.papers.ambigdocs.shared_facts import (
     value_labels,
 )
 from whichone.papers.ambigdocs.statements import stated
-from whichone.papers.entityquestions.relations import read_relations
 from whichone.records import Passage
-
-if TYPE_CHECKING:
-    from whichone.papers.amber.names import Tables
 
 CARD = """# AmbigDocs, built
 
@@ -71,15 +68,6 @@ def build_options(**values: Any) -> BuildOptions:
     return msgspec.convert(values, BuildOptions)
 
 
-@contextmanager
-def open_tables(kb: Folder, memory: str = DEFAULT_MEMORY) -> Iterator[Tables]:
-    """The tables of a knowledge base on DuckDB, with bounded memory."""
-    from whichone.papers.amber.engines import knowledge_tables, opened_engine
-
-    with opened_engine("duckdb", kb, memory=memory) as engine:
-        yield knowledge_tables(engine, kb)
-
-
 def build_ambigdocs(
     kb: str | Path,
     out: str | Path,
@@ -99,6 +87,11 @@ def build_ambigdocs(
         raise BadInput("no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}")
     made = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
     return save_built(folder, out, built, about, options, funnel, made), funnel.counts()
+
+
+def build_builtin(kb: Path, out: Path) -> Benchmark:
+    """AmbigDocs' questions of the built-in world: one answer for each bearer."""
+    return build_ambigdocs(kb, out)[0]
 
 
 def save_built(

@@ -18,12 +18,12 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.journal import Journal
 from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.engine.engines import open_tables
 from whichone.knowledge.tables import KIND
 from whichone.papers.ambigdocs.bearers import SurfaceName
 from whichone.papers.ambigdocs.build import surface_names
 from whichone.papers.ambigdocs.build_benchmark import (
     BuildOptions,
-    open_tables,
     page_passages,
     save_built,
 )

@@ -11,3 +11,24 @@ COMMANDS = {
 EXPORTS = {
     "entityquestions": "whichone.papers.entityquestions.files:export_entityquestions",
 }
+BUILTINS = {
+    "builtin/entityquestions": "whichone.papers.entityquestions.build:build_builtin",
+}
+DATASETS = {
+    "entityquestions": "whichone.papers.entityquestions:published_files.toml",
+}
+LABELS = {
+    "entityquestions": "whichone.benchmarks.relations:labels",
+}
+MEASURES = {
+    "best_possible": "whichone.papers.entityquestions.resolvable:best_possible",
+}
+SOURCES = {
+    "entityquestions": "whichone.papers.entityquestions.training:EntityQuestionsFiles",
+}
+TABLES = {
+    "entityquestions": "whichone.papers.entityquestions.report.page:entityquestions_section",
+}
+TRAINING_BUILDS = {
+    "knowledge base": "whichone.papers.entityquestions.training:build_to_learn_from",
+}

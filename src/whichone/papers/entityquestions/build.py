@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.relations import (
+    Relation,
+    published_relations,
+    read_relations,
+)
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import article_pages, cut_corpus
 from whichone.errors import BadInput, UsageError, did_you_mean
@@ -17,7 +23,6 @@ from whichone.files.lines import read_lines
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
-from whichone.papers.amber.account import Account
 from whichone.papers.entityquestions import knowledge
 from whichone.papers.entityquestions.candidates import (
     named_facts,
@@ -35,16 +40,11 @@ from whichone.papers.entityquestions.draw import Disjointness, Drawn, Sizes, dra
 from whichone.papers.entityquestions.fact import EntityFact
 from whichone.papers.entityquestions.knowledge import Frequency
 from whichone.papers.entityquestions.queries import QueryMaker
-from whichone.papers.entityquestions.relations import (
-    Relation,
-    published_relations,
-    read_relations,
-)
 from whichone.papers.entityquestions.training_questions import read_listed, read_seen
 from whichone.papers.entityquestions.trex import read_triples
 
 if TYPE_CHECKING:
-    from whichone.papers.amber.names import Tables
+    from whichone.knowledge.engine.engines import Tables
 
 SMALL_SHARE = 0.001
 
@@ -152,7 +152,7 @@ def _relations(options: BuildOptions) -> dict[str, Relation]:
 
 
 def _tables(folder: Folder, memory: str) -> Any:
-    from whichone.papers.ambigdocs.build_benchmark import open_tables
+    from whichone.knowledge.engine.engines import open_tables
 
     return open_tables(folder, memory)
 
@@ -248,3 +248,12 @@ def training_lines(train: Sequence[EntityFact], relations: Mapping[str, Relation
 
 def _why(counts: Sequence[RelationCount]) -> str:
     return "; ".join(f"{c.relation}: {c.reason}" for c in counts[:5])
+
+
+def build_builtin(kb: Path, out: Path) -> Benchmark:
+    """EntityQuestions of the built-in world: simple facts of 19 relations.
+
+    Every relation with two facts and two answers: a small world has few of each.
+    """
+    options = BuildOptions(least_facts=1, least_answers=2, frequency="views")
+    return build_entityquestions(kb, out, options).benchmark

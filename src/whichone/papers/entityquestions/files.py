@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.relations import published_relations
 from whichone.errors import BadInput, Missing
 from whichone.files.lines import read_json, read_json_lines, write_atomic
-from whichone.papers.entityquestions.relations import published_relations
 from whichone.records import Output, Query
 
 TASK = "EntityQuestions"

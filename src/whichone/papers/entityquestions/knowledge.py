@@ -11,7 +11,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from whichone.papers.amber.names import Tables
+    from whichone.knowledge.engine.engines import Tables
 
 Frequency = Literal["links", "views", "sitelinks"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from whichone.benchmarks.relations import Relation
 from whichone.names import name_key
 from whichone.papers.entityquestions.draw import Drawn
 from whichone.papers.entityquestions.fact import EntityFact
 from whichone.papers.entityquestions.files import TASK
 from whichone.papers.entityquestions.knowledge import Bearers
-from whichone.papers.entityquestions.relations import Relation
 from whichone.papers.entityquestions.resolvable import OtherBearer, resolution
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, passage_id
 

@@ -16,6 +16,8 @@ from typing import Literal
 
 import msgspec
 
+from whichone.measures.measure import Measure, Retrieved, needs_depth
+
 Verdict = Literal["yes", "no", "unknown"]
 
 
@@ -45,10 +47,26 @@ def resolution(others: Iterable[OtherBearer], types_with_relation: Collection[st
     return Resolution("yes", 1)
 
 
-def best_possible(verdict: Verdict, candidates: int, k: int) -> float:
+def best_expected(verdict: Verdict, candidates: int, k: int) -> float:
     """The most a retriever can be expected to score at depth k with one page a candidate.
 
     Of questions that fit several bearers it can only guess; what is unknown counts as knowable, so
     the mean is an upper bound.
     """
     return min(1.0, k / candidates) if verdict == "no" else 1.0
+
+
+def best_possible(k: int | None) -> Measure:
+    """The most any retriever can be expected to reach: of a question that fits n bearers, k of n.
+
+    A question of which it is not known whether it can be resolved counts as one that can.
+    """
+    depth = needs_depth("best_possible", k)
+
+    def value(r: Retrieved) -> float | None:
+        verdict = r.query.attributes.get("resolvable")
+        if verdict is None:
+            return None
+        return best_expected(verdict, int(r.query.attributes["candidates"]), depth)
+
+    return Measure("best_possible", value, k)

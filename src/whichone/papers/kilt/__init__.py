@@ -15,3 +15,24 @@ EXPORTS = {
 KNOWLEDGE_EXPORTS = {
     "kilt-el": "whichone.papers.kilt.convert.hyperlinks:export_hyperlinks",
 }
+ANSWER_TABLES = {
+    "kilt": "whichone.papers.kilt.report.answer_tables:answers_section",
+}
+DATASETS = {
+    "kilt": "whichone.papers.kilt.datasets:published_files",
+}
+MEASURES = {
+    "kilt_accuracy": "whichone.papers.kilt.measures:kilt_accuracy",
+    "kilt_em": "whichone.papers.kilt.measures:kilt_exact_match",
+    "kilt_f1": "whichone.papers.kilt.measures:kilt_f1",
+    "kilt_rouge_l": "whichone.papers.kilt.measures:kilt_rouge_l",
+}
+SOURCES = {
+    "kilt": "whichone.papers.kilt.training:KiltFiles",
+}
+STATISTICS = {
+    "kilt": "whichone.papers.kilt.report.statistics:kilt_statistics",
+}
+TABLES = {
+    "kilt": "whichone.papers.kilt.report.namesakes:namesake_section",
+}

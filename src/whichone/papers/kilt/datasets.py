@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from whichone.benchmarks.datasets import PublishedFile, listed_files
 from whichone.errors import UsageError, did_you_mean
 
 PAPER = "Petroni and others. KILT: a benchmark for knowledge intensive language tasks. NAACL 2021."
@@ -73,3 +74,16 @@ def dataset_and_split(path: str | Path) -> tuple[Dataset, str] | None:
         return None
     split = next((s for s in SPLITS if parts[1].startswith(s)), None)
     return (datasets()[parts[0]], split) if split else None
+
+
+def published_files() -> list[PublishedFile]:
+    """KILT's files for `whichone fetch`; each dataset has a licence and authors of its own."""
+    return [_licensed(file) for file in listed_files(__package__ or "", "published_files.toml")]
+
+
+def _licensed(file: PublishedFile) -> PublishedFile:
+    known = dataset_and_split(file.file)
+    if known is None:
+        return file
+    citation = f"{known[0].citation} {PAPER}"
+    return msgspec.structs.replace(file, licence=known[0].licence, citation=citation)

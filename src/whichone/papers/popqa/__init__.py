@@ -10,3 +10,9 @@ COMMANDS = {
 EXPORTS = {
     "popqa": "whichone.papers.popqa.files:export_popqa",
 }
+DATASETS = {
+    "popqa": "whichone.papers.popqa:published_files.toml",
+}
+MEASURES = {
+    "popqa": "whichone.papers.popqa.scores.correct:popqa",
+}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from starlette.exceptions import HTTPException
 
-from whichone.web.annotation.category_kind import CategoryKind
+from whichone import registry
 from whichone.web.annotation.evidence_kind import EvidenceKind
 from whichone.web.annotation.kind import Kind
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (EvidenceKind(), CategoryKind())}
+KINDS: dict[str, Kind] = {EvidenceKind.name: EvidenceKind()}
+KINDS |= {name: kind() for name, kind in registry.every("campaigns").items()}
 
 
 def kind_named(name: str) -> Kind:

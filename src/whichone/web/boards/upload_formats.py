@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -17,7 +18,7 @@ from whichone.runs.results import FAILURES
 from whichone.runs.run import KIND, RANKINGS, TIMING, Run
 from whichone.web.boards.upload_answers import (
     Reader,
-    ambigdocs_answers,
+    UploadFormat,
     check,
     converted,
     kilt_answers,
@@ -32,7 +33,6 @@ FORMATS = {
     "dpr": "DPR results",
     "trec": "TREC run",
     "whichone": "whichone rankings or answers (JSON lines)",
-    "ambigdocs": "AmbigDocs predictions",
 }
 EXAMPLES = {
     "amber": '{"id": "QUERY", "output": {"provenance": [{"wikipedia_id": "307"}]}}',
@@ -40,9 +40,11 @@ EXAMPLES = {
     "dpr": '[{"question": "TEXT", "answers": [], "ctxs": [{"id": "PASSAGE", "text": "", "score": "1.5"}]}]',
     "trec": "QUERY Q0 PAGE-OR-PASSAGE 1 1.5 TAG",
     "whichone": '{"question": "QUERY", "passages": ["PASSAGE"]} or {"question": "QUERY", "text": "TEXT"}',
-    "ambigdocs": '[{"qid": "QUERY", "gen_answer": "TEXT", "docs": [{"title": "", "text": "", "pid": ""}]}]',
 }
 """One record of each, shown where files are submitted."""
+OF_PAPERS: dict[str, UploadFormat] = registry.every("uploads")
+FORMATS |= {name: offered.title for name, offered in OF_PAPERS.items()}
+EXAMPLES |= {name: offered.example for name, offered in OF_PAPERS.items()}
 _BLOCK = 1 << 20
 
 
@@ -97,8 +99,8 @@ def read_upload(
     def answers(read: Reader) -> Answers:
         return read_answers(file, work / "answers", benchmark, name, read, missing_is_wrong)
 
-    if format == "ambigdocs":
-        return [answers(ambigdocs_answers)]
+    if format in OF_PAPERS:
+        return [answers(OF_PAPERS[format].read)]
     if format == "whichone":
         first: Any = next(iter(read_json_lines(file)), (0, None))[1]
         if isinstance(first, dict) and "text" in first:

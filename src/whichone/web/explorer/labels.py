@@ -17,16 +17,12 @@ def labelled(folder: Folder) -> Callable[[str], str]:
 
 @cache
 def _published() -> dict[str, str]:
-    from whichone.papers.amber.collection import load_collection
-    from whichone.papers.entityquestions.relations import published_relations
+    from whichone import registry
 
-    found: dict[str, str | None] = {}
-    for name in ("human", "nonhuman"):
-        collection = load_collection(name)
-        found |= {key: known.label for key, known in collection.properties.items()}
-        found |= {entity_type.id: entity_type.label for entity_type in collection.types.values()}
-    found |= {key: relation.label for key, relation in published_relations().items()}
-    return {key: word for key, word in found.items() if word}
+    words: dict[str, str] = {}
+    for labels in registry.every("labels").values():
+        words |= labels()
+    return {key: word for key, word in words.items() if word}
 
 
 def _own(parameters: Mapping[str, Any]) -> dict[str, str]:

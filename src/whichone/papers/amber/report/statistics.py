@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.papers.amber.collection import Collection, builtin_names, load_collection
+from whichone.papers.amber.collection import builtin_names, load_collection
 from whichone.papers.amber.statistics import set_statistics
-from whichone.records import NameSet, Query
+from whichone.report.statistics import PaperStatistics, property_rows
 
 _TASKS = {"qa": "Question Answering", "sf": "Slot Filling", "fc": "Fact checking"}
 
 
-def amber_statistics(benchmark: Benchmark) -> tuple[dict[str, Any], str] | None:
+def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     """Both tables as a document and as text; None where there are no AmbER queries."""
     queries = [q for q in benchmark.queries if q.task in _TASKS and q.name_set is not None]
     if not queries or not benchmark.sets:
@@ -25,7 +24,7 @@ def amber_statistics(benchmark: Benchmark) -> tuple[dict[str, Any], str] | None:
         ids = {s.id for s in sets}
         own = [q for q in queries if q.name_set in ids]
         collection = load_collection(key) if key in builtin_names() else None
-        table_3 = property_rows(sets, own, collection)
+        table_3 = property_rows(sets, own, key)
         table_4 = set_statistics(sets, own)
         document[key] = {"table_3": table_3, "table_4": table_4}
         title = collection.name if collection else key
@@ -36,38 +35,7 @@ def amber_statistics(benchmark: Benchmark) -> tuple[dict[str, Any], str] | None:
             *_table_3(table_3),
             "",
         ]
-    return document, "\n".join(lines).rstrip()
-
-
-def property_rows(
-    sets: list[NameSet], queries: list[Query], collection: Collection | None
-) -> list[dict[str, Any]]:
-    """Table 3: each type and property with its share of all tuples."""
-    types = {(s.id, b.entity): b.types for s in sets for b in s.bearers}
-    tuples = {
-        (q.name_set, q.entity, q.relation): q.attributes.get("property_label") for q in queries
-    }
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for (name_set, entity, relation), label in tuples.items():
-        kind = _type_name(types.get((str(name_set), str(entity)), ()), str(relation), collection)
-        counts[kind, str(relation), str(label or "")] += 1
-    return [
-        {
-            "type": kind,
-            "property": relation,
-            "label": label,
-            "tuples": count,
-            "share": count / len(tuples),
-        }
-        for (kind, relation, label), count in sorted(counts.items())
-    ]
-
-
-def _type_name(types: tuple[str, ...], relation: str, collection: Collection | None) -> str:
-    for key, t in collection.types.items() if collection else ():
-        if t.id in types and relation in t.properties:
-            return t.label or key
-    return types[0] if types else ""
+    return PaperStatistics(document, "\n".join(lines).rstrip())
 
 
 def _table_4(table: dict[str, Any]) -> list[str]:

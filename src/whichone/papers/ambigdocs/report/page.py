@@ -10,7 +10,9 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
+from whichone.papers.ambigdocs.queries import TASK
 from whichone.papers.ambigdocs.records import Prediction
 from whichone.papers.ambigdocs.report.figures import (
     bearers_figure,
@@ -33,8 +35,23 @@ from whichone.papers.ambigdocs.scores.score import PredictionScore
 from whichone.papers.ambigdocs.scores.sentences import MatchedSentence, matched_sentences
 from whichone.report.figure import Figure
 from whichone.report.page import Page, Section
+from whichone.runs.answers import Answers
 
 MOST_ANSWERS = 50
+
+
+def answers_page(
+    answers: Sequence[Answers],
+    benchmark: Benchmark,
+    place: str | Path | None = None,
+    *,
+    redact: bool = False,
+) -> Page | None:
+    """The page of some folders of answers; None for a benchmark of other questions."""
+    if any(query.task != TASK for query in benchmark.queries):
+        return None
+    systems = [system_of(a.path, read_any(a.path, place), DEFAULT) for a in answers]
+    return ambigdocs_page(systems, answers=0 if redact else MOST_ANSWERS)
 
 
 def ambigdocs_page(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.answer_in_passage import (
     answer_in_top,
-    best_possible,
     lucky_hit,
     right_page,
     substring_in_top,
@@ -26,6 +25,7 @@ from whichone.papers.entityquestions.report.tables import (
     table_1,
     table_7,
 )
+from whichone.papers.entityquestions.resolvable import best_possible
 from whichone.report.page import Section
 from whichone.runs.run import Run
 

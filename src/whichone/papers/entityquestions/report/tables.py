@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.relations import published_relations
 from whichone.measures.scores import Scores, slice_scores
-from whichone.papers.entityquestions.relations import published_relations
 from whichone.records import Query, page_of
 from whichone.report.table import Cell, Table
 from whichone.runs.run import Run

@@ -16,7 +16,9 @@ from whichone.runs.run import Run
 NAMES = {True: "shared", False: "unique", None: "no gold page"}
 
 
-def namesake_section(runs: Sequence[Run], benchmark: Benchmark) -> Section | None:
+def namesake_section(
+    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
+) -> Section | None:
     """R-precision by name and by popularity; None unless KILT's queries know their names."""
     known = {key for query in benchmark.queries for key in query.attributes}
     if not is_kilt(benchmark.queries) or "shared_name" not in known:

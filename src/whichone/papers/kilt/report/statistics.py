@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.kilt.statistics import LEGEND, datasets_per_page, is_kilt, table_6
 from whichone.report.figure import PALETTE, Figure, drawing, finish
+from whichone.report.statistics import PaperStatistics
 from whichone.report.table import Table
 
 
-def kilt_statistics(benchmark: Benchmark) -> tuple[dict[str, Any], str] | None:
-    """Both as a document and as text; None for a benchmark that is not of KILT's kind."""
+def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:
+    """Both as a document and as text, and Table 6 for a page; None for a benchmark that is not of KILT's kind."""
     if not is_kilt(benchmark.queries):
         return None
     table = statistics_table(benchmark)
     pages = datasets_per_page(benchmark.queries)
     told = [f"{count:,} in {number}" for number, count in pages.items()]
     text = f"{table.to_markdown()}\nGold pages by number of datasets (Figure 2): {', '.join(told)}"
-    return {"table_6": table_6(benchmark.queries), "datasets_per_page": pages}, text
+    document = {"table_6": table_6(benchmark.queries), "datasets_per_page": pages}
+    return PaperStatistics(document, text, (table,))
 
 
 def statistics_table(benchmark: Benchmark) -> Table:

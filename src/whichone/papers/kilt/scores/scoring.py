@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct
 
-from whichone.papers.kilt.scores.answers import WRONG, AnswerScores, answer_scores, gold_answers
+from whichone.measures.token_overlap import WRONG, AnswerScores, answer_scores
 from whichone.papers.kilt.scores.context import NEVER, first_mentions, gold_titles, title_in_input
 from whichone.papers.kilt.scores.ranking import (
     GoldIds,
@@ -72,6 +72,23 @@ class RecordScores(Struct):
     flaws: list[Flaw]
     pages: Ranked | None = None
     """The predicted pages."""
+
+
+def gold_answers(outputs: Iterable[Any]) -> set[str]:
+    """The distinct stripped texts; nulls and empty texts are none.
+
+    TypeError where an answer is something else than text.
+    """
+    answers = set()
+    for output in outputs:
+        answer = output.answer
+        if answer is UNSET or not answer:
+            continue
+        if type(answer) is not str:
+            raise TypeError(f"the gold answer {answer!r} is not text")
+        if stripped := answer.strip():
+            answers.add(stripped)
+    return answers
 
 
 class RecordScorer:

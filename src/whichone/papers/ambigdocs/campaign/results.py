@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from whichone.papers.ambigdocs.campaign.labels import Labels, controls, majority
 from whichone.papers.ambigdocs.scores.agreement import compare_labels, kappa
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
-from whichone.web.annotation.category import Labels, controls, majority
 from whichone.web.annotation.done import flagged_people, people_of
 
 NOBODY: frozenset[str] = frozenset()

@@ -8,9 +8,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.papers.ambigdocs.queries import TASK
-from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.web.annotation.category import (
+from whichone.papers.ambigdocs.campaign.labels import (
     MEANINGS,
     CategoryTask,
     Labelled,
@@ -18,9 +16,11 @@ from whichone.web.annotation.category import (
     check_label,
     majority,
 )
-from whichone.web.annotation.category_results import category_results
-from whichone.web.annotation.category_tasks import make_category_tasks
-from whichone.web.annotation.category_version import label_table, new_answers
+from whichone.papers.ambigdocs.campaign.results import category_results
+from whichone.papers.ambigdocs.campaign.tasks import make_category_tasks
+from whichone.papers.ambigdocs.campaign.version import label_table, new_answers
+from whichone.papers.ambigdocs.queries import TASK
+from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.web.annotation.done import version_path
 from whichone.web.annotation.kind import GivenAnnotation, MadeTasks
 from whichone.web.annotation.queue import Given, Plan

@@ -10,6 +10,7 @@ from math import ceil
 import msgspec
 
 from whichone.files.folder import Folder
+from whichone.papers.ambigdocs.campaign.labels import AskedBearer, CategoryTask
 from whichone.papers.ambigdocs.queries import TASK
 from whichone.papers.ambigdocs.records import Document, Prediction
 from whichone.papers.ambigdocs.scores.answers import predictions_of
@@ -17,7 +18,6 @@ from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.rules import DEFAULT, scored_documents
 from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.runs.answers import Answers
-from whichone.web.annotation.category import AskedBearer, CategoryTask
 from whichone.web.served_folder import ServedBenchmark
 
 _LEAST_CONTROLS = len(Category)

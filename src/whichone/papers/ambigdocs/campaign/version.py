@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from whichone.files.folder import Folder
+from whichone.papers.ambigdocs.campaign.labels import Labels, majority
 from whichone.runs.answers import ANSWERS, KIND, LEFT_OUT, TIMING
 from whichone.runs.results import FAILURES
-from whichone.web.annotation.category import Labels, majority
 from whichone.web.annotation.done import annotation_lines
 from whichone.web.annotation.queue import Plan
 

@@ -1,4 +1,4 @@
-"""The relations EntityQuestions asks about, and the question each is asked by."""
+"""Relations and the question each is asked by; EntityQuestions' own 24 are in `relations.toml`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_relations(path: str | Path) -> dict[str, Relation]:
 @cache
 def published_relations() -> dict[str, Relation]:
     """The 24 of the paper."""
-    folder = files("whichone.papers.entityquestions")
+    folder = files("whichone.benchmarks")
     return _decode(folder.joinpath("relations.toml").read_bytes(), "relations.toml")
 
 
@@ -69,3 +69,8 @@ def _decode(data: bytes, where: str) -> dict[str, Relation]:
         key: Relation(key, entry.label, entry.question, entry.reworded)
         for key, entry in entries.items()
     }
+
+
+def labels() -> dict[str, str]:
+    """Words for the ids of the published relations."""
+    return {key: relation.label for key, relation in published_relations().items()}

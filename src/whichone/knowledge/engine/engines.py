@@ -1,4 +1,4 @@
-"""The engines that run the relations: DuckDB embedded, or Spark on a cluster."""
+"""A knowledge base's tables as Ibis relations, on DuckDB embedded or on Spark."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
-from whichone.papers.amber.names import Tables
+from whichone.files.tables import DEFAULT_MEMORY
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
 BATCH = 20_000
+
+
+class Tables(NamedTuple):
+    """The tables of a knowledge base as Ibis expressions, whatever engine they live on."""
+
+    entities: Table
+    names: Table
+    facts: Table
+    properties: Table
+    pages: Table
+    views: Table
+    links: Table
 
 
 class Engine(Protocol):
@@ -121,7 +133,7 @@ def opened_engine(
     if name not in ("duckdb", "spark"):
         raise UsageError(f"there is no engine {name!r}", hint="duckdb or spark")
     beside = None if name == "duckdb" else kb.root.resolve().parent
-    with tempfile.TemporaryDirectory(prefix=".whichone-amber-", dir=beside) as folder:
+    with tempfile.TemporaryDirectory(prefix=".whichone-", dir=beside) as folder:
         engine: DuckdbEngine | SparkEngine
         if name == "duckdb":
             engine = DuckdbEngine(memory, Path(folder))
@@ -141,3 +153,10 @@ def knowledge_tables(engine: Engine, kb: Folder) -> Tables:
             for name in Tables._fields
         }
     )
+
+
+@contextmanager
+def open_tables(kb: Folder, memory: str = DEFAULT_MEMORY) -> Iterator[Tables]:
+    """The tables of a knowledge base on DuckDB, with bounded memory."""
+    with opened_engine("duckdb", kb, memory=memory) as engine:
+        yield knowledge_tables(engine, kb)

@@ -1,0 +1,22 @@
+"""AmbER's measures of an answer: its normaliser parts words at a hyphen, SQuAD's joins them."""
+
+from __future__ import annotations
+
+from whichone.measures.answers import of_text
+from whichone.measures.token_overlap import token_f1
+from whichone.text import amber
+
+
+def _exact(text: str, golds: set[str]) -> float:
+    return float(amber.normalize(text) in map(amber.normalize, golds))
+
+
+def _f1(text: str, golds: set[str]) -> float:
+    words = amber.tokens(text)
+    return max(token_f1(words, amber.tokens(gold)) for gold in golds)
+
+
+amber_exact_match = of_text("amber_em", _exact)
+"""The answer is an accepted one after AmbER's normaliser."""
+amber_f1 = of_text("amber_f1", _f1)
+"""Bag-of-words F1 with the best accepted answer, AmbER's normaliser."""

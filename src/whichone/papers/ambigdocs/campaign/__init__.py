@@ -1,0 +1,1 @@
+"""People sort answers into AmbigDocs' five categories: a kind of annotation campaign."""

@@ -1,0 +1,27 @@
+"""KILT's files as training data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.papers.kilt.import_files import Plan, import_kilt
+from whichone.training.sources import Corpus
+
+
+class KiltFiles:
+    """A .jsonl of KILT's with outputs."""
+
+    title = "KILT"
+
+    def reads(self, head: bytes) -> bool:
+        return b'"id"' in head and b'"output"' in head
+
+    def reads_folder(self, folder: Path) -> bool:
+        return False
+
+    def benchmark(
+        self, source: Path, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
+    ) -> Benchmark:
+        return import_kilt(files, place, Plan(passages=corpus.passages, knowledge=corpus.knowledge))
