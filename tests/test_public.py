@@ -23,7 +23,16 @@ HEAVY = (
 
 
 def test_exported_names() -> None:
-    assert sorted(whichone.__all__) == ["Benchmark", "Result", "Run", "__version__", "evaluate"]
+    assert sorted(whichone.__all__) == [
+        "Answer",
+        "Ask",
+        "Benchmark",
+        "Refuse",
+        "Result",
+        "Run",
+        "__version__",
+        "evaluate",
+    ]
     for name in whichone.__all__:
         assert getattr(whichone, name)
 

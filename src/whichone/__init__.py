@@ -7,13 +7,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from whichone.api import Result, evaluate
     from whichone.benchmarks.benchmark import Benchmark
+    from whichone.records import Answer, Ask, Refuse
     from whichone.runs.run import Run
 
-__all__ = ["Benchmark", "Result", "Run", "__version__", "evaluate"]
+__all__ = [
+    "Answer",
+    "Ask",
+    "Benchmark",
+    "Refuse",
+    "Result",
+    "Run",
+    "__version__",
+    "evaluate",
+]
 __version__ = "0.1.0"
 
 _PLACES = {
+    "Answer": "whichone.records",
+    "Ask": "whichone.records",
     "Benchmark": "whichone.benchmarks.benchmark",
+    "Refuse": "whichone.records",
     "Result": "whichone.api",
     "Run": "whichone.runs.run",
     "evaluate": "whichone.api",

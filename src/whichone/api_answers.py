@@ -12,6 +12,7 @@ from whichone.measures.answer_scores import score_answers
 from whichone.measures.answer_summary import (
     COLUMNS,
     AnswerRow,
+    outcome_rows,
     summarise_answers,
     summary_measures,
 )
@@ -24,6 +25,15 @@ from whichone.runs.answers import Answers
 from whichone.runs.read import as_reader, run_reader
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting
+
+_OUTCOME_WORDS = {
+    "right": "right",
+    "several": "right for several",
+    "asked": "asked back",
+    "refused": "refused",
+    "namesake": "for a namesake",
+    "wrong": "wrong otherwise",
+}
 
 
 class AnswerResult:
@@ -53,7 +63,22 @@ class AnswerResult:
             figures = {name: row.values[name].brief() for name in COLUMNS}
             tasks = systems.setdefault(row.collection, {})
             tasks[row.task] = {"measure": row.measure, **figures}
+        for row in outcome_rows(self.scores):
+            shares = {name: value.brief() for name, value in row.values.items()}
+            systems[row.collection][row.task]["outcomes"] = shares
         return {"system": self.scores.system, "collections": systems, "counts": self.counts}
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """Rows for printing: the share of each of the six outcomes, in percent."""
+        return [
+            {
+                "collection": row.collection,
+                "task": row.task,
+                "system": row.system,
+                **{_OUTCOME_WORDS[name]: percent(value) for name, value in row.values.items()},
+            }
+            for row in outcome_rows(self.scores)
+        ]
 
     def table(self) -> list[dict[str, Any]]:
         """Rows for printing, in percent."""
@@ -69,7 +94,9 @@ class AnswerResult:
         ]
 
     def __str__(self) -> str:
-        return f"{text_table(self.table())}\n{self._footnote()}"
+        told = f"{text_table(self.table())}\n{self._footnote()}"
+        outcomes = self.outcomes()
+        return f"{told}\n\n{text_table(outcomes)}" if outcomes else told
 
     __repr__ = __str__
 
@@ -81,7 +108,9 @@ class AnswerResult:
         )
 
     def _repr_html_(self) -> str:
-        return f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
+        told = f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
+        outcomes = self.outcomes()
+        return told + html_table(outcomes) if outcomes else told
 
 
 def answer_found(

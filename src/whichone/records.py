@@ -180,14 +180,28 @@ class ReadingTask(Record, frozen=True):
     passages: tuple[Passage, ...] = ()
 
 
+class Ask(msgspec.Struct, frozen=True):
+    """What an answering function returns to ask the user back, which ends the turn."""
+
+    text: str
+
+
+class Refuse(msgspec.Struct, frozen=True):
+    """What an answering function returns to refuse; `reason` is kept, and not scored."""
+
+    reason: str | None = None
+
+
 class Answer(Record, frozen=True):
     """What a reader said, and on which passages it rests; `text` None is a refusal.
 
-    `error` says why there is no answer at all: it is kept as a failure, and scored as wrong.
+    `asks` is a question back to the user in place of an answer. `error` says why there is no answer at
+    all: it is kept as a failure, and scored as wrong.
     """
 
     question: str
     text: str | None = None
+    asks: str | None = None
     passages: tuple[str, ...] = ()
     score: float | None = None
     notes: Mapping[str, Any] = {}

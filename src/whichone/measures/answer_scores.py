@@ -10,14 +10,15 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.lookup import Corpus
 from whichone.errors import BadInput, sample
 from whichone.measures.measure import Answered, Measure, check_of
+from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.answers import Answers
 from whichone.text import squad
 
 USUAL = {
-    "qa": ("em", "f1", "answered_for_namesake", "refusal", "failure"),
-    "sf": ("em", "f1", "answered_for_namesake", "refusal", "failure"),
+    "qa": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
+    "sf": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
     "fc": ("accuracy", "refusal", "failure"),
     "el": ("accuracy", "refusal", "failure"),
     "ambigdocs": (
@@ -88,6 +89,7 @@ def as_answered(
         shown=shown,
         passage=passage,
         failed=answer is None,
+        asks=answer.asks if answer else None,
     )
 
 

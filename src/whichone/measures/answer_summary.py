@@ -10,6 +10,7 @@ import numpy as np
 
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import Measure
+from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores, estimate
 from whichone.measures.summary import collection_of
 
@@ -33,14 +34,36 @@ class AnswerRow(msgspec.Struct, frozen=True):
 def summary_measures(tasks: Sequence[str]) -> list[str]:
     """The measures that the summary of these tasks needs."""
     wanted = [HEADLINE.get(task, OTHERWISE) for task in tasks]
-    return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE]))
+    return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE, *OUTCOME_MEASURES.values()]))
+
+
+def outcome_rows(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
+    """The share of each of the six outcomes by collection and task, where answers have outcomes."""
+    by_name = {str(m): m for m in scores.measures}
+    if not set(OUTCOME_MEASURES.values()) <= by_name.keys():
+        return []
+    rows = []
+    for (collection, task), members in sorted(_groups(scores).items()):
+        where = np.array(members)
+        values = {
+            shown: estimate(scores, by_name[measure], where, seed)
+            for shown, measure in OUTCOME_MEASURES.items()
+        }
+        if values["right"].n:
+            rows.append(AnswerRow(scores.system, collection, task, "outcome", values))
+    return rows
+
+
+def _groups(scores: Scores) -> dict[tuple[str, str], list[int]]:
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, query in enumerate(scores.queries):
+        groups.setdefault((collection_of(query), query.task), []).append(i)
+    return groups
 
 
 def summarise_answers(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
     """Rows by collection and task, from scores that hold `summary_measures`."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for i, query in enumerate(scores.queries):
-        groups.setdefault((collection_of(query), query.task), []).append(i)
+    groups = _groups(scores)
     by_name = {str(m): m for m in scores.measures}
     rows = []
     for (collection, task), members in sorted(groups.items()):

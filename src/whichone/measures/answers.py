@@ -10,7 +10,6 @@ from collections.abc import Callable
 from whichone.measures.measure import Answered, Measure, no_depth
 from whichone.measures.retrieval import first_rank
 from whichone.measures.token_overlap import answer_scores
-from whichone.text import squad
 
 CLAIMS = "fc"
 SEVERAL = "ambigdocs"
@@ -70,36 +69,12 @@ rouge_l = of_text("rouge_l", rouge_l_value)
 """ROUGE-L with the best accepted answer, as KILT computes it."""
 
 
-def answered_for_namesake(k: int | None) -> Measure:
-    """The answer gives another bearer's value and no accepted one.
-
-    A value is given when its normal form is the answer's, or a run of whole words in it. Claims and
-    questions about several bearers have no namesake to be taken for.
-    """
-    no_depth("answered_for_namesake", k)
-
-    def value(answered: Answered) -> float | None:
-        if answered.query.task in (CLAIMS, SEVERAL) or not answered.other_values:
-            return None
-        said = squad.tokens(answered.text or "")
-        if any(gives(said, gold) for gold in gold_answers(answered)):
-            return 0.0
-        return float(any(gives(said, other) for other in answered.other_values))
-
-    return Measure("answered_for_namesake", value, of="answers")
-
-
-def gives(said: list[str], value: str) -> bool:
-    """Whether the value's words stand in the answer, one after another."""
-    words = squad.tokens(value)
-    n = len(words)
-    return n > 0 and any(said[i : i + n] == words for i in range(len(said) - n + 1))
-
-
 def refusal(k: int | None) -> Measure:
     """The reader says that it has no answer; a failure is none."""
     no_depth("refusal", k)
-    return Measure("refusal", lambda a: float(a.text is None and not a.failed), of="answers")
+    return Measure(
+        "refusal", lambda a: float(a.text is None and a.asks is None and not a.failed), of="answers"
+    )
 
 
 def cited_gold(k: int | None) -> Measure:

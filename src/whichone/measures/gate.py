@@ -258,7 +258,7 @@ _FIGURES: dict[str, tuple[Callable[[Scores, int], Estimate], frozenset[str], str
         frozenset({"answered_for_namesake"}),
         _ANSWERS,
     ),
-    "min_answer_accuracy": (_of("says_answer"), frozenset({"says_answer"}), _ANSWERS),
+    "min_answer_accuracy": (_of("answer_right"), frozenset({"answer_right"}), _ANSWERS),
 }
 """What each budget is about, the measures that it needs, and why a benchmark may not have them."""
 
@@ -281,7 +281,7 @@ def _against(scores: Scores, other: Scores, seed: int, called: str) -> list[Chec
     return [_compared(found, called) for found in compared]
 
 
-_COMPARED = ("acc", "confused", "answered_for_namesake", "says_answer")
+_COMPARED = ("acc", "confused", "answered_for_namesake", "answer_right")
 _FALLS = ("confused", "answered_for_namesake")
 """Of these less is better."""
 

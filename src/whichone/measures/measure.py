@@ -40,7 +40,7 @@ class Answered:
 
     query: Query
     text: str | None
-    """None is a refusal."""
+    """None is a refusal, or a question back."""
     gold: frozenset[str]
     pages: Sequence[str] = ()
     """Pages of the passages the answer rests on, then of the others that were shown, each once."""
@@ -51,6 +51,8 @@ class Answered:
     shown: Sequence[str] = ()
     passage: Callable[[str], Passage] | None = None
     failed: bool = False
+    asks: str | None = None
+    """The question back, where the system says that it asks."""
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from whichone.errors import BadInput, UsageError
-from whichone.records import Answer, ReadingTask
+from whichone.records import Answer, Ask, ReadingTask, Refuse
 
 
 class FunctionReader:
     """Calls `answer(question_text, passages)`, or `answer(question_text)` if it takes no passages.
 
-    Passages are whichone's records with id, page, title and text. None is a refusal; a tuple
-    (text, ids) also says on which passages the answer rests.
+    Passages are whichone's records with id, page, title and text. None and `Refuse()` are a refusal, `Ask(text)` a question back; a
+    tuple (text, ids) also says on which passages the answer rests.
     """
 
     def __init__(self, answer: Callable[..., Any], *, name: str | None = None) -> None:
@@ -40,11 +40,23 @@ def answer_of(question: str, given: Any) -> Answer:
     text, ids = given, ()
     if isinstance(given, tuple) and len(given) == 2:
         text, ids = given
+    if isinstance(text, Ask | Refuse):
+        return _own_word(question, text, ids)
     if not isinstance(text, str | None) or isinstance(ids, str):
         raise BadInput(
-            f"an answer is a text, None, or (text, ids), not {given!r:.80}", ids=[question]
+            f"an answer is a text, None, Ask, Refuse, or (text, ids), not {given!r:.80}",
+            ids=[question],
         )
     return Answer(question=question, text=text, passages=tuple(map(str, ids or ())))
+
+
+def _own_word(question: str, said: Ask | Refuse, ids: Any) -> Answer:
+    """A question back or a refusal in the system's own word."""
+    passages = tuple(map(str, ids or ()))
+    if isinstance(said, Ask):
+        return Answer(question=question, asks=said.text, passages=passages)
+    notes = {"reason": said.reason} if said.reason else {}
+    return Answer(question=question, passages=passages, notes=notes)
 
 
 def _parameters(function: Callable[..., Any]) -> int:

@@ -6,7 +6,8 @@ from typing import Any
 
 from whichone.corpus.lookup import Corpus
 from whichone.errors import BadInput, did_you_mean
-from whichone.measures.answer_scores import other_values
+from whichone.measures.answer_scores import as_answered, other_values
+from whichone.measures.outcomes import outcome
 from whichone.runs.answers import Answers
 
 
@@ -20,6 +21,7 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
         )
     query, answer = known[question], answers.answers.get(question)
     corpus, others = Corpus(benchmark), benchmark.other_pages(query)
+    values = other_values(benchmark.queries).get(question, ())
     gold = query.gold_pages()
     cited = answer.passages if answer else ()
     shown = [
@@ -36,8 +38,10 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
         "question": question,
         "input": query.input,
         "answer": answer.text if answer else None,
+        "asks": answer.asks if answer else None,
+        "outcome": outcome(as_answered(query, answer, (), values)),
         "accepted": list(query.answers()),
-        "other_bearers": list(other_values(benchmark.queries).get(question, ())),
+        "other_bearers": list(values),
         "shown": shown,
         "notes": dict(answer.notes) if answer else {},
         "failure": answers.failures.get(question),
@@ -55,7 +59,11 @@ def _text(document: dict[str, Any]) -> str:
         for s in document["shown"]
     ]
     said = document["answer"] if document["answer"] is not None else "(refused)"
+    if document["asks"] is not None:
+        said = f"(asks back) {document['asks']}"
     lines.append(f"said:      {document['failure'] or said}")
+    if document["outcome"]:
+        lines.append(f"outcome:   {document['outcome']}")
     lines.append(f"accepted:  {', '.join(document['accepted'])}")
     if document["other_bearers"]:
         lines.append(f"others:    {', '.join(document['other_bearers'])}")

@@ -66,6 +66,7 @@ def write_tables(
         {
             "question": e.answer.question,
             "text": e.answer.text,
+            "asks": e.answer.asks,
             "passages": list(e.answer.passages),
             "shown": list(e.shown),
             "score": e.answer.score,
@@ -86,7 +87,8 @@ def write_tables(
     return {
         "questions": len(queries),
         "answered": sum(e.answer.text is not None for e in good),
-        "refused": sum(e.answer.text is None for e in good),
+        "asked": sum(e.answer.asks is not None for e in good),
+        "refused": sum(e.answer.text is None and e.answer.asks is None for e in good),
         "empty": sum(e.answer.text is not None and not e.answer.text.strip() for e in good),
         "failures": len(failures),
         "left_out": len(left_out),

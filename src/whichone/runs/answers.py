@@ -18,7 +18,8 @@ ANSWERS = TableSchema(
     pa.schema(
         [
             ("question", pa.string()),
-            ("text", pa.string()),  # null is a refusal
+            ("text", pa.string()),  # null is a refusal, or a question back
+            ("asks", pa.string()),  # the question back
             ("passages", pa.list_(pa.string())),  # those the answer rests on
             ("shown", pa.list_(pa.string())),  # those the reader was shown, in their order
             ("score", pa.float64()),
@@ -66,6 +67,7 @@ class Answers(Results):
             row["question"]: Answer(
                 question=row["question"],
                 text=row["text"],
+                asks=row.get("asks"),
                 passages=tuple(row["passages"] or ()),
                 score=row["score"],
                 notes=msgspec.json.decode(row["notes"]) if row["notes"] else {},

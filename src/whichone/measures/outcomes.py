@@ -1,0 +1,229 @@
+"""Six outcomes of an answer: right, right but for several, asked back, refused, for a namesake, wrong otherwise.
+
+A system's own word decides first: `asks`, or None for a refusal. Otherwise ordinary sentences are read by
+rule. What a sentence gives counts, wherever it stands in it; what a question back only offers, or what a
+sentence denies, does not.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.measures.measure import Answered, Measure, no_depth
+from whichone.text import squad
+
+Outcome = Literal["right", "several", "asked", "refused", "namesake", "wrong"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+CLAIMS, SEVERAL = "fc", "ambigdocs"
+"""Tasks without namesakes' values: claims, and questions about all bearers."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_CLAUSE = re.compile(
+    r";|,?\s+\b(?:while|whereas|whilst|but|however|although|and)\b|(?<=[.!?])\s+|\n+", re.I
+)
+_POSSESSIVE = re.compile(r"['’]s\b")
+
+
+class OutcomeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Regular expressions of one language, by what they tell of a sentence."""
+
+    asks: tuple[str, ...] = ()
+    requests: tuple[str, ...] = ()
+    ambiguous: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    each: tuple[str, ...] = ()
+    denies: tuple[str, ...] = ()
+
+    def tells(self, kind: str, sentence: str) -> bool:
+        return any(p.search(sentence) for p in _compiled(getattr(self, kind)))
+
+
+@functools.cache
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(p, re.I) for p in patterns)
+
+
+def load_words(path: str | Path) -> OutcomeWords:
+    """A word list of one's own, in the shape of the package's `outcome_words/en.toml`."""
+    try:
+        words = msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), OutcomeWords)
+        for field in OutcomeWords.__struct_fields__:
+            _compiled(getattr(words, field))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"cannot be read: {error}", file=path) from error
+    except (msgspec.ValidationError, re.error) as error:
+        raise BadInput(f"not a word list: {error}", file=path) from error
+    return words
+
+
+@functools.cache
+def words_of(language: str) -> OutcomeWords:
+    """The package's list for a language; English where it has none."""
+    folder = files("whichone.measures").joinpath("outcome_words")
+    place = folder.joinpath(f"{language.lower().partition('-')[0]}.toml")
+    return load_words(Path(str(place if place.is_file() else folder.joinpath("en.toml"))))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def text_outcome(
+    text: str,
+    accepted: tuple[str, ...],
+    others: tuple[str, ...] = (),
+    words: OutcomeWords | None = None,
+) -> Outcome:
+    """What a text says, given the accepted answers and what would be right for the namesakes."""
+    words = words or words_of("en")
+    text = _POSSESSIVE.sub("", text.replace("’", "'").strip())
+    if not text:
+        return "wrong"
+    if squad.normalize(text) in {squad.normalize(a) for a in accepted}:
+        return "right"
+    sentences = [s for s in _SENTENCE.split(text) if s.strip()]
+    asking = [s for s in sentences if _asks(s, words)]
+    refusing = [s for s in sentences if s not in asking and words.tells("refuses", s)]
+    saying = [s for s in sentences if s not in asking and s not in refusing]
+    given = _given(saying, accepted, others, words)
+    if given == {"own"}:
+        return "right"
+    if given == {"own", "other"}:
+        return "several" if _attributed(text, accepted, others, words) else "wrong"
+    if asking:
+        return "asked"
+    if given == {"other"}:
+        return "namesake"
+    if refusing:
+        return "refused"
+    return "asked" if words.tells("ambiguous", text) else "wrong"
+
+
+def _asks(sentence: str, words: OutcomeWords) -> bool:
+    question = sentence.rstrip("\"') ").endswith("?")
+    return (question and words.tells("asks", sentence)) or words.tells("requests", sentence)
+
+
+def _given(
+    sentences: Sequence[str],
+    accepted: Sequence[str],
+    others: Sequence[str],
+    words: OutcomeWords,
+) -> set[str]:
+    """Whose values the sentences give: "own", "other", both or nobody's."""
+    found: set[str] = set()
+    for sentence in sentences:
+        for owner, start, tokens in _spans(squad.tokens(sentence), accepted, others):
+            if not words.tells("denies", " ".join(tokens[:start])):
+                found.add(owner)
+    return found
+
+
+def _spans(
+    tokens: list[str], accepted: Sequence[str], others: Sequence[str]
+) -> list[tuple[str, int, list[str]]]:
+    """Where values stand; of two that overlap the longer counts ("New York City" is not "New York")."""
+    spans: list[tuple[int, int, str]] = []
+    for owner, values in (("own", accepted), ("other", others)):
+        for value in values:
+            wanted = squad.tokens(value)
+            n = len(wanted)
+            if n:
+                starts = range(len(tokens) - n + 1)
+                spans += [(i, i + n, owner) for i in starts if tokens[i : i + n] == wanted]
+    spans.sort(key=lambda s: (s[0] - s[1], s[2] == "other", s[0]))
+    kept: list[tuple[int, int, str]] = []
+    for start, end, owner in spans:
+        if all(end <= s or start >= e for s, e, _ in kept):
+            kept.append((start, end, owner))
+    return [(owner, start, tokens) for start, _, owner in kept]
+
+
+def _attributed(
+    text: str, accepted: Sequence[str], others: Sequence[str], words: OutcomeWords
+) -> bool:
+    """Whether each value has a clause of its own, and the answer turns from one bearer to another."""
+    clauses = [
+        _given([clause], accepted, others, words) for clause in _CLAUSE.split(text) if clause
+    ]
+    apart = {"own"} in clauses and {"other"} in clauses
+    return apart and (words.tells("each", text) or words.tells("ambiguous", text))
+
+
+def outcome(answered: Answered) -> Outcome | None:
+    """The outcome of one answer; None where the query has no accepted answer."""
+    query = answered.query
+    accepted = tuple(text for a in query.answers() if (text := a.strip()))
+    if not accepted or query.task == SEVERAL:
+        return None
+    if answered.failed:
+        return "wrong"
+    if answered.asks is not None:
+        return "asked"
+    if answered.text is None:
+        return "refused"
+    others = () if query.task == CLAIMS else tuple(answered.other_values)
+    return text_outcome(answered.text, accepted, others, words_of(query.language))
+
+
+def outcome_measure(name: str, wanted: Outcome, k: int | None) -> Measure:
+    no_depth(name, k)
+
+    def value(answered: Answered) -> float | None:
+        found = outcome(answered)
+        nobody_else = answered.query.task == CLAIMS or not answered.other_values
+        if found is None or (wanted in ("several", "namesake") and nobody_else):
+            return None
+        return float(found == wanted)
+
+    return Measure(name, value, of="answers")
+
+
+def answer_right(k: int | None) -> Measure:
+    """The answer gives an accepted value and no namesake's; a full sentence counts like one word."""
+    return outcome_measure("answer_right", "right", k)
+
+
+def answer_several(k: int | None) -> Measure:
+    """The answer gives the accepted value and a namesake's, each attributed to its bearer."""
+    return outcome_measure("answer_several", "several", k)
+
+
+def asked_back(k: int | None) -> Measure:
+    """The system asks which one is meant, or says that several are, without choosing."""
+    return outcome_measure("asked_back", "asked", k)
+
+
+def refused(k: int | None) -> Measure:
+    """The system says that it cannot or will not answer."""
+    return outcome_measure("refused", "refused", k)
+
+
+def answered_for_namesake(k: int | None) -> Measure:
+    """The answer gives another bearer's value and no accepted one.
+
+    Claims and questions about several bearers have no namesake to be taken for.
+    """
+    return outcome_measure("answered_for_namesake", "namesake", k)
+
+
+def answer_wrong(k: int | None) -> Measure:
+    """None of the other outcomes: invented, merged, beside the point, or a failure."""
+    return outcome_measure("answer_wrong", "wrong", k)
+
+
+OUTCOME_MEASURES = {
+    "right": "answer_right",
+    "several": "answer_several",
+    "asked": "asked_back",
+    "refused": "refused",
+    "namesake": "answered_for_namesake",
+    "wrong": "answer_wrong",
+}
+"""The measure of each outcome; for one answer exactly one of them is 1."""
