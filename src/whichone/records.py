@@ -68,6 +68,8 @@ class Passage(Record, frozen=True):
     title: str
     text: str
     source_id: str | None = None
+    entity: str | None = None
+    """Whom it is about, where its source says so."""
 
 
 class Bearer(Record, frozen=True):

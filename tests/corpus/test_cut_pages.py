@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from whichone.benchmarks.benchmark import save_benchmark
-from whichone.benchmarks.tables import PASSAGES
+from whichone.corpus.tables import PASSAGES
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import cut_corpus
 from whichone.files import tables

@@ -1,4 +1,4 @@
-"""A benchmark on disk: queries, the name sets they belong to, and the passages they are asked of."""
+"""A benchmark on disk: queries, the name sets they belong to, and the corpus they are asked of."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ import msgspec
 import pyarrow as pa
 
 from whichone.benchmarks.licence import with_licence
-from whichone.benchmarks.tables import KIND, PASSAGES, QUERIES, SETS
+from whichone.benchmarks.tables import KIND, QUERIES, SETS
 from whichone.collector import without_collector
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.places import find_corpus
+from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
 from whichone.errors import BadInput, sample
 from whichone.files.folder import Folder
-from whichone.records import Bearer, NameSet, Output, Passage, Query, Question, page_of
+from whichone.files.manifest import MANIFEST
+from whichone.records import Bearer, NameSet, Output, Passage, Query, Question
 
 _DECODED = {
     "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
     "attributes": msgspec.json.Decoder(dict[str, Any]).decode,
 }
 """Fields of a query that its table keeps as JSON."""
+
+CORPUS = "corpus"
+"""The folder inside a benchmark's for a corpus that belongs to it alone."""
 
 
 class Benchmark:
@@ -82,23 +89,31 @@ class Benchmark:
         return tuple(_name_sets(self.folder.table("sets").to_pylist()))
 
     @functools.cached_property
+    def corpus(self) -> Corpus:
+        """What its questions are asked of: inside its own folder, or a corpus that it names by hash."""
+        if self.folder.has(f"{CORPUS}/{MANIFEST}"):
+            return Corpus.open(self.folder.root / CORPUS)
+        if self.folder.has("passages.parquet"):  # the first format kept passages as a table
+            hash = self.folder.manifest.files["passages.parquet"].sha256
+            return Corpus.of_table(self.folder.table("passages"), hash=hash, name=self.name)
+        hints = [Path(p) for p in (self.folder.manifest.made.get(CORPUS),) if p]
+        return find_corpus(self.folder.manifest.parents[CORPUS], *hints)
+
+    @property
     def passages(self) -> pa.Table:
-        """Columns id, page, n, title, text; a passage's row is its ordinal."""
-        return self.folder.table("passages")
+        """The corpus' passages; a passage's row is its ordinal."""
+        return self.corpus.passages
 
     def passage_records(self) -> Iterator[Passage]:
-        for batch in self.passages.to_batches(max_chunksize=4096):
-            for row in batch.select(["id", "page", "title", "text"]).to_pylist():
-                yield Passage(**row)
+        return self.corpus.passage_records()
 
     @functools.cached_property
     def pages(self) -> frozenset[str]:
-        return frozenset(self.passages.column("page").unique().to_pylist())
+        return frozenset(self.corpus.page_table.table()["page"].to_pylist())
 
     @functools.cached_property
     def page_titles(self) -> dict[str, str]:
-        table = self.passages.select(["page", "title"])
-        return dict(zip(table["page"].to_pylist(), table["title"].to_pylist(), strict=True))
+        return self.corpus.titles()
 
     def other_pages(self, query: Query) -> frozenset[str]:
         """Pages of the other bearers of the query's name; a page that is gold is no other."""
@@ -119,7 +134,9 @@ def save_benchmark(
     *,
     name: str,
     queries: Iterable[Query],
-    passages: pa.Table | pa.RecordBatchReader | Iterable[Passage],
+    passages: Passages = (),
+    corpus: Corpus | None = None,
+    names: PageNames = (),
     sets: Iterable[NameSet] = (),
     card: str = "",
     parameters: Mapping[str, Any] | None = None,
@@ -131,16 +148,22 @@ def save_benchmark(
 ) -> Benchmark:
     """Check and write a benchmark; nothing half-written is left behind by an error.
 
-    `passages` that come as a reader come in the order of their table. `files` are further files by
-    name that a kind of benchmark keeps for its own format.
+    Over `corpus` it names that corpus by its hash; a corpus that belongs to another benchmark is
+    linked. Else `passages` (as a reader, in the order of page and number) and further `names` of their
+    pages become a corpus inside the benchmark's folder. `files` are further files by name that a kind
+    of benchmark keeps for its own format.
     """
     rows = list(queries)
     check_queries(rows, allow_no_gold=allow_no_gold)
     with Folder.create(path, KIND) as folder:
         folder.write(QUERIES, query_rows(rows))
         folder.write(SETS, set_rows(sets))
-        columns = isinstance(passages, pa.Table | pa.RecordBatchReader)
-        folder.write(PASSAGES, passages if columns else passage_rows(passages))
+        own = corpus is None or not _stands_alone(corpus)
+        if own:
+            inside = _put_inside(folder, corpus, name, passages, names)
+        else:
+            assert corpus is not None and corpus.folder is not None
+            inside = corpus.hash
         folder.write_bytes("card.md", with_licence(card, sources).encode())
         for file, content in (files or {}).items():
             folder.write_bytes(file, content)
@@ -148,10 +171,32 @@ def save_benchmark(
             name=name,
             parameters=parameters,
             sources=sources,
-            parents=parents,
+            parents={**(parents or {}), CORPUS: inside},
             counts={"queries": len(rows), **(counts or {})},
+            made={} if own else {CORPUS: str(corpus.folder.root.resolve())},  # type: ignore[union-attr]
         )
         return Benchmark(folder)
+
+
+def _stands_alone(corpus: Corpus) -> bool:
+    """Whether a corpus is a folder of its own, not one inside a benchmark's."""
+    return corpus.folder is not None and not (corpus.folder.root.parent / MANIFEST).exists()
+
+
+def _put_inside(
+    folder: Folder, corpus: Corpus | None, name: str, passages: Passages, names: PageNames
+) -> str:
+    """Put a corpus into the benchmark's folder; its hash."""
+    place = folder.partial / CORPUS
+    if corpus is None:
+        save_corpus(place, passages, name=name, names=names)
+    else:
+        put_corpus(corpus, place)
+    opened = Folder.open(place, CORPUS)
+    for file, entry in opened.manifest.files.items():
+        folder.adopt(f"{CORPUS}/{file}", entry=entry)
+    folder.adopt(f"{CORPUS}/{MANIFEST}")
+    return opened.content_hash
 
 
 def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> None:
@@ -196,22 +241,6 @@ def set_rows(sets: Iterable[NameSet]) -> pa.Table:
             }
             for s in sets
             for rank, b in enumerate(s.bearers)
-        ]
-    )
-
-
-def passage_rows(passages: Iterable[Passage]) -> pa.Table:
-    return PASSAGES.from_rows(
-        [
-            {
-                "id": p.id,
-                "page": p.page,
-                "n": int(p.id.rpartition("#")[2]) if page_of(p.id) != p.id else 0,
-                "title": p.title,
-                "text": p.text,
-                "source_id": p.source_id,
-            }
-            for p in passages
         ]
     )
 

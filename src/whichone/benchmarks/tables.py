@@ -50,17 +50,3 @@ SETS = TableSchema(
     ),
     ("set", "rank", "entity"),
 )
-PASSAGES = TableSchema(
-    "passages",
-    pa.schema(
-        [
-            ("id", _text),
-            ("page", _text),
-            ("n", pa.int32()),
-            ("title", _text),
-            ("text", _text),
-            ("source_id", _text),  # what its own corpus calls it; systems may return that too
-        ]
-    ),
-    ("page", "n"),
-)

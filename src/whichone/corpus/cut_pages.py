@@ -7,8 +7,8 @@ from collections.abc import Container, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.benchmarks.tables import PASSAGES
 from whichone.corpus.cut.cut import Cut, cut_batches
+from whichone.corpus.tables import PASSAGES
 from whichone.files.folder import Folder
 from whichone.progress import progress
 from whichone.records import PASSAGE_MARK
@@ -40,6 +40,9 @@ def _with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
     columns = {
         **{name: batch[name] for name in batch.schema.names},
         "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
-        "source_id": pa.nulls(batch.num_rows, pa.string()),
+        **{
+            name: pa.nulls(batch.num_rows, pa.string())
+            for name in ("source_id", "entity", "fields")
+        },
     }
     return pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

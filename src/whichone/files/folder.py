@@ -23,6 +23,7 @@ from whichone.files import checked, tables
 from whichone.files.journal import Journal
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.manifest import (
+    FORMAT,
     MANIFEST,
     FileEntry,
     Manifest,
@@ -181,11 +182,13 @@ class Folder:
         (self.partial / name).write_bytes(data)
         self.adopt(name)
 
-    def adopt(self, name: str, *, rows: int | None = None) -> None:
-        """Name a file that lies in `.partial` in the next commit."""
+    def adopt(self, name: str, *, rows: int | None = None, entry: FileEntry | None = None) -> None:
+        """Name a file that is in `.partial` in the next commit; `entry` where its hash is known."""
         file = self.partial / name
-        sha256, crc32 = checked.sums_of(file)
-        self._files[name] = FileEntry(sha256, file.stat().st_size, rows, crc32)
+        if entry is None:
+            sha256, crc32 = checked.sums_of(file)
+            entry = FileEntry(sha256, file.stat().st_size, rows, crc32)
+        self._files[name] = entry
 
     def commit(
         self,
@@ -205,6 +208,7 @@ class Folder:
         checked.await_checks()
         manifest = Manifest(
             kind=self.manifest.kind,
+            format=FORMAT,
             name=name or self.manifest.name,
             files=dict(sorted(self._files.items())),
             parameters=dict(parameters or {}),

@@ -14,7 +14,8 @@ from whichone.errors import BrokenFolder, Missing, NewerFormat
 from whichone.files.lines import read_json
 from whichone.secrets import masked
 
-FORMAT = 1
+FORMAT = 2
+"""1: a benchmark's passages are a table of its own; 2: they are a corpus."""
 MANIFEST = "manifest.json"
 TIMES = "timing.parquet"
 _CHECKSUM = "checksum"
@@ -32,7 +33,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only `made` may differ between equal folders."""
 
     kind: str
-    format: int = FORMAT
+    format: int = 1
     name: str = ""
     files: dict[str, FileEntry] = {}
     parameters: dict[str, Any] = {}
@@ -82,7 +83,7 @@ def decode_manifest(file: Path) -> Manifest:
     raw = read_json(file)
     if not isinstance(raw, dict) or not isinstance(raw.get("format"), int | None):
         raise BrokenFolder("its manifest is not one of whichone's", file=file)
-    if raw.get("format", FORMAT) > FORMAT:
+    if raw.get("format", 1) > FORMAT:
         raise NewerFormat(
             f"written in format {raw['format']}, this whichone knows format {FORMAT}",
             file=file.parent,

@@ -69,23 +69,26 @@ def write_batches(path: Path, batches: Iterable[pa.RecordBatch], schema: TableSc
             beside, schema.schema, version="2.6", compression="zstd", compression_level=3
         ) as writer,
     ):
-        for group in _fixed_groups(batches, schema.schema):
+        for group in fixed_groups(batches, schema.schema, ROW_GROUP):
             writer.write_table(group, row_group_size=ROW_GROUP)
             count += group.num_rows
     return count
 
 
-def _fixed_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+def fixed_groups(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, size: int
+) -> Iterator[pa.Table]:
+    """The same rows in tables of `size` rows, the last one shorter."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        while rows >= ROW_GROUP:
+        while rows >= size:
             table = pa.Table.from_batches(held, schema=schema)
-            yield table.slice(0, ROW_GROUP).combine_chunks()
-            held = table.slice(ROW_GROUP).to_batches()
-            rows -= ROW_GROUP
+            yield table.slice(0, size).combine_chunks()
+            held = table.slice(size).to_batches()
+            rows -= size
     if rows:
         yield pa.Table.from_batches(held, schema=schema).combine_chunks()
 
@@ -102,22 +105,33 @@ def write_sorted(
     """Merge part files into one sorted table, on disk where memory does not suffice."""
     if not parts:
         return write_table(path, schema.empty(), schema)
+    with connect(memory, spill or path.parent) as connection:
+        batches = sorted_batches(connection, parts, schema, distinct=distinct)
+        return write_batches(path, batches, schema)
+
+
+def sorted_batches(
+    connection: Any, parts: Sequence[Path], schema: TableSchema, *, distinct: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of part files in key order; DuckDB spills to disk where memory does not suffice."""
     names = ", ".join("'" + str(p).replace("'", "''") + "'" for p in parts)
     columns = ", ".join(f'"{c}"' for c in schema.schema.names)
     select = f"select {'distinct ' if distinct else ''}{columns} from read_parquet([{names}])"
-    with connect(memory, spill or path.parent) as connection:
-        return write_query(connection, path, select, schema)
+    return query_batches(connection, select, schema)
 
 
 def write_query(connection: Any, path: Path, select: str, schema: TableSchema) -> int:
     """Write the rows of a DuckDB query as a sorted table; how many rows."""
+    return write_batches(path, query_batches(connection, select, schema), schema)
+
+
+def query_batches(connection: Any, select: str, schema: TableSchema) -> Iterator[pa.RecordBatch]:
+    """The rows of a DuckDB query in key order, with the table's own types."""
     order = ", ".join(f'"{c}" asc nulls last' for c in schema.key)
     ordered = connection.sql(f"select * from ({select}) order by {order}")
-    fitted = (
-        pa.Table.from_batches([batch]).select(schema.schema.names).cast(schema.schema).to_batches()
-        for batch in ordered.to_arrow_reader(ROW_GROUP)
-    )
-    return write_batches(path, (b for batches in fitted for b in batches), schema)
+    for batch in ordered.to_arrow_reader(ROW_GROUP):
+        table = pa.Table.from_batches([batch]).select(schema.schema.names)
+        yield from table.cast(schema.schema).to_batches()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.corpus.lookup import Corpus
 from whichone.errors import BadInput, sample
 from whichone.measures.measure import Answered, Measure, check_of
 from whichone.measures.outcomes import OUTCOME_MEASURES
@@ -49,7 +48,7 @@ def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Mea
         raise BadInput(f"answers to unknown queries: {sample(strangers)}", file=answers.path)
     shown = answers.shown
     others = other_values(benchmark.queries)
-    finder = Corpus(benchmark).passage
+    finder = benchmark.corpus.passage
     values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
     for i, query in enumerate(benchmark.queries):
         if query.id in left_out:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from whichone.corpus.lookup import Corpus
 from whichone.errors import BadInput, did_you_mean
 from whichone.measures.answer_scores import as_answered, other_values
 from whichone.measures.outcomes import outcome
@@ -20,7 +19,7 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
             f"no question {question!r}", file=answers.path, hint=did_you_mean(question, known)
         )
     query, answer = known[question], answers.answers.get(question)
-    corpus, others = Corpus(benchmark), benchmark.other_pages(query)
+    corpus, others = benchmark.corpus, benchmark.other_pages(query)
     values = other_values(benchmark.queries).get(question, ())
     gold = query.gold_pages()
     cited = answer.passages if answer else ()

@@ -16,7 +16,7 @@ from whichone.files.folder import Folder
 
 def corpus_hash(benchmark: Benchmark) -> str:
     """The hash of a benchmark's passages: what an index belongs to."""
-    return benchmark.folder.manifest.files["passages.parquet"].sha256
+    return benchmark.corpus.hash
 
 
 def index_folder(work: Path, kind: str, parameters: Mapping[str, Any]) -> Path:

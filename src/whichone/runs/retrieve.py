@@ -165,6 +165,4 @@ def default_index_folder(benchmark: Benchmark) -> Path:
     """Indexes are derived and can be made again: they lie in the cache, by the corpus' hash."""
     from whichone.files.cache import cache_folder
 
-    return (
-        cache_folder() / "indexes" / benchmark.folder.manifest.files["passages.parquet"].sha256[:16]
-    )
+    return cache_folder() / "indexes" / benchmark.corpus.hash[:16]

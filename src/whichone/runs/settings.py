@@ -14,7 +14,6 @@ from typing import Literal, get_args
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.corpus.lookup import Corpus
 from whichone.errors import BadInput, UsageError
 from whichone.records import NameSet, Query, ReadingTask
 from whichone.runs.run import Run
@@ -96,7 +95,7 @@ class Shows:
                 hint="retrieve on this benchmark first",
             )
         self.setting = setting
-        self.corpus = Corpus(benchmark)
+        self.corpus = benchmark.corpus
         self._sets: Mapping[str, NameSet] = {s.id: s for s in benchmark.sets}
         self._ranked = _ranked(run) if run is not None and setting.needs_run else {}
 
@@ -118,7 +117,7 @@ class Shows:
 
     def tasks(self, queries: Sequence[Query], shown: Mapping[str, Shown]) -> list[ReadingTask]:
         """What the reader gets for these queries: the question and its passages, nothing else."""
-        found = self.corpus.passages(p for q in queries for p in shown[q.id].passages)
+        found = self.corpus.get(p for q in queries for p in shown[q.id].passages)
         return [
             ReadingTask(
                 question=q.question(), passages=tuple(found[p] for p in shown[q.id].passages)
@@ -141,7 +140,7 @@ class Shows:
                     if source.passage is not None and source.passage in self.corpus:
                         named.setdefault(source.passage)
                     else:
-                        paged.update(dict.fromkeys(self.corpus.of_page(source.page)))
+                        paged.update(dict.fromkeys(self.corpus.passages_of(source.page)))
         found = [*named, *(p for p in paged if p not in named)]
         depth = self.setting.depth
         if len(found) <= depth:
@@ -168,7 +167,7 @@ class Shows:
                 found.setdefault(identity)
             else:
                 most = self.setting.page_passages or None
-                found.update(dict.fromkeys(self.corpus.of_page(identity)[:most]))
+                found.update(dict.fromkeys(self.corpus.passages_of(identity)[:most]))
             if len(found) >= 2 * self.setting.depth:
                 break
         return list(found)
@@ -181,7 +180,7 @@ class Shows:
         for bearer in bearers:
             if bearer.entity == query.entity or own.intersection(bearer.pages):
                 continue
-            found = [p for page in bearer.pages for p in self.corpus.of_page(page)]
+            found = [p for page in bearer.pages for p in self.corpus.passages_of(page)]
             if found:
                 depth = self.setting.depth
                 shown = self._ordered(query, found[:depth])

@@ -7,9 +7,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-from whichone.benchmarks.tables import PASSAGES
 from whichone.corpus.cut.cut import Cut
 from whichone.corpus.cut_pages import cut_corpus
+from whichone.corpus.tables import PASSAGES
 from whichone.files.folder import Folder
 from whichone.papers.amber.model import AmberSet
 

@@ -1,0 +1,259 @@
+"""A corpus on disk: passages, pages and the names that point at pages; mapped, never loaded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from whichone.corpus.names import CorpusNames, Named, names_of_page
+from whichone.corpus.tables import KIND, NAMES, PAGES, PASSAGES
+from whichone.files.folder import Folder
+from whichone.files.hash_index import HashIndex, hashes
+from whichone.files.mapped import MappedTable, Rows
+from whichone.files.tables import sort_rows
+from whichone.records import Passage, page_of
+
+RECORD = ("id", "page", "title", "text", "source_id", "entity")
+
+
+class Corpus:
+    """Passages in the order of page and number; a passage's row is its ordinal.
+
+    Pages and names are tables of their own. Look-ups by id read hashes and the rows that they point at.
+    """
+
+    def __init__(
+        self,
+        passages: MappedTable,
+        *,
+        hash: str,
+        name: str = "corpus",
+        folder: Folder | None = None,
+    ) -> None:
+        self._passages = passages
+        self.hash = hash
+        """Of its content: two folders with the same passages and names have the same."""
+        self.name = name
+        self.folder = folder
+
+    @classmethod
+    def open(cls, path: str | Path) -> Corpus:
+        folder = Folder.open(path, KIND)
+        table = MappedTable.open(folder.path("passages.arrow"))
+        name = folder.manifest.name or "corpus"
+        return cls(table, hash=folder.content_hash, name=name, folder=folder)
+
+    @classmethod
+    def of_table(cls, table: pa.Table, *, hash: str, name: str = "corpus") -> Corpus:
+        """A corpus in memory, from a table of passages in their order."""
+        return cls(MappedTable.of(with_all_columns(table)), hash=hash, name=name)
+
+    @property
+    def id(self) -> str:
+        """Its name and the first 12 hex digits of its hash."""
+        return f"{self.name}-{self.hash[:12]}"
+
+    def __len__(self) -> int:
+        return len(self._passages)
+
+    # passages
+
+    @functools.cached_property
+    def passages(self) -> pa.Table:
+        """Columns id, page, n, title, text, source_id, entity, fields; mapped."""
+        return self._passages.table()
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        return self._passages.batches(columns)
+
+    def passage_records(self) -> Iterator[Passage]:
+        for batch in self._passages.batches(RECORD):
+            for row in batch.to_pylist():
+                yield Passage(**row)
+
+    def take(self, rows: Rows | Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Some passages by their rows, in the order asked for."""
+        return self._passages.take(rows, columns)
+
+    def ids(self, rows: Rows | Sequence[int]) -> list[str]:
+        """The ids of some passages by their rows."""
+        found: list[str] = self._passages.take(rows, ["id"])["id"].to_pylist()
+        return found
+
+    def row(self, passage: str) -> int | None:
+        """The row of a passage id."""
+        return self.rows([passage])[0]
+
+    def rows(self, ids: Sequence[str]) -> list[int | None]:
+        """The row of each passage id; None for what is no passage of this corpus."""
+        places = self.page_rows([page_of(identity) for identity in ids])
+        return [
+            None if place is None else self._row_on_page(identity, place)
+            for identity, place in zip(ids, places, strict=True)
+        ]
+
+    def _row_on_page(self, identity: str, place: int) -> int | None:
+        rows = self.rows_of(place)
+        _, mark, number = identity.rpartition("#")
+        guess = rows.start + int(number) if mark and number.isdigit() and len(number) < 10 else -1
+        if guess in rows and self._passages.value(guess, "id") == identity:
+            return guess
+        return next((r for r in rows if self._passages.value(r, "id") == identity), None)
+
+    def __contains__(self, passage: str) -> bool:
+        return self.row(passage) is not None
+
+    def get(self, ids: Iterable[str]) -> dict[str, Passage]:
+        """The passages with these ids, read together; unknown ids are left out."""
+        wanted = list(dict.fromkeys(ids))
+        known = [(i, r) for i, r in zip(wanted, self.rows(wanted), strict=True) if r is not None]
+        records = self._passages.take([row for _, row in known], RECORD).to_pylist()
+        return {record["id"]: Passage(**record) for record in records}
+
+    def passage(self, identity: str) -> Passage:
+        """One passage; a `KeyError` where there is none of this id."""
+        return self.get([identity])[identity]
+
+    def by_source_id(self, own: Sequence[str]) -> list[int | None]:
+        """The row of each passage by what its own corpus calls it."""
+        if self._sources is None:
+            return [None] * len(own)
+        return self._matching(self._sources, own, "source_id", self._passages)
+
+    # pages
+
+    @functools.cached_property
+    def page_table(self) -> MappedTable:
+        """Columns page, title, first (the row of its first passage), passages (how many)."""
+        if self.folder is not None:
+            return MappedTable.open(self.folder.path("pages.arrow"))
+        return MappedTable.of(PAGES.from_rows(list(page_rows(self._passages.batches()))))
+
+    @property
+    def page_count(self) -> int:
+        return len(self.page_table)
+
+    def page_row(self, page: str) -> int | None:
+        return self.page_rows([page])[0]
+
+    def page_rows(self, pages: Sequence[str]) -> list[int | None]:
+        """The row of each page id; None for what is no page of this corpus."""
+        return self._matching(self._page_index, pages, "page", self.page_table)
+
+    def rows_of(self, page: int) -> range:
+        """The rows of a page's passages, by the page's row."""
+        first = int(self.page_table.value(page, "first"))
+        return range(first, first + int(self.page_table.value(page, "passages")))
+
+    def passages_of(self, page: str) -> list[str]:
+        """The ids of a page's passages in their order; none for a page that is not in the corpus."""
+        place = self.page_row(page)
+        if place is None:
+            return []
+        rows = self.rows_of(place)
+        ids: list[str] = self._passages.slice(rows.start, len(rows), ["id"])["id"].to_pylist()
+        return ids
+
+    def has(self, identity: str) -> bool:
+        """Whether this is a passage or a page of the corpus."""
+        return self.page_row(identity) is not None or identity in self
+
+    def title(self, page: str) -> str:
+        """A page's title; empty for one that is not in the corpus."""
+        place = self.page_row(page)
+        return "" if place is None else str(self.page_table.value(place, "title") or "")
+
+    def titles(self) -> dict[str, str]:
+        """Every page's title, in memory; for corpora that are known to be small."""
+        table = self.page_table.table()
+        return dict(zip(table["page"].to_pylist(), table["title"].to_pylist(), strict=True))
+
+    # names
+
+    @functools.cached_property
+    def names(self) -> CorpusNames:
+        """The names that point at pages."""
+        if self.folder is not None:
+            table = MappedTable.open(self.folder.path("names.arrow"))
+            return CorpusNames(table, HashIndex.open(self.folder.root, "name"))
+        rows = [n.row(place) for place, n in self._derived_names()]
+        table = MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES))
+        return CorpusNames.of(table)
+
+    def _derived_names(self) -> Iterator[tuple[int, Named]]:
+        for place, row in enumerate(self.page_table.table().to_pylist()):
+            text = self._passages.value(row["first"], "text") or ""
+            for name in names_of_page(row["title"] or "", text):
+                yield place, name
+
+    # where things are
+
+    @functools.cached_property
+    def _page_index(self) -> HashIndex:
+        if self.folder is not None:
+            return HashIndex.open(self.folder.root, "page")
+        return HashIndex.of(hashes(self.page_table.table()["page"].to_pylist()))
+
+    @functools.cached_property
+    def _sources(self) -> HashIndex | None:
+        if self.folder is not None:
+            known = self.folder.has("source-hashes.npy")
+            return HashIndex.open(self.folder.root, "source") if known else None
+        column = self._passages.table()["source_id"]
+        if column.null_count == len(column):
+            return None
+        return HashIndex.of(hashes(v or "" for v in column.to_pylist()))
+
+    def _matching(
+        self, index: HashIndex, texts: Sequence[str], column: str, table: MappedTable
+    ) -> list[int | None]:
+        """Rows whose column is the text itself, not merely of the same hash."""
+        if not texts:
+            return []
+        first, last = index.bounds(texts)
+        found: list[int | None] = []
+        for text, start, end in zip(texts, first.tolist(), last.tolist(), strict=True):
+            places = (index.row(place) for place in range(start, end))
+            found.append(next((r for r in places if table.value(r, column) == text), None))
+        return found
+
+
+def with_all_columns(table: pa.Table) -> pa.Table:
+    """Passages of the first format lack the columns that came later."""
+    for field in PASSAGES.schema:
+        if field.name not in table.schema.names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(PASSAGES.schema.names).cast(PASSAGES.schema)
+
+
+def page_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, object]]:
+    """The pages of passages that come in the order of their page."""
+    row, first, count, page, title = 0, 0, 0, None, ""
+    for batch in batches:
+        pages, titles = batch["page"], batch["title"]
+        for start in _starts(pages):
+            same = page is not None and pages[start].as_py() == page
+            if same:
+                continue
+            if page is not None:
+                count = row + start - first
+                yield {"page": page, "title": title, "first": first, "passages": count}
+            page, title, first = pages[start].as_py(), titles[start].as_py(), row + start
+        row += batch.num_rows
+    if page is not None:
+        yield {"page": page, "title": title, "first": first, "passages": row - first}
+
+
+def _starts(pages: pa.Array) -> list[int]:
+    """Where another value begins."""
+    import pyarrow.compute as pc
+
+    if not len(pages):
+        return []
+    differs = pc.not_equal(pages.slice(1), pages.slice(0, len(pages) - 1))
+    changed = np.flatnonzero(differs.to_numpy(zero_copy_only=False))
+    return [0, *(changed + 1).tolist()]

@@ -1,0 +1,117 @@
+"""Names that point at pages, in the order of their keys, found by hash in mapped files."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import pyarrow.compute as pc
+
+from whichone.corpus.first_sentence import names_in_first_sentence
+from whichone.files.hash_index import HashIndex, hashes
+from whichone.files.mapped import MappedTable
+from whichone.names import name_key, without_parentheses
+
+Kind = Literal["title", "redirect", "anchor", "alias", "first sentence"]
+
+_COMMA = re.compile(r",\s")
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A name as it is written, where it comes from, and how often it is used so."""
+
+    name: str
+    kind: Kind = "title"
+    count: int = 1
+
+    def row(self, page: int) -> dict[str, Any]:
+        return {
+            "key": name_key(self.name),
+            "name": self.name,
+            "page": page,
+            "kind": self.kind,
+            "count": self.count,
+        }
+
+
+class Bearing(msgspec.Struct, frozen=True):
+    """A page, by its row, that a name points at."""
+
+    page: int
+    name: str
+    kind: str
+    count: int
+
+
+def names_of_page(title: str, text: str) -> Iterator[Named]:
+    """What a page's own title and first sentence call it."""
+    plain = html.unescape(title).replace("_", " ").strip()
+    bare = without_parentheses(plain)
+    if bare:
+        yield Named(bare)
+    if plain and name_key(plain) != name_key(bare):
+        yield Named(plain)
+    known = {name_key(bare), name_key(plain), ""}
+    for name in names_in_first_sentence(bare, text):
+        if name_key(name) not in known:
+            known.add(name_key(name))
+            yield Named(name, "first sentence")
+
+
+class CorpusNames:
+    """All names of a corpus."""
+
+    def __init__(self, table: MappedTable, index: HashIndex) -> None:
+        self.table = table
+        self._index = index
+
+    @classmethod
+    def of(cls, table: MappedTable) -> CorpusNames:
+        """Names in memory."""
+        keys, rows = distinct_keys(table)
+        index = HashIndex.of(hashes(keys))
+        return cls(table, index.pointing_at(rows))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def bearers(self, name: str) -> list[Bearing]:
+        """The pages that a name points at; of one page every kind of name once."""
+        key = name_key(name)
+        for row in self._index.rows(key).tolist():
+            if self.table.value(row, "key") == key:
+                return list(self._run(key, row))
+        return []
+
+    def _run(self, key: str, row: int) -> Iterator[Bearing]:
+        while row < len(self.table) and self.table.value(row, "key") == key:
+            yield Bearing(
+                page=int(self.table.value(row, "page")),
+                name=str(self.table.value(row, "name")),
+                kind=str(self.table.value(row, "kind")),
+                count=int(self.table.value(row, "count")),
+            )
+            row += 1
+
+
+def distinct_keys(table: MappedTable) -> tuple[list[str], np.ndarray[Any, Any]]:
+    """Each key once, with the row where it begins; the table is in the order of its keys."""
+    keys: list[str] = []
+    rows: list[int] = []
+    row, last = 0, None
+    for batch in table.batches(["key"]):
+        column = batch["key"]
+        differs = pc.not_equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
+        starts = [0, *(np.flatnonzero(differs.to_numpy(zero_copy_only=False)) + 1).tolist()]
+        for start in starts if len(column) else []:
+            key = column[start].as_py()
+            if key != last:
+                keys.append(key)
+                rows.append(row + start)
+                last = key
+        row += len(column)
+    return keys, np.array(rows, np.int64)

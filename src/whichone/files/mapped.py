@@ -1,0 +1,103 @@
+"""Tables that are mapped into memory, not read: Arrow files in batches of a fixed number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from whichone.errors import BrokenFolder, Missing
+from whichone.files.beside import written_beside
+from whichone.files.tables import fixed_groups
+
+BATCH = 8_192
+"""Rows of a batch: so few that a column of long texts stays below 2 GiB."""
+
+Rows = npt.NDArray[np.int64]
+
+
+def write_mapped(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
+    """Write batches as they come, recut to `BATCH` rows; how many rows."""
+    count = 0
+    with (
+        written_beside(path) as beside,
+        pa.OSFile(str(beside), "wb") as sink,
+        pa.ipc.new_file(sink, schema) as writer,
+    ):
+        for group in fixed_groups(batches, schema, BATCH):
+            writer.write_table(group, max_chunksize=BATCH)
+            count += group.num_rows
+    return count
+
+
+class MappedTable:
+    """A table whose columns stay on disk; rows are found by arithmetic, not by search."""
+
+    def __init__(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
+        self._batches = batches
+        self.schema = schema
+        self._count: int = sum(batch.num_rows for batch in batches)
+
+    @classmethod
+    def open(cls, path: Path) -> MappedTable:
+        try:
+            reader = pa.ipc.open_file(pa.memory_map(str(path), "r"))
+            batches = [reader.get_batch(n) for n in range(reader.num_record_batches)]
+        except FileNotFoundError:
+            raise Missing("no such table", where=str(path)) from None
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BrokenFolder(f"not a readable Arrow table: {error}", file=path) from error
+        return cls(batches, reader.schema)
+
+    @classmethod
+    def of(cls, table: pa.Table) -> MappedTable:
+        """A table in memory behind the same face."""
+        whole = table.combine_chunks()
+        starts = range(0, whole.num_rows, BATCH)
+        batches = [b for n in starts for b in whole.slice(n, BATCH).combine_chunks().to_batches()]
+        return cls(batches, table.schema)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def table(self) -> pa.Table:
+        """All rows as one Arrow table; nothing is copied."""
+        return pa.Table.from_batches(list(self._batches), schema=self.schema)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            yield batch if columns is None else batch.select(list(columns))
+
+    def value(self, row: int, column: str) -> Any:
+        batch, place = divmod(row, BATCH)
+        return self._batches[batch].column(column)[place].as_py()
+
+    def slice(self, start: int, count: int, columns: Sequence[str]) -> pa.Table:
+        """Rows that follow one another."""
+        first, last = start // BATCH, max(start, start + count - 1) // BATCH
+        batches = [b.select(list(columns)) for b in self._batches[first : last + 1]]
+        fields = [self.schema.field(name) for name in columns]
+        return pa.Table.from_batches(batches, schema=pa.schema(fields)).slice(
+            start - first * BATCH, count
+        )
+
+    def take(self, rows: Rows | Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Some rows in the order asked for; only their batches are touched."""
+        wanted = np.asarray(rows, np.int64)
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        if not len(wanted):
+            return schema.empty_table()
+        order = np.argsort(wanted, kind="stable")
+        inside = wanted[order]
+        numbers, starts = np.unique(inside // BATCH, return_index=True)
+        pieces = []
+        for number, places in zip(numbers.tolist(), np.split(inside, starts[1:]), strict=True):
+            batch = self._batches[number].select(list(columns))
+            pieces.append(batch.take(pa.array(places - number * BATCH)))
+        back = np.empty(len(wanted), np.int64)
+        back[order] = np.arange(len(wanted))
+        return pa.Table.from_batches(pieces, schema=schema).combine_chunks().take(pa.array(back))
