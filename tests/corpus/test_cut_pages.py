@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from whichone.benchmarks.benchmark import save_benchmark
-from whichone.corpus.tables import PASSAGES
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import cut_corpus
+from whichone.corpus.tables import PASSAGES
 from whichone.files import tables
 from whichone.files.folder import Folder
 from whichone.files.tables import sort_rows

@@ -29,9 +29,31 @@ def write_mapped(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schem
         pa.ipc.new_file(sink, schema) as writer,
     ):
         for group in fixed_groups(batches, schema, BATCH):
-            writer.write_table(group, max_chunksize=BATCH)
+            columns = [_exact(group.column(name).combine_chunks()) for name in schema.names]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
             count += group.num_rows
     return count
+
+
+def _exact(array: pa.Array) -> pa.Array:
+    """The same values in buffers of just their size: equal rows give equal bytes.
+
+    How much room a buffer has beyond its values hangs on how the array was made.
+    """
+    if array.offset:
+        array = pa.concat_arrays([array])
+    count = len(array)
+    validity, *rest = array.buffers()
+    kept = validity.slice(0, (count + 7) // 8) if array.null_count and validity else None
+    if pa.types.is_string(array.type):
+        offsets, data = rest
+        if not count or data is None:
+            return pa.array(array.to_pylist(), array.type)
+        end = int(np.frombuffer(offsets, np.int32, count + 1)[-1])
+        buffers = [kept, offsets.slice(0, 4 * (count + 1)), data.slice(0, end)]
+    else:
+        buffers = [kept, rest[0].slice(0, count * array.type.bit_width // 8)]
+    return pa.Array.from_buffers(array.type, count, buffers, array.null_count)
 
 
 class MappedTable:

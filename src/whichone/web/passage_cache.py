@@ -32,8 +32,8 @@ class PassageCache:
                 self._held.move_to_end((benchmark, i))
         missing = [i for i in ids if i not in found]
         if missing:
-            table = benchmark_named(self._folder, benchmark).folder.path("passages.parquet")
-            read = self._tables.passages(table, missing)
+            corpus = benchmark_named(self._folder, benchmark).corpus
+            read = self._tables.passages(corpus, missing)
             with self._lock:
                 for identity, text in read.items():
                     self._held[benchmark, identity] = text

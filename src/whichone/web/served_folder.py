@@ -15,6 +15,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.corpus.corpus import Corpus
 from whichone.errors import WhichoneError
 from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder, folder_kinds
@@ -51,6 +52,11 @@ class ServedBenchmark:
         """Opened afresh, so that its tables leave memory with whoever asked for them."""
         return Benchmark(self.folder)
 
+    @property
+    def corpus(self) -> Corpus:
+        """Its corpus; mapped, so that it may stay open."""
+        return _corpus(self.folder.root, self.key)
+
     def tasks(self) -> frozenset[str]:
         """The tasks of its queries."""
         return _tasks(self.folder.path("queries.parquet"), self.key)
@@ -69,6 +75,11 @@ def _tasks(queries: Path, key: str) -> frozenset[str]:
     import pyarrow.parquet as pq
 
     return frozenset(pq.read_table(queries, columns=["task"])["task"].unique().to_pylist())
+
+
+@functools.lru_cache(64)
+def _corpus(root: Path, key: str) -> Corpus:
+    return Benchmark.open(root).corpus
 
 
 class ServedFolder:

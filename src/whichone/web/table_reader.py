@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from whichone.corpus.corpus import Corpus
 from whichone.records import page_of
 
 TOP = 10
@@ -51,63 +52,48 @@ class TableReader:
             found.setdefault(question, []).append((rank, passage, score))
         return found
 
-    def passages(self, table: Path, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+    def passages(self, corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Title and text by passage id; a page id gives the page's first passage."""
         wanted = sorted(set(ids))
-        if not wanted:
-            return {}
-        pages = sorted({page_of(i) for i in wanted})
-        marks = ", ".join("?" * len(pages))
-        rows = self._rows(
-            f"select id, page, n, title, text from read_parquet(?) where page in ({marks}) "
-            "order by page, n",
-            [str(table), *pages],
-        )
-        found: dict[str, tuple[str, str]] = {}
-        for identity, page, _, title, text in rows:
-            found[identity] = (title, text)
-            found.setdefault(page, (title, text))
-        return {i: found[i] for i in wanted if i in found}
+        places = corpus.page_rows(wanted)
+        first = {
+            page: corpus.rows_of(place).start
+            for page, place in zip(wanted, places, strict=True)
+            if place is not None
+        }
+        known = {i: r for i, r in zip(wanted, corpus.rows(wanted), strict=True) if r is not None}
+        rows = first | known
+        texts = corpus.take(list(rows.values()), ["title", "text"]).to_pylist()
+        return {i: (t["title"], t["text"]) for i, t in zip(rows, texts, strict=True)}
 
-    def pages(self, table: Path, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
+    def pages(self, corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
         """Title and all passages of pages, in their order."""
-        wanted = sorted(set(ids))
-        if not wanted:
-            return {}
-        marks = ", ".join("?" * len(wanted))
-        rows = self._rows(
-            f"select page, title, text from read_parquet(?) where page in ({marks}) order by page, n",
-            [str(table), *wanted],
-        )
-        found: dict[str, tuple[str, list[str]]] = {}
-        for page, title, text in rows:
-            found.setdefault(page, (title, []))[1].append(text)
-        return found
+        pages: dict[str, tuple[str, list[str]]] = {}
+        for identity, title, text in self.passages_of(corpus, ids):
+            pages.setdefault(page_of(identity), (title, []))[1].append(text)
+        return pages
 
-    def holding(self, table: Path, texts: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    def holding(self, corpus: Corpus, texts: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         """For each text the passages (id, title) that hold its words, or whose words it holds."""
         if not texts:
             return {}
-        rows = self._rows(
-            f"with corpus as (select id, page, n, title, {_words('text')} as words from read_parquet(?)), "
+        cursor = self._engine.cursor()
+        cursor.register("passages", corpus.passages)
+        rows = cursor.execute(
+            f"with corpus as (select id, page, n, title, {_words('text')} as words from passages), "
             f"wanted as (select t as text, {_words('t')} as words from (select unnest(?) as t)) "
             "select wanted.text, id, title from corpus, wanted where contains(corpus.words, wanted.words) "
             "or (length(corpus.words) > ? and contains(wanted.words, corpus.words)) order by page, n",
-            [str(table), list(texts), _LEAST_LETTERS],
-        )
+            [list(texts), _LEAST_LETTERS],
+        ).fetchall()
         found: dict[str, list[tuple[str, str]]] = {}
         for text, identity, title in rows:
             found.setdefault(text, []).append((identity, title))
         return found
 
-    def passages_of(self, table: Path, pages: Iterable[str]) -> list[tuple[str, str, str]]:
+    def passages_of(self, corpus: Corpus, pages: Iterable[str]) -> list[tuple[str, str, str]]:
         """Id, title and text of every passage of some pages, in their order."""
-        wanted = sorted(set(pages))
-        if not wanted:
-            return []
-        marks = ", ".join("?" * len(wanted))
-        rows = self._rows(
-            f"select id, title, text from read_parquet(?) where page in ({marks}) order by page, n",
-            [str(table), *wanted],
-        )
-        return [(identity, title, text) for identity, title, text in rows]
+        places = [p for p in corpus.page_rows(sorted(set(pages))) if p is not None]
+        rows = [row for place in places for row in corpus.rows_of(place)]
+        table = corpus.take(rows, ["id", "title", "text"])
+        return [(row["id"], row["title"], row["text"]) for row in table.to_pylist()]

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.corpus.corpus import Corpus
 from whichone.web.annotation.done import version_path
 from whichone.web.annotation.evidence import Annotation, Judged, check_annotation
 from whichone.web.annotation.evidence_merge import Judgements, evidence_results, low_overlap
@@ -135,10 +136,9 @@ def _texts(site: Site, benchmark: str, task: Task) -> dict[str, str]:
 
 def _resolved(site: Site, served: ServedBenchmark, tasks: list[Judgements]) -> dict[str, Resolved]:
     """Looks through the corpus once for what is pasted, and again only when there is more."""
-    table = served.folder.path("passages.parquet")
-    return _searched(site.tables, table, tuple(pasted_texts(tasks)))
+    return _searched(site.tables, served.corpus, tuple(pasted_texts(tasks)))
 
 
 @lru_cache(8)
-def _searched(tables: TableReader, table: Path, texts: tuple[str, ...]) -> dict[str, Resolved]:
-    return resolve(tables, table, texts)
+def _searched(tables: TableReader, corpus: Corpus, texts: tuple[str, ...]) -> dict[str, Resolved]:
+    return resolve(tables, corpus, texts)

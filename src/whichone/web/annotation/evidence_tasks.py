@@ -97,9 +97,8 @@ def _texts(
     served: ServedBenchmark, tables: TableReader, pages: set[str]
 ) -> dict[str, dict[str, str]]:
     """All passages of some pages: by page, by passage id, in their order."""
-    table = served.folder.path("passages.parquet")
     found: dict[str, dict[str, str]] = {}
-    for identity, _, text in tables.passages_of(table, pages):
+    for identity, _, text in tables.passages_of(served.corpus, pages):
         found.setdefault(page_of(identity), {})[identity] = text
     return found
 

@@ -7,11 +7,11 @@ whole passage. Words that stand in several pages, or in none, are left to the ad
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from whichone.corpus.corpus import Corpus
 from whichone.records import page_of
 from whichone.web.annotation.done import MAJORITY, Done
 from whichone.web.annotation.evidence import Annotation
@@ -47,7 +47,7 @@ def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> list[str]:
     return sorted({a.other.strip() for a in said if a.other.strip()})
 
 
-def resolve(tables: TableReader, passages: Path, texts: Sequence[str]) -> dict[str, Resolved]:
+def resolve(tables: TableReader, corpus: Corpus, texts: Sequence[str]) -> dict[str, Resolved]:
     """The passage of each pasted text; one look through the corpus for all of them."""
     found: dict[str, Resolved] = {}
     wanted = []
@@ -56,7 +56,7 @@ def resolve(tables: TableReader, passages: Path, texts: Sequence[str]) -> dict[s
             found[text] = Resolved(problem=f"fewer than {LEAST_WORDS} words")
         else:
             wanted.append(text)
-    held = tables.holding(passages, wanted)
+    held = tables.holding(corpus, wanted)
     for text in wanted:
         places = held.get(text, [])
         pages = {page_of(identity) for identity, _ in places}

@@ -76,7 +76,7 @@ def set_view(
             return None
         queries, count = index_queries.set_queries(database, n, offset)
     pages = {p for bearer in name_set["bearers"] for p in bearer["pages"]}
-    texts = site.tables.passages(served.folder.path("passages.parquet"), pages)
+    texts = site.tables.passages(served.corpus, pages)
     for bearer in name_set["bearers"]:
         bearer["texts"] = [(p, *texts.get(p, (p, ""))) for p in bearer["pages"]]
     with_rankings(site, served, queries, runs)
@@ -90,7 +90,7 @@ def query_view(
         query = index_queries.one_query(database, q)
     if query is not None:
         with_rankings(site, served, [query], runs)
-        texts = site.tables.passages(served.folder.path("passages.parquet"), query["gold"])
+        texts = site.tables.passages(served.corpus, query["gold"])
         query["gold_texts"] = [(page, *texts.get(page, (page, ""))) for page in query["gold"]]
     return query
 
@@ -105,7 +105,7 @@ def with_rankings(
     ids = [query["id"] for query in queries]
     tops = {run.key: site.tables.top(run.folder.path("rankings.parquet"), ids) for run in runs}
     wanted = {p for top in tops.values() for rows in top.values() for _, p, _ in rows}
-    texts = site.tables.passages(served.folder.path("passages.parquet"), wanted)
+    texts = site.tables.passages(served.corpus, wanted)
     for query in queries:
         query["systems"] = [
             {"run": run, "top": [_result(query, row, texts) for row in tops[run.key].get(query["id"], ())]}

@@ -43,7 +43,7 @@ def page_text(site: Site, benchmark: str, pages: list[str]) -> dict[str, tuple[s
     served = next((s for s in site.folder.benchmarks().values() if s.id == benchmark), None)
     if served is None:
         raise HTTPException(404, "the benchmark of this study is not here any more")
-    found = site.tables.pages(served.folder.path("passages.parquet"), pages)
+    found = site.tables.pages(served.corpus, pages)
     return {page: (title, joined(texts)) for page, (title, texts) in found.items()}
 
 
