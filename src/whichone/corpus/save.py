@@ -19,8 +19,8 @@ from whichone.corpus.places import remember
 from whichone.corpus.tables import KIND, NAMES, PAGES, PASSAGES
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.files.manifest import MANIFEST
 from whichone.files.hash_index import HashIndex, hashes
+from whichone.files.manifest import MANIFEST
 from whichone.files.mapped import BATCH, MappedTable, write_mapped
 from whichone.files.tables import DEFAULT_MEMORY, connect, sort_rows, sorted_batches
 from whichone.records import Passage, page_of
