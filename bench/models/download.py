@@ -61,6 +61,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside: str | None = None
     pooling: str | None = None
     prompts: dict[str, str] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -226,6 +227,8 @@ def _write_configuration(model: Model, folder: Path) -> None:
         )
     if model.prompts is not None:
         _write_json(folder / "config_sentence_transformers.json", {"prompts": model.prompts})
+    if model.metadata is not None:  # how ColBERT's checkpoints say how texts are cut
+        _write_json(folder / "artifact.metadata", model.metadata)
     if model.beside is not None:
         kinds = ("Transformer", "Pooling", "Normalize")
         _write_json(

@@ -32,7 +32,7 @@ class Order(Protocol):
 class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`run` is the folder to start from, `depth` how many of each question's passages are re-ordered.
 
-    `model` is a cross-encoder (folder or name), or with `endpoint` the name of a chat model there.
+    `model` is a cross-encoder (folder or name; ONNX as a folder or an `.onnx` file), or with `endpoint` the name of a chat model there.
     It sees `window` passages of up to `characters` each at once, moves up by `step`, and is asked
     `concurrency` questions at a time.
     """
@@ -154,6 +154,12 @@ def _order(parameters: RerankParameters) -> Order:
         )
     if not parameters.model:
         raise UsageError("re-ranking needs a model", hint="-o model=FOLDER")
+    from whichone.retrieval.onnx_model import is_onnx
+
+    if is_onnx(parameters.model):
+        from whichone.retrieval.rerank.onnx import OnnxCrossEncoder
+
+        return OnnxCrossEncoder(parameters.model)
     from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
 
     return CrossEncoderOrder(parameters.model, device=parameters.device)
