@@ -14,6 +14,7 @@ from whichone.api_answers import (
     AnswerResult,
     Recalled,
     answer_alone,
+    answer_by_agent,
     answer_found,
     most_cited,
     together,
@@ -21,7 +22,7 @@ from whichone.api_answers import (
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster_note, score_run
+from whichone.measures.scores import Scores, cluster_rule, score_run
 from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
 from whichone.plain_tables import html_table, text_table
 from whichone.runs.checks import Returns
@@ -77,8 +78,8 @@ class Result:
     __repr__ = __str__
 
     def _footnote(self) -> str:
-        rule = cluster_note(self.benchmark.queries)
-        told = f"percent, {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
+        rule = cluster_rule(self.benchmark.queries)
+        told = f"percent, 95 % intervals by {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
         return "; ".join([told, *self.scores.cautions()])
 
     def _repr_html_(self) -> str:
@@ -91,6 +92,10 @@ def evaluate(
     benchmark: str | Path | Benchmark = "builtin/amber",
     *,
     answer: Any = None,
+    agent: Any = None,
+    user: Any = None,
+    turns: int = 0,
+    budget: int = 10,
     k: int = 20,
     name: str | None = None,
     returns: Returns | None = None,
@@ -99,24 +104,43 @@ def evaluate(
     on_error: str = "fail",
     run: str | Path | None = None,
     answers: str | Path | None = None,
+    seed: int = 0,
 ) -> Result:
     """Ask every question of a benchmark and measure what is found, and what is answered.
 
     `search` is a function `(text, k) -> ids` (pages or passages; (id, score) pairs are welcome), or
     anything with whichone's `search(questions, k)`. `answer` is a function `(text, passages) -> text`
     that reads what `search` found; or, without `search`, `(text) -> (text, ids)`, which finds its
-    passages itself. None is a refusal. `run` and `answers` keep what came out in folders.
+    passages itself. None is a refusal. `agent` is a function `(text, tools) -> text`, or anything with
+    whichone's `work(question, tools)`: it searches with `search` (BM25 where there is none), asks the
+    `user` ("simulated", or a function of question and text), within a `budget` of calls; with `turns` a
+    question back that ends its turn is answered too. `run` and `answers` keep what came out in folders.
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark)
-    if search is None and answer is None:
-        raise UsageError("there is nothing to evaluate", hint="give it search, answer, or both")
+    if search is None and answer is None and agent is None:
+        raise UsageError("there is nothing to evaluate", hint="give it search, answer or agent")
+    if answer is not None and agent is not None:
+        raise UsageError("an agent answers itself", hint="give it answer or agent, not both")
     if isinstance(measures, str):
         raise UsageError(f"measures is a list of names, not {measures!r}")
     wanted = parse_measures(list(dict.fromkeys(measures)))
     with tempfile.TemporaryDirectory() as temporary:
         kept = Path(answers) if answers else Path(temporary) / "answers"
         said = None
-        if search is None:
+        if agent is not None:
+            said = answer_by_agent(
+                agent,
+                opened,
+                kept,
+                search=search,
+                user=user,
+                turns=turns,
+                budget=budget,
+                name=name,
+                on_error=on_error,
+            )
+            search, k = Recalled(said), most_cited(said)
+        elif search is None:
             said = answer_alone(answer, opened, kept, name=name, on_error=on_error)
             search, k = Recalled(said), most_cited(said)
         retriever = as_retriever(search, batched=batched, name=name)
@@ -133,5 +157,5 @@ def evaluate(
         scores = score_run(made, opened, together(usual, wanted, "rankings"))
         if said is None and answer is not None:
             said = answer_found(answer, opened, made, kept, depth=k, on_error=on_error)
-        result = None if said is None else AnswerResult.of(said, opened, wanted)
-    return Result(opened, scores, summarise(scores), result)
+        result = None if said is None else AnswerResult.of(said, opened, wanted, seed=seed)
+    return Result(opened, scores, summarise(scores, seed=seed), result)

@@ -11,20 +11,24 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.answer_summary import (
     COLUMNS,
+    TRACE_MEASURES,
     AnswerRow,
     outcome_rows,
     summarise_answers,
     summary_measures,
+    trace_rows,
 )
 from whichone.measures.measure import Measure, parse_measures
-from whichone.measures.scores import Scores, cluster_note
+from whichone.measures.scores import Scores, cluster_rule
 from whichone.measures.summary import percent
 from whichone.plain_tables import html_table, text_table
 from whichone.records import Question, Ranking
+from whichone.runs.agents import run_agent, trace_of
 from whichone.runs.answers import Answers
 from whichone.runs.read import as_reader, run_reader
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting
+from whichone.runs.simulated_user import SimulatedUser
 
 _OUTCOME_WORDS = {
     "right": "right",
@@ -48,11 +52,16 @@ class AnswerResult:
         self.counts = counts
 
     @classmethod
-    def of(cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure]) -> AnswerResult:
+    def of(
+        cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure], *, seed: int = 0
+    ) -> AnswerResult:
         tasks = sorted({q.task for q in benchmark.queries})
-        measures = together(parse_measures(summary_measures(tasks)), extra, "answers")
+        usual = summary_measures(tasks)
+        traced = any(trace_of(a) is not None for a in answers.answers.values())
+        usual += [*TRACE_MEASURES] if traced else []
+        measures = together(parse_measures(usual), extra, "answers")
         scores = score_answers(answers, benchmark, measures)
-        rows = summarise_answers(scores)
+        rows = summarise_answers(scores, seed=seed)
         return cls(benchmark, scores, rows, answers.folder.manifest.counts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,22 +102,33 @@ class AnswerResult:
 
     def __str__(self) -> str:
         told = f"{text_table(self.table())}\n{self._footnote()}"
-        outcomes = self.outcomes()
-        return f"{told}\n\n{text_table(outcomes)}" if outcomes else told
+        tables = [self.outcomes(), self.traces()]
+        return "\n\n".join([told, *(text_table(rows) for rows in tables if rows)])
 
     __repr__ = __str__
 
     def _footnote(self) -> str:
-        rule = cluster_note(self.benchmark.queries)
+        rule = cluster_rule(self.benchmark.queries)
         failed = self.counts.get("failures", 0)
-        return f"percent, {rule}; namesake: another bearer's value was given" + (
+        return f"percent, 95 % intervals by {rule}; namesake: another bearer's value was given" + (
             f"; {failed:,} failures count as wrong" if failed else ""
         )
 
     def _repr_html_(self) -> str:
         told = f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
-        outcomes = self.outcomes()
-        return told + html_table(outcomes) if outcomes else told
+        return told + "".join(html_table(rows) for rows in (self.outcomes(), self.traces()) if rows)
+
+    def traces(self) -> list[dict[str, Any]]:
+        """Rows for printing: what an agent did, on the average of each collection and task."""
+        return [
+            {
+                "collection": row.collection,
+                "task": row.task,
+                "calls": f"{row.values['calls'].value or 0:.1f}",
+                **{n: percent(row.values[n]) for n in TRACE_MEASURES if n != "calls"},
+            }
+            for row in trace_rows(self.scores)
+        ]
 
 
 def answer_found(
@@ -130,6 +150,14 @@ def answer_alone(
     return run_reader(
         reader, benchmark, place, setting, name=called, on_error=on_error, cites="corpus"
     )
+
+
+def answer_by_agent(
+    agent: Any, benchmark: Benchmark, place: Path, *, user: Any, **options: Any
+) -> Answers:
+    """Let an agent work on every question; "simulated" is the user who knows whom it means."""
+    asked = SimulatedUser(benchmark) if user == "simulated" else user
+    return run_agent(agent, benchmark, place, user=asked, **options)
 
 
 class Recalled:

@@ -1,13 +1,13 @@
-"""The seams: what a retriever, a reader and a chat model must be able to do."""
+"""The seams: what a retriever, a reader, an agent and a chat model must be able to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from whichone.records import Answer, Question, Ranking, ReadingTask
+from whichone.records import Answer, Passage, Question, Ranking, ReadingTask
 
 
 @runtime_checkable
@@ -24,6 +24,37 @@ class Reader(Protocol):
     def read(self, tasks: Sequence[ReadingTask]) -> Iterable[Answer]: ...
 
 
+class Tools(Protocol):
+    """What an agent may use, as often as it likes within a budget of calls."""
+
+    def search(self, text: str, k: int = 5) -> Sequence[Passage]:
+        """Passages for any text, best first."""
+        ...
+
+    def ask_user(self, text: str) -> str:
+        """The user's reply to a question back; the turn goes on."""
+        ...
+
+    def act(self, action: str, **arguments: Any) -> str:
+        """Do something, such as send a message, and get the result in words."""
+        ...
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A question and tools in, an answer out: it may search several times, ask back, act, refuse."""
+
+    def work(self, question: Question, tools: Tools) -> Answer: ...
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that a chat model wants to be used, with arguments as JSON text."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
 class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a chat model said; what its endpoint does not tell is None."""
 
@@ -33,6 +64,7 @@ class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None = None
     finish: str | None = None
     cached: bool = False
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @runtime_checkable

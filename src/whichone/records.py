@@ -208,3 +208,26 @@ class Answer(Record, frozen=True):
     score: float | None = None
     notes: Mapping[str, Any] = {}
     error: str | None = None
+
+
+class Call(Record, frozen=True):
+    """One use of a tool by an agent: what it gave, and what came back.
+
+    `passages` are the ids that a search returned, `text` the user's reply or an action's result.
+    """
+
+    tool: str
+    input: str = ""
+    passages: tuple[str, ...] = ()
+    text: str | None = None
+    arguments: Mapping[str, Any] = {}
+
+
+class Trace(Record, frozen=True):
+    """What an agent did for one question: its searches, questions back and actions, in order."""
+
+    question: str
+    calls: tuple[Call, ...] = ()
+
+    def of(self, tool: str) -> tuple[Call, ...]:
+        return tuple(call for call in self.calls if call.tool == tool)

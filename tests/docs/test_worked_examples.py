@@ -9,7 +9,7 @@ import pytest
 
 from whichone import registry
 from whichone.measures.measure import Answered, Retrieved, parse_measure
-from whichone.records import Output, Passage, Provenance, Query
+from whichone.records import Call, Output, Passage, Provenance, Query, Trace
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-the-numbers-mean.md"
 LINE = re.compile(r"^\| `([\w@]+)` \| (.+?) \| ([\d.]+|–) \| ", re.M)
@@ -60,8 +60,19 @@ def answered(query: Query, told: str) -> Answered:
     shown = ["F#0", "S#0"] if query is HER else []
     return Answered(
         query, said[1].replace(" / ", "\n") if said else None, query.gold_pages(), rests, rests,
-        ["axe"], shown, passage,
+        ["axe"], shown, passage, others=frozenset("P"), trace=trace(told),
     )  # fmt: skip
+
+
+def trace(told: str) -> Trace | None:
+    """ "(searches: P T / T, then asks the user)" as what an agent did."""
+    if not (match := re.match(r"\(searches: ([\w /]+)(, then asks the user)?\)", told)):
+        return None
+    calls = [
+        Call(tool="search", passages=tuple(f"{page}#0" for page in found.split()))
+        for found in match[1].split("/")
+    ]
+    return Trace(question="q", calls=(*calls, *([Call(tool="ask_user")] if match[2] else [])))
 
 
 def value(name: str, told: str) -> float | None:

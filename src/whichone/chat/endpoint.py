@@ -105,15 +105,20 @@ class Endpoint:
 
     def complete(
         self,
-        messages: Sequence[Mapping[str, str]],
+        messages: Sequence[Mapping[str, Any]],
         *,
         max_tokens: int,
         temperature: float = 0.0,
         logprobs: bool = False,
         schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Mapping[str, Any]] = (),
     ) -> ChatReply:
-        """One reply; `schema` asks for JSON of that shape where the endpoint can do it."""
-        return self._ask(self._body(messages, max_tokens, temperature, logprobs, schema))
+        """One reply; `schema` asks for JSON of that shape where the endpoint can do it.
+
+        `tools` are functions that the model may ask for, as OpenAI describes them.
+        """
+        body = self._body(messages, max_tokens, temperature, logprobs, schema)
+        return self._ask({**body, "tools": [dict(tool) for tool in tools]} if tools else body)
 
     def probe(self, schema: Mapping[str, Any] | None = None) -> None:
         """One small question before a run: is it there, may we use it, does it speak our language?"""
@@ -138,7 +143,7 @@ class Endpoint:
 
     def _body(
         self,
-        messages: Sequence[Mapping[str, str]],
+        messages: Sequence[Mapping[str, Any]],
         max_tokens: int,
         temperature: float,
         logprobs: bool,

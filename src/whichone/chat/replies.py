@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.protocols import ChatReply
+from whichone.protocols import ChatReply, ToolCall
 
 REFUSAL = "refusal"
 """How a reply ends when the model, or the filter before it, would not answer."""
@@ -69,7 +69,22 @@ def _completion(document: dict[str, Any]) -> ChatReply:
         prompt_tokens=_count(usage.get("prompt_tokens")),
         tokens=_count(usage.get("completion_tokens")),
         finish=finish if isinstance(finish, str) else None,
+        tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
     )
+
+
+def _tool_calls(given: Any) -> Iterable[ToolCall]:
+    """The functions that a model asks for; what has no name is left out."""
+    for n, call in enumerate(given if isinstance(given, list) else ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and isinstance(name := function.get("name"), str):
+            arguments = function.get("arguments") or "{}"
+            text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments)
+            yield ToolCall(
+                id=str(call.get("id") or f"call{n}"),
+                name=name,
+                arguments=text if isinstance(text, str) else text.decode(),
+            )
 
 
 def _text(content: Any) -> str:

@@ -12,6 +12,7 @@ from whichone.measures.measure import Answered, Measure, check_of
 from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores
 from whichone.records import Answer, Passage, Query, page_of
+from whichone.runs.agents import trace_of
 from whichone.runs.answers import Answers
 from whichone.text import squad
 
@@ -59,6 +60,7 @@ def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Mea
             shown.get(query.id, ()),
             others.get(query.id, ()),
             finder,
+            benchmark.other_pages(query),
         )
         for measure in measures:
             value = measure.value(answered)
@@ -75,6 +77,7 @@ def as_answered(
     shown: Sequence[str],
     other: Sequence[str],
     passage: Callable[[str], Passage] | None = None,
+    other_pages: frozenset[str] = frozenset(),
 ) -> Answered:
     """A query with its answer; None is a failure."""
     cited = dict.fromkeys(map(page_of, answer.passages)) if answer else {}
@@ -89,6 +92,8 @@ def as_answered(
         passage=passage,
         failed=answer is None,
         asks=answer.asks if answer else None,
+        others=other_pages,
+        trace=trace_of(answer) if answer else None,
     )
 
 

@@ -18,6 +18,8 @@ HEADLINE = {"fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
 """What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7."""
 OTHERWISE = "amber_f1"
 NAMESAKE, REFUSAL, FAILURE = "answered_for_namesake", "refusal", "failure"
+TRACE_MEASURES = ("calls", "asked_user", "search_confused", "search_mended")
+"""Of what an agent did on the way to its answer."""
 COLUMNS = ("all", "head", "tail", "namesake", "namesake_head", "namesake_tail", "refusal")
 
 
@@ -37,7 +39,7 @@ def summary_measures(tasks: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE, *OUTCOME_MEASURES.values()]))
 
 
-def outcome_rows(scores: Scores) -> list[AnswerRow]:
+def outcome_rows(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
     """The share of each of the six outcomes by collection and task, where answers have outcomes."""
     by_name = {str(m): m for m in scores.measures}
     if not set(OUTCOME_MEASURES.values()) <= by_name.keys():
@@ -46,11 +48,24 @@ def outcome_rows(scores: Scores) -> list[AnswerRow]:
     for (collection, task), members in sorted(_groups(scores).items()):
         where = np.array(members)
         values = {
-            shown: estimate(scores, by_name[measure], where)
+            shown: estimate(scores, by_name[measure], where, seed)
             for shown, measure in OUTCOME_MEASURES.items()
         }
         if values["right"].n:
             rows.append(AnswerRow(scores.system, collection, task, "outcome", values))
+    return rows
+
+
+def trace_rows(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
+    """What an agent did, by collection and task; none where the answers are no agent's."""
+    by_name = {str(m): m for m in scores.measures}
+    if not set(TRACE_MEASURES) <= by_name.keys():
+        return []
+    rows = []
+    for (collection, task), members in sorted(_groups(scores).items()):
+        where = np.array(members)
+        values = {name: estimate(scores, by_name[name], where, seed) for name in TRACE_MEASURES}
+        rows.append(AnswerRow(scores.system, collection, task, "trace", values))
     return rows
 
 
@@ -61,7 +76,7 @@ def _groups(scores: Scores) -> dict[tuple[str, str], list[int]]:
     return groups
 
 
-def summarise_answers(scores: Scores) -> list[AnswerRow]:
+def summarise_answers(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
     """Rows by collection and task, from scores that hold `summary_measures`."""
     groups = _groups(scores)
     by_name = {str(m): m for m in scores.measures}
@@ -75,12 +90,12 @@ def summarise_answers(scores: Scores) -> list[AnswerRow]:
         }
 
         def all_three(measure: Measure, places: dict[str, Any] = places) -> list[Estimate]:
-            return [estimate(scores, measure, where) for where in places.values()]
+            return [estimate(scores, measure, where, seed) for where in places.values()]
 
         values = dict(zip(("all", "head", "tail"), all_three(by_name[name]), strict=True))
         namesake = all_three(by_name[NAMESAKE])
         values |= dict(zip(("namesake", "namesake_head", "namesake_tail"), namesake, strict=True))
-        values["refusal"] = estimate(scores, by_name[REFUSAL], places[""])
+        values["refusal"] = estimate(scores, by_name[REFUSAL], places[""], seed)
         rows.append(AnswerRow(scores.system, collection, task, name, values))
     return rows
 

@@ -66,7 +66,7 @@ def gate_run(
     seed: int = 0,
 ) -> GateReport:
     """Budgets, what holds for every search, the floor unless it is switched off, and the baseline."""
-    depth = gate_depth(len(benchmark.pages))
+    depth = gate_depth(benchmark.corpus.page_count)
     measures = parse_measures(gate_measures(depth))
     scores = score_run(run, benchmark, measures)
     return check_budgets(
@@ -89,7 +89,7 @@ def _depth_of(run: Run) -> int:
 
 def floor_scores(benchmark: Benchmark, measures: list[str], k: int) -> Scores | None:
     """Scores of BM25 over the benchmark's corpus, its run kept in the cache; None without passages."""
-    if not benchmark.passages.num_rows:
+    if not len(benchmark.corpus):
         return None
     place = cache_folder() / "floors" / benchmark.id / str(k)
     try:

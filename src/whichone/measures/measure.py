@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from whichone import registry
 from whichone.errors import UsageError
-from whichone.records import Passage, Query
+from whichone.records import Passage, Query, Trace
 
 _NAME = re.compile(r"([A-Za-z_][\w-]*)(?:@(\d+))?")
 
@@ -53,6 +53,10 @@ class Answered:
     failed: bool = False
     asks: str | None = None
     """The question back, where the system says that it asks."""
+    others: frozenset[str] = frozenset()
+    """Pages of the other bearers of the name that are not gold."""
+    trace: Trace | None = None
+    """What an agent did, where it was one."""
 
 
 @dataclass(frozen=True)

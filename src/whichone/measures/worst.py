@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Query
@@ -64,14 +62,13 @@ class _About:
     """What tells pages apart: the qualifying attribute where the benchmark has one, else their text."""
 
     def __init__(self, benchmark: Benchmark, pages: Iterable[str]) -> None:
-        table = benchmark.passages
-        wanted = pa.array(sorted(set(pages)), pa.string())
-        rows = table.filter(pc.is_in(table["page"], value_set=wanted)).to_pylist()
+        corpus = benchmark.corpus
         self.titles: dict[str, str] = {}
         self.texts: dict[str, str] = {}
-        for row in rows:
-            self.titles.setdefault(row["page"], row["title"])
-            self.texts[row["page"]] = f"{self.texts.get(row['page'], '')} {row['text']}".strip()
+        for page in pages:
+            if found := list(corpus.get(corpus.passages_of(page)).values()):
+                self.titles[page] = found[0].title
+                self.texts[page] = " ".join(passage.text for passage in found)
         self._qualifier: dict[str, str] = {}
         bearers = {b.entity: b for s in benchmark.sets for b in s.bearers}
         for query in benchmark.queries:

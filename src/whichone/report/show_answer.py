@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from whichone.errors import BadInput, did_you_mean
 from whichone.measures.answer_scores import as_answered, other_values
 from whichone.measures.outcomes import outcome
+from whichone.measures.traces import step_of
+from whichone.records import Answer
+from whichone.runs.agents import TRACE, trace_of
 from whichone.runs.answers import Answers
 
 
@@ -42,11 +47,37 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
         "accepted": list(query.answers()),
         "other_bearers": list(values),
         "shown": shown,
-        "notes": dict(answer.notes) if answer else {},
+        "trace": _trace_rows(answer, gold, others),
+        "notes": {k: v for k, v in answer.notes.items() if k != TRACE} if answer else {},
         "failure": answers.failures.get(question),
         "left_out": answers.left_out.get(question),
     }
     return document, _text(document)
+
+
+def _trace_rows(
+    answer: Answer | None, gold: frozenset[str], others: frozenset[str]
+) -> list[dict[str, Any]]:
+    """What an agent did, step by step, and what each search brought in first."""
+    trace = trace_of(answer) if answer else None
+    return [
+        {
+            **msgspec.to_builtins(call),
+            **({"is": step_of(call, gold, others)} if call.tool == "search" else {}),
+        }
+        for call in (trace.calls if trace else ())
+    ]
+
+
+def _step_lines(step: dict[str, Any]) -> list[str]:
+    first = f"{step['tool']}: {step.get('input', '')}"
+    if step["tool"] == "search":
+        return [
+            first,
+            f"    {step['is']} first: {', '.join(step.get('passages', ())) or 'nothing'}",
+        ]
+    told = f" {step['arguments']}" if step.get("arguments") else ""
+    return [first + told, f"    {step.get('text', '')}"]
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -57,6 +88,7 @@ def _text(document: dict[str, Any]) -> str:
         f"  {'*' if s['cited'] else ' '} {s['is']:<9} {s['title']} ({s['passage']}): {s['text'][:100]}"
         for s in document["shown"]
     ]
+    lines += [f"  {line}" for step in document["trace"] for line in _step_lines(step)]
     said = document["answer"] if document["answer"] is not None else "(refused)"
     if document["asks"] is not None:
         said = f"(asks back) {document['asks']}"

@@ -1,0 +1,1 @@
+"""Agents: questions and tools in, answers and traces out."""

@@ -1,0 +1,103 @@
+"""inspect_ai solvers as agents: each question is one sample, with whichone's tools."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from whichone.agents.toolbox import Toolbox
+from whichone.chat.prompt import passages_text
+from whichone.errors import BadInput, Missing
+from whichone.records import Answer, Question
+
+
+class InspectAgent:
+    """`make(tools)` gives a solver, such as `lambda tools: react(tools=tools)`; `model` is inspect's."""
+
+    def __init__(
+        self, make: Callable[[list[Any]], Any], model: Any, *, k: int = 5, name: str | None = None
+    ) -> None:
+        self._make = self.own_code = make
+        self._model = model
+        self._k = k
+        self.name = name or getattr(make, "__qualname__", "inspect_ai")
+
+    def describe(self) -> dict[str, Any]:
+        told = {"agent": "inspect_ai", "made by": self.name, "k": self._k}
+        return {**told, "model": str(self._model)}
+
+    def work(self, question: Question, tools: Toolbox) -> Answer:
+        try:
+            import inspect_ai
+            from inspect_ai.dataset import Sample
+        except ImportError as error:
+            raise Missing(
+                "the package inspect_ai is not installed", hint="pip install inspect_ai"
+            ) from error
+        task = inspect_ai.Task(
+            dataset=[Sample(input=question.text, id=question.id)],
+            solver=self._make(inspect_tools(tools, self._k)),
+            name="whichone",
+        )
+        with tempfile.TemporaryDirectory() as logs:  # samples are read from the log when asked for
+            (log,) = inspect_ai.eval(
+                task, model=self._model, display="none", log_dir=logs, fail_on_error=False
+            )
+            said = self._said(question, log, tools)
+        ids = dict.fromkeys(p for call in tools.trace.of("search") for p in call.passages)
+        return Answer(question=question.id, text=said or None, passages=tuple(ids))
+
+    def _said(self, question: Question, log: Any, tools: Toolbox) -> str:
+        """What the solver said; nothing where it ran out of budget."""
+        if log.status != "success" or not log.samples:
+            told = getattr(log.error, "message", None) or log.status
+            raise BadInput(f"inspect_ai: {told}", ids=[question.id])
+        (sample,) = log.samples
+        if sample.error is not None and tools.left > 0:
+            raise BadInput(f"inspect_ai: {sample.error.message}", ids=[question.id])
+        return "" if sample.error is not None else str(sample.output.completion).strip()
+
+
+def inspect_tools(tools: Toolbox, k: int = 5) -> list[Any]:
+    """whichone's tools as inspect_ai's."""
+    from inspect_ai.tool import tool
+
+    @tool  # type: ignore[untyped-decorator]
+    def search() -> Any:
+        async def execute(text: str) -> str:
+            """Find passages.
+
+            Args:
+                text: What to search for.
+            """
+            return passages_text(tools.search(text, k)) or "Nothing is found."
+
+        return execute
+
+    @tool  # type: ignore[untyped-decorator]
+    def ask_user() -> Any:
+        async def execute(text: str) -> str:
+            """Ask the user which one is meant.
+
+            Args:
+                text: The question.
+            """
+            return tools.ask_user(text)
+
+        return execute
+
+    @tool  # type: ignore[untyped-decorator]
+    def act() -> Any:
+        async def execute(action: str, id: str) -> str:
+            """Do something to a record.
+
+            Args:
+                action: What to do.
+                id: The id of the record.
+            """
+            return tools.act(action, id=id)
+
+        return execute
+
+    return [search(), ask_user(), *([act()] if tools.can_act else [])]

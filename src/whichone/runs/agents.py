@@ -1,0 +1,146 @@
+"""Agents over a benchmark: an agent reads like a reader, and its trace is kept with each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.agents.function import FunctionAgent
+from whichone.agents.toolbox import Act, Toolbox, User
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
+from whichone.protocols import Agent, Retriever
+from whichone.records import Answer, Call, Passage, Question, ReadingTask, Trace
+from whichone.runs.answers import Answers
+from whichone.runs.read import run_reader
+from whichone.runs.retrieve import as_retriever, default_index_folder, make_retriever
+from whichone.runs.settings import Setting
+
+TRACE = "trace"
+"""The note of an answer in which an agent's trace is kept."""
+BUDGET = 10
+
+
+class AgentReader:
+    """An agent behind the seam of readers, so that its work resumes, is checked and is kept alike.
+
+    With `turns` a question back that ends the turn (`Ask`) is answered by the user, and the agent works
+    again on the question with the reply.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        retriever: Retriever,
+        benchmark: Benchmark,
+        *,
+        budget: int = BUDGET,
+        user: User | None = None,
+        act: Act | None = None,
+        turns: int = 0,
+    ) -> None:
+        if budget < 1 or turns < 0:
+            raise UsageError("budget is a number from 1, turns a number from 0")
+        self.agent = agent
+        self.name = str(getattr(agent, "name", type(agent).__name__))
+        self.own_code = getattr(agent, "own_code", agent)
+        self._retriever = retriever
+        self._corpus = benchmark.corpus
+        self._budget = budget
+        self._user = user
+        self._act = act
+        self._turns = turns
+
+    def describe(self) -> dict[str, Any]:
+        describe = getattr(self.agent, "describe", None)
+        search = getattr(self._retriever, "describe", None)
+        return {
+            **(describe() if describe else {"agent": type(self.agent).__name__}),
+            "search": search() if search else type(self._retriever).__name__,
+            "budget": self._budget,
+            "turns": self._turns,
+            "user": self._user is not None,
+        }
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            yield self.answer(task.question)
+
+    def answer(self, question: Question) -> Answer:
+        calls: list[Call] = []
+        asked = question
+        for turn in range(self._turns + 1):
+            tools = Toolbox(
+                asked,
+                self._retriever,
+                self._passages,
+                budget=self._budget,
+                user=self._user,
+                act=self._act,
+            )
+            answer = self.agent.work(asked, tools)
+            calls += tools.trace.calls
+            if answer.asks is None or turn == self._turns or self._user is None:
+                break
+            reply = self._user(question, answer.asks)
+            calls.append(Call(tool="ask_user", input=answer.asks, text=reply))
+            asked = msgspec.structs.replace(asked, text=f"{asked.text} {reply}")
+        trace = Trace(question=question.id, calls=tuple(calls))
+        found = (p for call in trace.of("search") for p in call.passages)
+        return msgspec.structs.replace(
+            answer,
+            passages=answer.passages or tuple(dict.fromkeys(found)),
+            notes={**answer.notes, TRACE: msgspec.to_builtins(trace)},
+        )
+
+    def _passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Passages by their ids; a page stands for its first passage."""
+        wanted = [i if i in self._corpus else self._corpus.passages_of(i)[:1] for i in ids]
+        flat = [i for w in wanted for i in ([w] if isinstance(w, str) else w)]
+        found = self._corpus.get(flat)
+        return [found[i] for i in flat]
+
+
+def as_agent(agent: Any, *, name: str | None = None) -> Agent:
+    """Anything with whichone's `work(question, tools)` as it is; a function wrapped."""
+    if isinstance(agent, Agent):
+        return agent
+    return FunctionAgent(agent, name=name)
+
+
+def search_tool(search: Any, benchmark: Benchmark) -> Retriever:
+    """The agent's search: a retriever, a function, the name of a registered one, or BM25."""
+    if search is None or isinstance(search, str):
+        return make_retriever(search or "bm25", benchmark, default_index_folder(benchmark), {})
+    return as_retriever(search)
+
+
+def run_agent(
+    agent: Any,
+    benchmark: Benchmark,
+    path: str | Path,
+    *,
+    search: Any = None,
+    budget: int = BUDGET,
+    user: User | None = None,
+    act: Act | None = None,
+    turns: int = 0,
+    name: str | None = None,
+    **options: Any,
+) -> Answers:
+    """Let an agent work on every question; `options` are those of `ReadingRunner`."""
+    made = as_agent(agent, name=name)
+    retriever = search_tool(search, benchmark)
+    reader = AgentReader(made, retriever, benchmark, budget=budget, user=user, act=act, turns=turns)
+    setting = Setting(passages="none")
+    called = name or f"{reader.name} + {getattr(retriever, 'name', type(retriever).__name__)}"
+    return run_reader(reader, benchmark, path, setting, name=called, cites="corpus", **options)
+
+
+def trace_of(answer: Answer) -> Trace | None:
+    """The trace kept with an agent's answer."""
+    told = answer.notes.get(TRACE)
+    return msgspec.convert(told, Trace) if told else None

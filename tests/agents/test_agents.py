@@ -1,0 +1,230 @@
+"""Agents over a small world: scripted, behind an endpoint, of other frameworks, and a small real model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fake_server import completion
+
+import whichone
+from whichone.agents.tool_calling import ToolCallingAgent
+from whichone.chat.endpoint import Endpoint, EndpointOptions
+from whichone.errors import BadInput, UsageError
+from whichone.report.show import show
+from whichone.runs.agents import run_agent, trace_of
+from whichone.runs.answers import Answers
+from whichone.runs.simulated_user import SimulatedUser
+
+BIRTHPLACE = "qa:vennick-rower:birthplace"
+
+
+def careful(text: str, tools) -> object:
+    """Searches for the question, then for the rower; answers with the last word of what came first."""
+    tools.search(text, k=2)
+    found = tools.search("Orla Vennick rower Eskby", k=1)
+    return found[0].text.split()[-1].rstrip("."), [found[0].id]
+
+
+def namesake_first(text: str, k: int) -> list[str]:
+    """A search that is confused unless the text says Eskby."""
+    rower, botanist = "p:vennick-rower#0", "p:vennick-botanist#0"
+    return [rower, botanist][:k] if "Eskby" in text else [botanist, rower][:k]
+
+
+def test_a_scripted_agent_and_its_trace(toy, tmp_path):
+    result = whichone.evaluate(
+        namesake_first, toy, agent=careful, answers=tmp_path / "a", name="careful"
+    )
+    answer = Answers.open(tmp_path / "a").answers[BIRTHPLACE]
+    assert answer.text == "Eskby"
+    first, second = trace_of(answer).calls
+    assert first.passages == ("p:vennick-botanist#0", "p:vennick-rower#0")
+    assert second.input == "Orla Vennick rower Eskby"
+    rows = {r["query"]: r for r in result.answers.scores.rows()}
+    assert rows[BIRTHPLACE]["calls"] == 2
+    assert rows[BIRTHPLACE]["search_confused"] == 1  # the first search
+    assert rows[BIRTHPLACE]["search_mended"] == 1  # by the second one
+    assert rows[BIRTHPLACE]["answer_right"] == 1
+    botanist = rows["qa:vennick-botanist:birthplace"]
+    assert botanist["search_confused"] == 1  # the second search
+    assert botanist["search_mended"] == 0
+    assert botanist["answered_for_namesake"] == 1
+    assert "search_mended" in str(result)
+
+
+def test_a_trace_is_shown(toy, tmp_path):
+    run_agent(careful, toy, tmp_path / "a", search=namesake_first)
+    document, text = show(str(tmp_path / "a"), BIRTHPLACE)
+    assert [step["is"] for step in document["trace"]] == ["namesake", "gold"]
+    assert "namesake first: p:vennick-botanist#0, p:vennick-rower#0" in text
+    assert "outcome:   right" in text
+    assert "trace" not in document["notes"]
+
+
+def test_the_budget(toy, tmp_path):
+    def endless(text: str, tools) -> str:
+        while True:
+            tools.search(text)
+
+    made = run_agent(endless, toy, tmp_path / "a", budget=3)
+    assert {a.text for a in made.answers.values()} == {None}
+    assert {len(trace_of(a).calls) for a in made.answers.values()} == {3}
+    with pytest.raises(UsageError, match="budget"):
+        run_agent(endless, toy, tmp_path / "b", budget=0)
+
+
+def test_asking_the_user_in_the_turn_and_at_its_end(toy, tmp_path):
+    def asks(text: str, tools) -> object:
+        return tools.ask_user("Which one?")
+
+    def ends_its_turn(text: str, tools) -> object:
+        return text.partition("I mean ")[2] or whichone.Ask("Which one?")
+
+    user = SimulatedUser(toy)
+    rower = "Orla Vennick (rower): Orla Vennick is a rower who was born in Eskby."
+    told = run_agent(asks, toy, tmp_path / "a", user=user).answers[BIRTHPLACE]
+    assert told.text == f"I mean {rower}"
+    silent = run_agent(asks, toy, tmp_path / "b").answers[BIRTHPLACE]
+    assert silent.text == "I cannot help you with that."
+    ended = run_agent(ends_its_turn, toy, tmp_path / "c", user=user).answers[BIRTHPLACE]
+    assert (ended.text, ended.asks) == (None, "Which one?")
+    again = run_agent(ends_its_turn, toy, tmp_path / "d", user=user, turns=1).answers[BIRTHPLACE]
+    assert again.text == rower
+    assert [c.tool for c in trace_of(again).calls] == ["ask_user"]
+
+
+def test_nothing_to_act_on(toy, tmp_path):
+    def acts(text: str, tools) -> str:
+        return tools.act("delete", id="1")
+
+    with pytest.raises(BadInput, match="nothing to act on"):
+        run_agent(acts, toy, tmp_path / "a", on_error="fail")
+
+
+def tool(name: str, **arguments: str) -> dict:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"id": "c1", "type": "function", "function": function}
+
+
+def test_tool_calls_through_an_endpoint(toy, tmp_path, serve):
+    def script(request, n):
+        last = request["messages"][-1]
+        if last["role"] == "user":
+            assert {t["function"]["name"] for t in request["tools"]} == {"search", "ask_user"}
+            return completion(None, tool_calls=[tool("search", text="Vennick rower")])
+        if last["content"].startswith("[1]"):
+            return completion(None, tool_calls=[tool("fly")])
+        assert last["content"] == "There is no tool fly."
+        return completion("She was born in Eskby.")
+
+    options = EndpointOptions(url=serve(script).url, model="m")
+    with Endpoint(options) as model:
+        made = run_agent(ToolCallingAgent(model), toy, tmp_path / "a", limit=3)
+    answer = next(iter(made.answers.values()))
+    assert answer.text == "She was born in Eskby."
+    assert [c.input for c in trace_of(answer).calls] == ["Vennick rower"]
+
+
+def test_tools_by_lines(toy, tmp_path, serve):
+    replies = ["SEARCH: Orla Vennick", "ASK: Which one?", "ANSWER: Eskby"]
+
+    def script(request, n):
+        assert "tools" not in request
+        return completion(replies[n % 3])
+
+    with Endpoint(EndpointOptions(url=serve(script).url, model="m", concurrency=1)) as model:
+        agent = ToolCallingAgent(model, style="lines")
+        made = run_agent(agent, toy, tmp_path / "a", user=SimulatedUser(toy), limit=2)
+    for answer in made.answers.values():
+        assert answer.text == "Eskby"
+        assert [c.tool for c in trace_of(answer).calls] == ["search", "ask_user"]
+
+
+def test_a_model_that_only_makes_mistakes_ends(toy, tmp_path, serve):
+    broken = {"id": "c", "type": "function", "function": {"name": "search", "arguments": "{"}}
+    server = serve(lambda request, n: completion(None, tool_calls=[broken]))
+    with Endpoint(EndpointOptions(url=server.url, model="m")) as model:
+        made = run_agent(ToolCallingAgent(model), toy, tmp_path / "a", limit=1, budget=2)
+    assert [a.text for a in made.answers.values()] == [None]
+
+
+def test_a_langchain_agent(toy, tmp_path):
+    runnables = pytest.importorskip("langchain_core.runnables")
+    from langchain_core.messages import AIMessage
+
+    from whichone.agents.langchain import LangChainAgent
+
+    def make(tools):
+        by_name = {t.name: t for t in tools}
+        assert set(by_name) == {"search", "ask_user"}
+
+        def work(state):
+            (_, question) = state["messages"][0]
+            found = by_name["search"].invoke({"text": question})
+            said = by_name["ask_user"].invoke({"text": "Which one?"})
+            return {"messages": [*state["messages"], AIMessage(f"{found[:3]} {said}")]}
+
+        return runnables.RunnableLambda(work)
+
+    made = run_agent(LangChainAgent(make), toy, tmp_path / "a", limit=2)
+    for answer in made.answers.values():
+        assert answer.text == "[1] I cannot help you with that."
+        assert [c.tool for c in trace_of(answer).calls] == ["search", "ask_user"]
+        assert answer.passages
+
+
+def test_a_langgraph_agent(toy, tmp_path):
+    graph = pytest.importorskip("langgraph.graph")
+    from langchain_core.messages import AIMessage
+
+    from whichone.agents.langchain import LangChainAgent
+
+    def make(tools):
+        search = tools[0]
+
+        def node(state):
+            found = search.invoke({"text": state["messages"][0].content})
+            return {"messages": [AIMessage(found.splitlines()[0])]}
+
+        built = graph.StateGraph(graph.MessagesState)
+        built.add_node("work", node)
+        built.add_edge(graph.START, "work")
+        return built.compile()
+
+    made = run_agent(LangChainAgent(make), toy, tmp_path / "a", limit=1)
+    (answer,) = made.answers.values()
+    assert answer.text.startswith("[1] ")
+    assert len(trace_of(answer).calls) == 1
+
+
+def test_an_inspect_solver(toy, tmp_path):
+    pytest.importorskip("inspect_ai")
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.solver import solver
+
+    from whichone.agents.inspect_solver import InspectAgent
+
+    @solver
+    def search_and_say(tools):
+        async def solve(state, generate):
+            found = await tools[0](text=state.input_text)
+            state.output = ModelOutput.from_content("mockllm/model", found.splitlines()[0])
+            return state
+
+        return solve
+
+    made = run_agent(InspectAgent(search_and_say, "mockllm/model"), toy, tmp_path / "a", limit=1)
+    (answer,) = made.answers.values()
+    assert answer.text.startswith("[1] ")
+    assert [c.input for c in trace_of(answer).calls] == [toy.queries[0].input]
+
+
+@pytest.mark.slow
+def test_a_small_real_model(smollm2, toy, tmp_path):
+    with Endpoint(EndpointOptions(url=smollm2, model="SmolLM2", concurrency=1)) as model:
+        agent = ToolCallingAgent(model, style="lines", k=1, max_tokens=40)
+        made = run_agent(agent, toy, tmp_path / "a", user=SimulatedUser(toy), limit=3, budget=3)
+    assert made.failures == {} and len(made.answers) == 3
+    assert all(len(trace_of(a).calls) <= 3 for a in made.answers.values())
+    assert any(a.text for a in made.answers.values())
