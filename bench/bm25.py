@@ -1,9 +1,10 @@
-"""BM25 beside tantivy: time and memory of building, queries a second, in one run.
+"""BM25 beside tantivy: building and searching, CPU, memory and disk, in one run.
 
     python bench/bm25.py --passages 1000000
 
-Texts are invented (Zipf-distributed words, 100 a passage). Every system is built and asked in a
-process of its own, so that its peak memory is its own. Seconds are CPU seconds of that process.
+Texts are invented (Zipf-distributed words, 100 a passage), written once as a corpus, and read from there by every
+system in a process of its own. Seconds are CPU seconds of that process and its children; memory is the peak of what
+is resident and no file (RssAnon), children included. tantivy keeps frequencies without positions, as we do.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,10 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+
+from peak_memory import measure
 
 WORDS = 100
 VOCABULARY = 1_000_000
 COMMON = 40  # left out of queries, as stop words would be
+BATCH = 10_000
 SYSTEMS = ("whichone-numba", "whichone-numpy", "tantivy")
 
 
@@ -44,8 +48,8 @@ def draws(seed: int, rows: int, columns: int, skip: int = 0) -> np.ndarray:
 
 def passages(count: int) -> Iterator[str]:
     names = [word(n) for n in range(VOCABULARY)]
-    for start in range(0, count, 10_000):
-        for row in draws(start + 1, min(10_000, count - start), WORDS).tolist():
+    for start in range(0, count, BATCH):
+        for row in draws(start + 1, min(BATCH, count - start), WORDS).tolist():
             yield " ".join([names[n] for n in row])
 
 
@@ -53,97 +57,144 @@ def queries(count: int) -> list[str]:
     return [" ".join(word(n) for n in row) for row in draws(0, count, 5, COMMON).tolist()]
 
 
-def measure_ours(backend: str, count: int, asked: list[str], folder: Path) -> dict[str, float]:
-    from whichone.records import Passage, Question
+def write_corpus(count: int, place: Path) -> None:
+    from whichone.corpus.save import save_corpus
+    from whichone.corpus.tables import PASSAGES
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        held: list[dict[str, object]] = []
+        for n, text in enumerate(passages(count)):
+            page = f"b:{n:08}"
+            held.append({"id": f"{page}#0", "page": page, "n": 0, "title": "", "text": text})
+            if len(held) == BATCH or n + 1 == count:
+                yield from PASSAGES.from_rows(held).to_batches()
+                held = []
+
+    save_corpus(place, pa.RecordBatchReader.from_batches(PASSAGES.schema, batches()))
+
+
+def cpu() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def build_ours(corpus: Path, folder: Path) -> None:
+    from whichone.corpus.corpus import Corpus
     from whichone.retrieval.bm25 import Bm25
 
-    records = (
-        Passage(id=f"b:{n}#0", page=f"b:{n}", title="", text=text)
-        for n, text in enumerate(passages(count))
-    )
-    started = time.process_time()
-    Bm25.build(records, folder)
-    built = time.process_time() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    Bm25.build(Corpus.open(corpus), folder)
+
+
+def search_ours(backend: str, folder: Path, asked: list[str]) -> float:
+    from whichone.records import Question
+    from whichone.retrieval.bm25 import Bm25
+
     retriever = Bm25.open(folder, backend=backend)
     questions = [Question(id=str(n), text=text) for n, text in enumerate(asked)]
     list(retriever.search(questions[:5], 100))  # compiled, mapped
-    started = time.process_time()
-    found = sum(len(r.passages) for r in retriever.search(questions, 100))
-    return {"build": built, "peak": peak, "search": time.process_time() - started, "found": found}
+    started = cpu()
+    for _ in retriever.search(questions, 100):
+        pass
+    return cpu() - started
 
 
-def measure_tantivy(count: int, asked: list[str], folder: Path) -> dict[str, float]:
+def build_tantivy(corpus: Path, folder: Path) -> None:
     import tantivy
 
+    from whichone.corpus.corpus import Corpus
+
     schema = tantivy.SchemaBuilder()
-    schema.add_text_field("text", stored=False, tokenizer_name="en_stem")
-    schema.add_integer_field("id", stored=True, fast=True)
+    schema.add_text_field("text", stored=False, tokenizer_name="en_stem", index_option="freq")
+    schema.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
     folder.mkdir(parents=True)
-    index = tantivy.Index(schema.build(), path=str(folder))
-    started = time.process_time()
-    writer = index.writer(heap_size=256_000_000, num_threads=1)
-    for n, text in enumerate(passages(count)):
-        writer.add_document(tantivy.Document(text=text, id=n))
+    writer = tantivy.Index(schema.build(), path=str(folder)).writer(256_000_000, 1)
+    for batch in Corpus.open(corpus).batches(["id", "text"]):
+        for identity, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            writer.add_document(tantivy.Document(text=text, id=identity))
     writer.commit()
     writer.wait_merging_threads()
-    built = time.process_time() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    index.reload()
+
+
+def search_tantivy(folder: Path, asked: list[str]) -> float:
+    import tantivy
+
+    index = tantivy.Index.open(str(folder))
     searcher = index.searcher()
-    parsed = [index.parse_query(text, ["text"]) for text in asked]
-    for query in parsed[:5]:
-        searcher.search(query, 100)
-    started = time.process_time()
-    found = 0
+    for text in asked[:5]:
+        searcher.search(index.parse_query(text, ["text"]), 100)
+    started = cpu()
     for text in asked:
         hits = searcher.search(index.parse_query(text, ["text"]), 100).hits
-        found += len([(score, searcher.doc(address)["id"]) for score, address in hits])
-    return {"build": built, "peak": peak, "search": time.process_time() - started, "found": found}
+        [(score, searcher.doc(address)["id"]) for score, address in hits]
+    return cpu() - started
 
 
-def measure(system: str, count: int, asked: list[str], folder: Path) -> dict[str, float]:
+def work(system: str, step: str, corpus: Path, folder: Path, asked: list[str]) -> dict[str, float]:
+    started = cpu()
+    if step == "build":
+        (build_tantivy if system == "tantivy" else build_ours)(corpus, folder)
+        return {"seconds": cpu() - started}
     if system == "tantivy":
-        return measure_tantivy(count, asked, folder)
-    return measure_ours(system.removeprefix("whichone-"), count, asked, folder)
-
-
-def text_seconds(count: int) -> float:
-    """What inventing the texts costs, taken off every build."""
-    started = time.process_time()
-    for _ in passages(count):
-        pass
-    return time.process_time() - started
+        return {"seconds": search_tantivy(folder, asked)}
+    return {"seconds": search_ours(system.removeprefix("whichone-"), folder, asked)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--passages", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=500)
-    parser.add_argument("--system", choices=SYSTEMS, help=argparse.SUPPRESS)
+    parser.add_argument("--place", type=Path, help="where the corpus and the indexes are written")
+    parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     asked = queries(options.queries)
-    if options.system:
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place) / "index"
-            found = measure(options.system, options.passages, asked, folder)
-            found["disk"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 2**20
-        print(json.dumps(found))
+    if options.step:
+        system, step = options.step
+        folder = options.place / system.partition("-")[0]
+        print(json.dumps(work(system, step, options.place / "corpus", folder, asked)))
         return
-    texts = text_seconds(options.passages)
-    rows = {}
-    for system in SYSTEMS:
-        command = [sys.executable, __file__, "--system", system]
-        command += ["--passages", str(options.passages), "--queries", str(options.queries)]
-        rows[system] = json.loads(subprocess.run(command, check=True, stdout=-1).stdout)
-    print(f"{options.passages:,} passages of {WORDS} words, {options.queries} queries, top 100")
-    print("system          build CPU s   peak MB  disk MB  queries/CPU s  ratio to tantivy")
-    base = options.queries / rows["tantivy"]["search"]
-    for system, row in rows.items():
-        rate = options.queries / row["search"]
+    with tempfile.TemporaryDirectory(dir=options.place) as place:
+        write_corpus(options.passages, Path(place) / "corpus")
+        rows = {}
+        for system, step in (
+            ("whichone", "build"),
+            ("tantivy", "build"),
+            *((system, "search") for system in SYSTEMS),
+        ):
+            command = [sys.executable, __file__, "--step", system, step, "--place", place]
+            used = measure([*command, "--queries", str(options.queries)])
+            try:
+                seconds = json.loads(used.output.splitlines()[-1])["seconds"]
+            except (IndexError, ValueError):
+                sys.exit(used.output)
+            rows[system, step] = seconds, used.peak, used.wall
+        disk = {
+            name: sum(f.stat().st_size for f in (Path(place) / name).rglob("*")) / 2**20
+            for name in ("whichone", "tantivy")
+        }
+    show(options.passages, options.queries, rows, disk)
+
+
+def show(
+    passages: int,
+    queries: int,
+    rows: dict[tuple[str, str], tuple[float, float, float]],
+    disk: dict[str, float],
+) -> None:
+    print(f"{passages:,} passages of {WORDS} words, {queries} queries, top 100")
+    print("building     CPU s  ratio   wall s   peak MB  disk MB  ratio")
+    base = rows["tantivy", "build"][0]
+    for name in ("whichone", "tantivy"):
+        seconds, peak, wall = rows[name, "build"]
         print(
-            f"{system:<15} {row['build'] - texts:>11.1f} {row['peak']:>9,.0f} {row['disk']:>8,.0f}"
-            f" {rate:>14,.0f} {rate / base:>17.2f}"
+            f"{name:<10} {seconds:>7.1f} {seconds / base:>6.2f} {wall:>8.1f} {peak:>9,.0f}"
+            f" {disk[name]:>8,.0f} {disk[name] / disk['tantivy']:>6.2f}"
+        )
+    print("searching       queries/CPU s  ratio   peak MB")
+    rate = queries / rows["tantivy", "search"][0]
+    for system in SYSTEMS:
+        seconds, peak, _ = rows[system, "search"]
+        print(
+            f"{system:<15} {queries / seconds:>13,.0f} {queries / seconds / rate:>6.2f} {peak:>9,.0f}"
         )
 
 

@@ -31,7 +31,9 @@ def test_exported_names() -> None:
         "Result",
         "Run",
         "__version__",
+        "compare",
         "evaluate",
+        "interval",
     ]
     for name in whichone.__all__:
         assert getattr(whichone, name)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whichone.api import Result, evaluate
+    from whichone.api_compare import compare
     from whichone.benchmarks.benchmark import Benchmark
+    from whichone.measures.intervals import interval
     from whichone.records import Answer, Ask, Refuse
     from whichone.runs.run import Run
 
@@ -18,7 +20,9 @@ __all__ = [
     "Result",
     "Run",
     "__version__",
+    "compare",
     "evaluate",
+    "interval",
 ]
 __version__ = "0.1.0"
 
@@ -29,7 +33,9 @@ _PLACES = {
     "Refuse": "whichone.records",
     "Result": "whichone.api",
     "Run": "whichone.runs.run",
+    "compare": "whichone.api_compare",
     "evaluate": "whichone.api",
+    "interval": "whichone.measures.intervals",
 }
 
 

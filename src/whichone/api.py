@@ -22,7 +22,7 @@ from whichone.api_answers import (
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster_rule, score_run
+from whichone.measures.scores import Scores, cluster_note, score_run
 from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
 from whichone.plain_tables import html_table, text_table
 from whichone.runs.checks import Returns
@@ -78,8 +78,8 @@ class Result:
     __repr__ = __str__
 
     def _footnote(self) -> str:
-        rule = cluster_rule(self.benchmark.queries)
-        told = f"percent, 95 % intervals by {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
+        rule = cluster_note(self.benchmark.queries)
+        told = f"percent, {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
         return "; ".join([told, *self.scores.cautions()])
 
     def _repr_html_(self) -> str:
@@ -104,7 +104,6 @@ def evaluate(
     on_error: str = "fail",
     run: str | Path | None = None,
     answers: str | Path | None = None,
-    seed: int = 0,
 ) -> Result:
     """Ask every question of a benchmark and measure what is found, and what is answered.
 
@@ -157,5 +156,5 @@ def evaluate(
         scores = score_run(made, opened, together(usual, wanted, "rankings"))
         if said is None and answer is not None:
             said = answer_found(answer, opened, made, kept, depth=k, on_error=on_error)
-        result = None if said is None else AnswerResult.of(said, opened, wanted, seed=seed)
-    return Result(opened, scores, summarise(scores, seed=seed), result)
+        result = None if said is None else AnswerResult.of(said, opened, wanted)
+    return Result(opened, scores, summarise(scores), result)

@@ -19,7 +19,7 @@ from whichone.measures.answer_summary import (
     trace_rows,
 )
 from whichone.measures.measure import Measure, parse_measures
-from whichone.measures.scores import Scores, cluster_rule
+from whichone.measures.scores import Scores, cluster_note
 from whichone.measures.summary import percent
 from whichone.plain_tables import html_table, text_table
 from whichone.records import Question, Ranking
@@ -52,16 +52,14 @@ class AnswerResult:
         self.counts = counts
 
     @classmethod
-    def of(
-        cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure], *, seed: int = 0
-    ) -> AnswerResult:
+    def of(cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure]) -> AnswerResult:
         tasks = sorted({q.task for q in benchmark.queries})
         usual = summary_measures(tasks)
         traced = any(trace_of(a) is not None for a in answers.answers.values())
         usual += [*TRACE_MEASURES] if traced else []
         measures = together(parse_measures(usual), extra, "answers")
         scores = score_answers(answers, benchmark, measures)
-        rows = summarise_answers(scores, seed=seed)
+        rows = summarise_answers(scores)
         return cls(benchmark, scores, rows, answers.folder.manifest.counts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,9 +106,9 @@ class AnswerResult:
     __repr__ = __str__
 
     def _footnote(self) -> str:
-        rule = cluster_rule(self.benchmark.queries)
+        rule = cluster_note(self.benchmark.queries)
         failed = self.counts.get("failures", 0)
-        return f"percent, 95 % intervals by {rule}; namesake: another bearer's value was given" + (
+        return f"percent, {rule}; namesake: another bearer's value was given" + (
             f"; {failed:,} failures count as wrong" if failed else ""
         )
 

@@ -47,7 +47,7 @@ class Demo:
         return as_document(self.rows, self.benchmark)
 
 
-def run_demo(out: Path, *, seed: int = 0) -> Demo:
+def run_demo(out: Path) -> Demo:
     """Make everything under `out`; what is already there and whole is not made again."""
     out.mkdir(parents=True, exist_ok=True)
     talk("1/5  the built-in world, as real dumps")
@@ -67,7 +67,7 @@ def run_demo(out: Path, *, seed: int = 0) -> Demo:
         retriever = _retriever(name, benchmark, out / "indexes")
         runs.append(_run(retriever, benchmark, out / "runs" / name, name))
     talk("5/5  the page")
-    rows = summarise_runs(runs, benchmark, seed=seed)
+    rows = summarise_runs(runs, benchmark)
     make_report([run.path for run in runs], out / "report.html", benchmark=str(out / "amber"))
     demo = Demo(benchmark, rows, out / "report.html")
 

@@ -235,7 +235,7 @@ def test_a_broken_csv_says_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, "csv")
     with (tmp_path / "tools.csv").open("a") as file:
         file.write("a3,too,few\n")
-    with pytest.raises(BadInput, match=r"tools\.csv:5: the row has not as many fields"):
+    with pytest.raises(BadInput, match=r"tools\.csv:5: the line has 3 columns"):
         take_in(path, tmp_path / "kb")
 
 

@@ -49,8 +49,23 @@ def test_the_command_prints_what_it_did(shared: Path, tmp_path: Path) -> None:
     assert "P19" not in facts.column("property").to_pylist()
     assert said["sources"][0]["counts"]["records"] > 100
     again = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert again.returncode == 2
-    assert "already in it" in again.stderr
+    assert again.returncode == 0
+    assert "nothing to do" in again.stderr
+    assert json.loads(again.stdout)["rows"]["facts"] == facts.num_rows
+    assert not (tmp_path / "kb" / ".partial").exists()
+
+
+def test_duplicate_pages_are_counted(tmp_path: Path) -> None:
+    def page(number: int, text: str) -> bytes:
+        record = {"wikipedia_id": str(number), "wikipedia_title": f"Page {number}", "text": [text]}
+        return json.dumps({"_id": str(number), "anchors": [], **record}).encode() + b"\n"
+
+    dump = tmp_path / "pages.jsonl"
+    dump.write_bytes(page(1, "first") + page(2, "two") + page(1, "second") + page(1, "third"))
+    manifest = ingest(tmp_path / "kb", chosen_sources(pages=[dump]), Options())
+    assert manifest.sources[0]["counts"]["duplicate pages"] == 2
+    pages = Folder.open(tmp_path / "kb", KIND).table("pages")
+    assert [text[0] for text in pages["paragraphs"].to_pylist()] == ["first", "two"]
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,10 @@ def query(n: int, page: str, role: str, relation: str = "P1") -> Query:
     )
 
 
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Benchmark:
-    queries = [query(n, f"w:{n}", "head" if n % 2 == 0 else "tail") for n in range(8)]
+def names(path: Path, number: int) -> Benchmark:
+    """So many name sets with a head and a tail, a query about each."""
+    pages = range(2 * number)
+    queries = [query(n, f"w:{n}", "head" if n % 2 == 0 else "tail") for n in pages]
     sets = [
         NameSet(
             id=f"s{n}",
@@ -45,12 +46,15 @@ def benchmark(tmp_path: Path) -> Benchmark:
                 Bearer(entity=f"Q{2 * n + 1}", role="tail", pages=(f"w:{2 * n + 1}",)),
             ),
         )
-        for n in range(4)
+        for n in range(number)
     ]
-    passages = [Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"T{n}", text="text") for n in range(8)]
-    return save_benchmark(
-        tmp_path / "bench", name="b", queries=queries, sets=sets, passages=passages
-    )
+    passages = [Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"T{n}", text="text") for n in pages]
+    return save_benchmark(path, name="b", queries=queries, sets=sets, passages=passages)
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Benchmark:
+    return names(tmp_path / "bench", 4)
 
 
 class AlwaysHead:
@@ -183,7 +187,11 @@ def test_a_redacted_report_has_neither_names_nor_ids_that_hold_them(
     assert "<b>name 4</b>" in redacted
 
 
-def test_the_gate(scores: Scores) -> None:
+def test_the_gate(tmp_path: Path) -> None:
+    """20 names, the head always first: a gap of 1 in every one of them, at least 0.66 in general."""
+    benchmark = names(tmp_path / "bench", 20)
+    run = run_retriever(AlwaysHead(), benchmark, tmp_path / "run", k=2, name="head")
+    scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))
     report = check_budgets(scores, Budgets(max_tail_gap=0.5, max_confusion=0.6, min_accuracy=0.9))
     verdicts = {check.name: check.verdict for check in report.checks}
     assert verdicts == {
@@ -192,8 +200,10 @@ def test_the_gate(scores: Scores) -> None:
         "min_accuracy": "failed",
     }
     assert report.exit_code == 1
-    assert "only 4 name sets" in report.warnings[0]
-    assert tail_gap(scores).value == 1
+    assert "only 20 name sets" in report.warnings[0]
+    gap = tail_gap(scores)
+    assert (gap.value, gap.high, gap.clusters) == (1, 1, 20)
+    assert gap.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 20)))
     assert b'failures="2"' in junit(report)
     assert "| max-tail-gap | **failed** |" in markdown(report)
 
@@ -222,6 +232,12 @@ def test_a_search_that_gives_nothing_does_not_pass(benchmark: Benchmark, tmp_pat
     assert "8 of 8 got no result" in dead.checks[-1].message
     assert poor.exit_code == 0
     assert "4 of 8 got no result" in poor.warnings[0]
+
+
+def test_few_names_decide_nothing(scores: Scores) -> None:
+    report = check_budgets(scores, Budgets(max_confusion=0.4))
+    assert report.verdict == "undecided"
+    assert report.checks[0].message.startswith("0.500 (interval: none, fewer than 8 clusters)")
 
 
 def test_undecided_exits_1_only_when_strict(scores: Scores) -> None:

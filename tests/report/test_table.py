@@ -38,8 +38,8 @@ def test_markdown() -> None:
 
 def test_csv_keeps_fractions_and_intervals() -> None:
     lines = TABLE.to_csv().splitlines()
-    assert lines[0] == "system,all,all low,all high,all n,n_queries"
-    assert lines[1] == "a|b <x>,0.5,0.25,0.75,8,8"
+    assert lines[0] == "system,all,all low,all high,all n,all clusters,n_queries"
+    assert lines[1] == "a|b <x>,0.5,0.25,0.75,8,0,8"
 
 
 def test_latex_escapes() -> None:

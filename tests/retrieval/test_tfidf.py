@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.records import Question
-from whichone.retrieval.tfidf import TfIdf, TfIdfParameters
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.save import passage_rows
+from whichone.records import Passage, Question
+from whichone.retrieval.tfidf import TfIdf
 from whichone.retrieval.tfidf.ngrams import Buckets
 
 PAGES = {
@@ -23,6 +25,11 @@ PAGES = {
     "p:7": "Green hills, green grass",
     "p:8": "Grass grows on hills",
 }
+
+
+def corpus_of(pages: dict[str, str]) -> Corpus:
+    records = [Passage(id=f"{p}#0", page=p, title="", text=text) for p, text in pages.items()]
+    return Corpus.of_table(passage_rows(records), hash="test")
 
 
 def plain(question: str) -> list[tuple[str, float]]:
@@ -48,7 +55,7 @@ def plain(question: str) -> list[tuple[str, float]]:
     ["red fox", "Where is the red house?", "green green hills", "house", "zebra", "", "the of"],
 )
 def test_scores_are_those_of_the_formula(tmp_path: Path, question: str, backend: str) -> None:
-    TfIdf.build(PAGES.items(), tmp_path / "index", TfIdfParameters())
+    TfIdf.build(corpus_of(PAGES), tmp_path / "index")
     retriever = TfIdf.open(tmp_path / "index", backend=backend)  # type: ignore[arg-type]
     (ranking,) = retriever.search([Question(id="q", text=question)], 20)
     wanted = plain(question)
@@ -74,7 +81,7 @@ def test_the_hash_is_murmur_three() -> None:
 
 
 def test_what_half_the_pages_hold_weighs_nothing(tmp_path: Path) -> None:
-    TfIdf.build([("a", "fox"), ("b", "fox dog")], tmp_path / "index", TfIdfParameters())
+    TfIdf.build(corpus_of({"a": "fox", "b": "fox dog"}), tmp_path / "index")
     (ranking,) = TfIdf.open(tmp_path / "index").search([Question(id="q", text="fox")], 5)
     assert ranking.passages == ()
 

@@ -15,6 +15,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import open_binary, read_lines, write_atomic
+from whichone.files.separated import read_rows
 from whichone.records import Output, Query
 
 _DESCRIPTION = re.compile(r'\(description\s+(?:"((?:[^"\\]|\\.)*)"|([^()\s]+))\)')
@@ -112,20 +113,14 @@ def _dpr_csv(path: Path) -> Iterator[Row]:
     DPR evaluates the list as code; only literals are read here. As in DPR, a typographic
     apostrophe of the question (not of the answers) becomes a plain one.
     """
-    with open_binary(path) as raw:
-        reader = csv.reader(io.TextIOWrapper(raw, encoding="utf-8", newline=""), delimiter="\t")
-        for columns in reader:
-            if len(columns) != 2:
-                raise BadInput(
-                    f"question and answers are expected, there are {len(columns)} columns",
-                    file=path,
-                    line=reader.line_num,
-                )
-            yield (
-                reader.line_num,
-                columns[0].replace("’", "'"),
-                _literal(columns[1], path, reader.line_num),
+    for line, columns in read_rows(path, "\t"):
+        if len(columns) != 2:
+            raise BadInput(
+                f"question and answers are expected, there are {len(columns)} columns",
+                file=path,
+                line=line,
             )
+        yield line, columns[0].replace("’", "'"), _literal(columns[1], path, line)
 
 
 def _literal(text: str, path: Path, line: int) -> list[str]:

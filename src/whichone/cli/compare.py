@@ -42,8 +42,9 @@ def command(
     whichone compare OTHER_BEARER GOLD --measures em    # what confusion costs
     """
     from whichone.cli.output import emit_json, emit_table
-    from whichone.measures.comparison import compare
+    from whichone.measures.comparison import compare, comparison_rows
     from whichone.measures.score import distinctly_named, score_folder
+    from whichone.measures.scores import cluster_note
     from whichone.progress import talk
 
     scores = distinctly_named(
@@ -57,24 +58,7 @@ def command(
         emit_json(found)
         return
     emit_table(
-        [
-            {
-                **c.where,
-                "measure": c.measure,
-                "a": c.a,
-                "b": c.b,
-                "value a": c.value_a,
-                "value b": c.value_b,
-                "b - a": c.difference.value,
-                "interval": f"[{c.difference.low:.3f}, {c.difference.high:.3f}]"
-                if c.difference.low is not None and c.difference.high is not None
-                else "-",
-                "p": f"{c.p:.4f}",
-                "p (Holm)": f"{c.p_holm:.4f}",
-                "effect": c.effect,
-                "b higher/equal/lower": f"{c.wins}/{c.ties}/{c.losses}",
-            }
-            for c in found
-        ],
+        comparison_rows(found),
         title=f"paired by cluster on {scores[0].benchmark}",
     )
+    click.echo(f"b - a: {cluster_note(scores[0].queries)}; p: permutation test by cluster")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import json_option, seed_option
+from whichone.cli.options import json_option
 
 
 @click.command()
 @click.argument("out", type=click.Path(file_okay=False), default="whichone-demo")
-@seed_option
 @json_option
-def command(out: str, seed: int, as_json: bool) -> None:
+def command(out: str, as_json: bool) -> None:
     """Take the built-in world from raw dumps to a table and a page, all under OUT.
 
     Killed at any moment and started again, it ends with the same bytes.
@@ -27,7 +26,7 @@ def command(out: str, seed: int, as_json: bool) -> None:
     from whichone.measures.summary import DEPTH, table_5, table_6
     from whichone.progress import talk
 
-    made = run_demo(Path(out), seed=seed)
+    made = run_demo(Path(out))
     if as_json:
         emit_json(made.document())
     else:
@@ -38,5 +37,5 @@ def command(out: str, seed: int, as_json: bool) -> None:
             table_6(made.rows),
             title=f"Confused within {DEPTH} pages, percent: a namesake above the gold page",
         )
-        click.echo("Intervals by name set stand in the page and in --json.")
+        click.echo("Intervals by name set are in the page and in --json.")
     talk(f"the page: {made.page.resolve()}")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from whichone.cli import Verbs
-from whichone.cli.options import Words, json_option, per_query_option, seed_option
+from whichone.cli.options import Words, json_option, per_query_option
 
 
 class Score(Verbs):
@@ -38,7 +38,6 @@ class Score(Verbs):
 )
 @click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
 @per_query_option
-@seed_option
 @json_option
 def folder(
     run: str,
@@ -46,7 +45,6 @@ def folder(
     by: tuple[str, ...],
     benchmark: str | None,
     per_query: str | None,
-    seed: int,
     as_json: bool,
 ) -> None:
     """Score a RUN (or ANSWERS) folder, or files of a format: `whichone score kilt --help`.
@@ -57,12 +55,13 @@ def folder(
     """
     from whichone.cli.output import emit_json, emit_table, write_rows
     from whichone.measures.score import score_folder, slice_rows
+    from whichone.measures.scores import cluster_note
     from whichone.progress import talk
 
     scores = score_folder(run, measures, benchmark=benchmark)
     if per_query:
         write_rows(per_query, list(scores.rows()))
-    rows = slice_rows(scores, by, seed=seed)
+    rows = slice_rows(scores, by)
     if as_json:
         emit_json(rows)
         return
@@ -70,6 +69,7 @@ def folder(
         {key: _shown(value) for key, value in row.items()} for row in rows
     ]
     emit_table(shown, title=f"{scores.system} on {scores.benchmark}")
+    click.echo(cluster_note(scores.queries))
     for caution in scores.cautions():
         talk(f"whichone: {caution}")
 
@@ -79,7 +79,7 @@ def _shown(value: Any) -> Any:
         if value["value"] is None:
             return "-"
         spread = f" [{value['low']:.3f}, {value['high']:.3f}]" if value["low"] is not None else ""
-        return f"{value['value']:.3f}{spread} n={value['n']}"
+        return f"{value['value']:.3f}{spread} n={value['n']} in {value['clusters']}"
     return "-" if value is None else str(value)
 
 

@@ -28,6 +28,17 @@ from whichone.cli.training_options import plan_of, settings_of, tell, training_o
     help="Which encoders learn.",
 )
 @click.option(
+    "--kind",
+    type=click.Choice(["dense", "late", "sparse"]),
+    default="dense",
+    show_default=True,
+    help="One vector a passage, one a token (ColBERT), or weights of words (SPLADE).",
+)
+@click.option(
+    "--size", type=int, help="late: numbers a token has, where it starts anew. [default: 128]"
+)
+@click.option("--flops", type=float, help="sparse: how much many words cost. [default: 0.0003]")
+@click.option(
     "--per",
     type=click.Choice(["relation"]),
     help="With --mode only-questions: a question encoder for each relation beside the joint one.",
@@ -37,13 +48,14 @@ def command(
     checkpoint: str,
     passage_checkpoint: str | None,
     base: str | None,
+    kind: Any,
     preset: str,
     per: str | None,
     device: str | None,
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Train a bi-encoder on SOURCEs into the folder OUT; OUT/best is what `retrieve` takes.
+    """Train a retriever on SOURCEs into the folder OUT; OUT/best is what `retrieve` takes.
 
     A SOURCE is a benchmark (its training split, where it has one), a knowledge base, or a file: DPR's
     json, KILT's jsonl, EntityQuestions' json, examples of a training. Wrong passages come from the
@@ -56,6 +68,8 @@ def command(
     whichone train retriever BENCH OUT --checkpoint FOLDER --mode only-questions --per relation
     whichone train retriever nq.json OUT --checkpoint dpr.cp --base BERT --preset eq-finetune
     whichone retrieve BENCH RUN --retriever dense --encoder OUT/best
+    whichone train retriever BENCH OUT --kind late --checkpoint all-MiniLM-L6-v2
+    whichone retrieve BENCH RUN --retriever late -o model=OUT/best
     """
     from whichone.training.retriever import train_retriever
     from whichone.training.start import Start
@@ -66,6 +80,7 @@ def command(
         out,
         start=Start(checkpoint, passage_checkpoint, base),
         settings=settings_of(preset, values),
+        kind=kind,
         per_relation=per is not None,
         device=device,
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, Missing, did_you_mean
-from whichone.files.lines import decode_line, open_binary, read_json, read_lines
+from whichone.files.lines import decode_line, read_json, read_lines
+from whichone.files.separated import read_table_rows
 from whichone.names import title_key
 from whichone.records import Bearer, NameSet, Passage, page_id, passage_id
 
@@ -38,7 +37,7 @@ def read_records(
     suffixes = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
     kind = suffixes[-1] if suffixes else ""
     if kind in (".tsv", ".csv"):
-        yield from _read_separated(path, "\t" if kind == ".tsv" else ",", bad)
+        yield from read_table_rows(path, "\t" if kind == ".tsv" else ",", bad)
     elif kind == ".json":
         records = read_json(path)
         if not isinstance(records, list):
@@ -61,31 +60,6 @@ def _read_json_lines(path: Path, bad: list[str] | None) -> Iterator[tuple[int, d
             bad.append(str(error))
             continue
         yield line, record
-
-
-def _read_separated(
-    path: Path, separator: str, bad: list[str] | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    csv.field_size_limit(1 << 30)
-    with open_binary(path) as raw:
-        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")  # spreadsheets write a mark
-        try:
-            for record in (reader := csv.DictReader(text, delimiter=separator)):
-                if None in record or None in record.values():
-                    wrong = BadInput(
-                        "the line has another number of columns than the header",
-                        file=path,
-                        line=reader.line_num,
-                    )
-                    if bad is None:
-                        raise wrong
-                    bad.append(str(wrong))
-                    continue
-                yield reader.line_num, record
-        except UnicodeDecodeError as error:
-            raise BadInput(f"not UTF-8: {error}", file=path, hint="save it as UTF-8") from error
-        except csv.Error as error:
-            raise BadInput(f"cannot be read: {error}", file=path) from error
 
 
 def field(record: dict[str, Any], name: str, path: str | Path, line: int) -> Any:

@@ -120,7 +120,7 @@ def _do(cell: Cell, plan: Plan) -> None:
 def _measures(cell: Cell, plan: Plan) -> dict[str, Any]:
     wanted = plan.retrieval_measures if cell.kind == "run" else plan.measures
     scores = score_folder(cell.path, wanted, benchmark=cell.benchmark)
-    return slice_rows(scores, seed=plan.seed)[0]
+    return slice_rows(scores)[0]
 
 
 def _result(cell: Cell, status: str) -> CellResult:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import os
@@ -15,10 +14,9 @@ import msgspec
 
 from whichone.errors import BadInput, Missing
 from whichone.files.beside import written_beside
+from whichone.files.compressed import Decompressed, pieces_for
 
 T = TypeVar("T")
-
-_GZIP, _BZIP2, _ZSTD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
@@ -30,18 +28,16 @@ def open_binary(path: str | Path) -> IO[bytes]:
         raise Missing("no such file", where=str(path)) from None
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
-    magic = raw.read(4)
-    raw.seek(0)
-    if magic.startswith((_GZIP, _BZIP2)):
-        raw.close()  # both readers close only what they opened themselves
-        opened = gzip.GzipFile(path) if magic.startswith(_GZIP) else bz2.BZ2File(path)
-        return cast("IO[bytes]", opened)
-    if magic == _ZSTD:
-        import zstandard
-
-        reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        return cast("IO[bytes]", io.BufferedReader(cast("io.RawIOBase", reader), 1 << 20))
-    return raw
+    try:
+        magic = raw.read(4)
+        raw.seek(0)
+    except OSError as error:
+        raw.close()
+        raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
+    pieces = pieces_for(magic)
+    if pieces is None:
+        return raw
+    return cast("IO[bytes]", io.BufferedReader(Decompressed(path, raw, pieces), 1 << 18))
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
@@ -54,9 +50,9 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         try:
             for line, text in enumerate(file, 1):
                 yield line, (text.removeprefix(BOM_UTF8) if line == 1 else text).rstrip(b"\r\n")
-        except (EOFError, OSError, ValueError) as error:
+        except (BadInput, OSError) as error:
             raise BadInput(
-                f"damaged after line {line}: {error}",
+                f"damaged after line {line}: {getattr(error, 'message', error)}",
                 file=path,
                 line=line + 1,
                 hint="the file is truncated or not what its first bytes say; fetch it again",

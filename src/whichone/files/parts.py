@@ -6,18 +6,17 @@ files can only be decompressed from their beginning, so one reader cuts them as 
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Literal
 
 import msgspec
 
 from whichone.errors import BadInput, Missing
 from whichone.files.bzip2 import read_blocks
+from whichone.files.compressed import DAMAGE, gzip_pieces, zstd_pieces
 from whichone.files.lines import open_binary
 
 Compression = Literal["plain", "bz2", "gz", "zst"]
@@ -192,12 +191,12 @@ def _placed(chunks: Iterable[Chunk], size: int) -> Iterator[tuple[ByteRange, Chu
 
 def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[Chunk]:
     position = 0
-    pieces = _zstd_pieces if compression_of(path) == "zst" else _gzip_pieces
+    pieces = zstd_pieces if compression_of(path) == "zst" else gzip_pieces
     try:
         for data in pieces(raw):
             yield Chunk(position, data)
             position += len(data)
-    except (EOFError, OSError, ValueError, zlib.error) as error:
+    except DAMAGE as error:
         raise BadInput(
             f"damaged or cut off after {position:,} decompressed bytes: {error}",
             file=path,
@@ -205,44 +204,10 @@ def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[Chunk]:
         ) from error
 
 
-def _gzip_pieces(raw: IO[bytes]) -> Iterator[bytes]:
-    try:
-        from isal import igzip
-    except ImportError:
-        file = cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-    else:
-        file = cast("IO[bytes]", igzip.IGzipFile(fileobj=raw))
-    while data := file.read(_PIECE):
-        yield data
-
-
-def _zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
-    """Frame by frame, in small bites: a bite bounds what a hostile frame can swell to."""
-    import zstandard
-
-    frame = None
-    while bite := raw.read(1 << 14):
-        while bite:
-            frame = frame or zstandard.ZstdDecompressor().decompressobj()
-            try:
-                data = frame.decompress(bite)
-            except zstandard.ZstdError as error:
-                raise ValueError(str(error)) from error
-            if data:
-                yield data
-            bite = frame.unused_data if frame.eof else b""
-            frame = None if frame.eof else frame
-    if frame is not None:
-        raise EOFError(f"the last zstd frame is not complete at byte {raw.tell():,}")
-
-
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
     """The first decompressed bytes of a file."""
     with open_binary(path) as file:
-        try:
-            found = file.read(size)
-        except (EOFError, OSError, ValueError) as error:
-            raise BadInput(f"cannot be decompressed: {error}", file=path) from error
+        found = file.read(size)
     for magic, name in _NOT_READ.items():
         if found.startswith(magic):
             raise BadInput(

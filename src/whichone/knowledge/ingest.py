@@ -19,7 +19,7 @@ from whichone import __version__
 from whichone.errors import BadInput, UsageError
 from whichone.files.disk import full_disk_explained
 from whichone.files.folder import Folder
-from whichone.files.manifest import Manifest
+from whichone.files.manifest import MANIFEST, Manifest
 from whichone.files.repack import join_frames, repacked_name
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.files.workers import Worker, run_jobs
@@ -66,8 +66,12 @@ def ingest(
     for source in sources:
         source.check()
     targets = [repacked_name(source.path) for source in sources] if options.repack else []
+    described = [_described(source) for source in sources]
+    known = _known(Path(path), described)
+    if known is not None:
+        talk(f"{path}: everything is in it already; nothing to do")
+        return known
     with Folder.create(path, KIND, resume=not options.restart, extend=True) as folder:
-        described = [_described(source) for source in sources]
         _check_new(folder, described)
         work = [
             Work(source, entry["key"], folder.partial, entry["parameters"])
@@ -95,11 +99,24 @@ def _described(source: Source) -> dict[str, Any]:
     }
 
 
+def _known(path: Path, described: Sequence[dict[str, Any]]) -> Manifest | None:
+    """The finished knowledge base that has all these sources, read in the same way."""
+    if not (path / MANIFEST).exists() or (path / ".partial").exists():
+        return None
+    manifest = Folder.open(path, KIND).manifest
+    keys = {old["key"] for old in manifest.sources}
+    return manifest if all(entry["key"] in keys for entry in described) else None
+
+
 def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:
     held = folder.manifest.sources
     for entry in described:
         if any(old["key"] == entry["key"] for old in held):
-            raise UsageError(f"{entry['file']} is already in it", where=str(folder.root))
+            raise UsageError(
+                f"{entry['file']} is already in it",
+                where=str(folder.root),
+                hint="name only the files that are new",
+            )
     for kind in ("wikidata",):
         several = [e["file"] for e in (*held, *described) if e["kind"] == kind]
         if len(several) > 1:

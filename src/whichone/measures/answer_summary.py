@@ -39,7 +39,7 @@ def summary_measures(tasks: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE, *OUTCOME_MEASURES.values()]))
 
 
-def outcome_rows(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
+def outcome_rows(scores: Scores) -> list[AnswerRow]:
     """The share of each of the six outcomes by collection and task, where answers have outcomes."""
     by_name = {str(m): m for m in scores.measures}
     if not set(OUTCOME_MEASURES.values()) <= by_name.keys():
@@ -48,7 +48,7 @@ def outcome_rows(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
     for (collection, task), members in sorted(_groups(scores).items()):
         where = np.array(members)
         values = {
-            shown: estimate(scores, by_name[measure], where, seed)
+            shown: estimate(scores, by_name[measure], where)
             for shown, measure in OUTCOME_MEASURES.items()
         }
         if values["right"].n:
@@ -76,7 +76,7 @@ def _groups(scores: Scores) -> dict[tuple[str, str], list[int]]:
     return groups
 
 
-def summarise_answers(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
+def summarise_answers(scores: Scores) -> list[AnswerRow]:
     """Rows by collection and task, from scores that hold `summary_measures`."""
     groups = _groups(scores)
     by_name = {str(m): m for m in scores.measures}
@@ -90,12 +90,12 @@ def summarise_answers(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
         }
 
         def all_three(measure: Measure, places: dict[str, Any] = places) -> list[Estimate]:
-            return [estimate(scores, measure, where, seed) for where in places.values()]
+            return [estimate(scores, measure, where) for where in places.values()]
 
         values = dict(zip(("all", "head", "tail"), all_three(by_name[name]), strict=True))
         namesake = all_three(by_name[NAMESAKE])
         values |= dict(zip(("namesake", "namesake_head", "namesake_tail"), namesake, strict=True))
-        values["refusal"] = estimate(scores, by_name[REFUSAL], places[""], seed)
+        values["refusal"] = estimate(scores, by_name[REFUSAL], places[""])
         rows.append(AnswerRow(scores.system, collection, task, name, values))
     return rows
 

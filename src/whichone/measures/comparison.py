@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import BadInput, UsageError
-from whichone.measures.intervals import Estimate, cluster_sums, resampled_means
+from whichone.measures.intervals import Estimate, cluster_sums, interval
 from whichone.measures.measure import Measure
 from whichone.measures.scores import Scores, cluster, column, subset
 from whichone.records import Query
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 class Comparison(msgspec.Struct, frozen=True):
     """System b against system a on one measure over the same queries.
 
-    `difference` is b minus a with its bootstrap interval; `p` from the paired permutation test by
+    `difference` is b minus a with its interval; `p` from the paired permutation test by
     cluster, `p_holm` corrected for all comparisons made together; `effect` is the mean difference of
     the clusters over their standard deviation; wins, ties and losses count queries, from b's side.
     """
@@ -78,6 +78,30 @@ def compare(
     return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(found, corrected, strict=True)]
 
 
+def comparison_rows(found: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Rows for a table."""
+    return [
+        {
+            **c.where,
+            "measure": c.measure,
+            "a": c.a,
+            "b": c.b,
+            "value a": f"{c.value_a:.3f}",
+            "value b": f"{c.value_b:.3f}",
+            "b - a": f"{c.difference.value:+.3f}" if c.difference.value is not None else "-",
+            "interval": f"[{c.difference.low:.3f}, {c.difference.high:.3f}]"
+            if c.difference.low is not None and c.difference.high is not None
+            else "-",
+            "clusters": str(c.difference.clusters),
+            "p": f"{c.p:.4f}",
+            "p (Holm)": f"{c.p_holm:.4f}",
+            "effect": f"{c.effect:.3f}" if c.effect is not None else "-",
+            "b higher/equal/lower": f"{c.wins}/{c.ties}/{c.losses}",
+        }
+        for c in found
+    ]
+
+
 def _slices(
     queries: Sequence[Query], by: Sequence[str]
 ) -> list[tuple[dict[str, Any], Callable[[Query], bool]]]:
@@ -115,11 +139,6 @@ def _pair(a: Scores, b: Scores, measure: Measure, seed: int) -> Comparison:
     values_a, values_b, clusters = _paired_values(a, b, measure)
     differences = values_b - values_a
     sums, counts = cluster_sums(differences, clusters)
-    value = float(differences.mean()) if len(differences) else 0.0
-    low, high = None, None
-    if len(sums) >= 2:
-        means = resampled_means(sums, counts, seed=seed, replicates=1000)
-        low, high = (float(q) for q in np.quantile(means, [0.025, 0.975]))
     spread = float(np.std(sums / counts, ddof=1)) if len(sums) >= 2 else 0.0
     p = permutation_p(sums, seed=seed)
     return Comparison(
@@ -128,7 +147,7 @@ def _pair(a: Scores, b: Scores, measure: Measure, seed: int) -> Comparison:
         b=b.system,
         value_a=float(values_a.mean()) if len(values_a) else 0.0,
         value_b=float(values_b.mean()) if len(values_b) else 0.0,
-        difference=Estimate(value, low, high, len(differences), len(sums)),
+        difference=interval(differences, clusters, bounds=(-1.0, 1.0)),
         p=p,
         p_holm=p,
         effect=float(np.mean(sums / counts)) / spread if spread > 0 else None,

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from whichone.errors import UsageError, did_you_mean
 from whichone.measures.comparison import Comparison, compare
-from whichone.measures.intervals import REPLICATES, Estimate, bootstrap_mean, cluster_sums
+from whichone.measures.intervals import Estimate, cluster_sums, interval, jackknife
 from whichone.measures.measure import parse_measure
 from whichone.measures.scores import Scores, cluster, estimate
 from whichone.measures.worst import Mistake
@@ -182,7 +182,8 @@ def _budget(name: str, budget: float, scores: Scores, seed: int) -> Check:
         verdict = "failed" if low > budget else "passed" if high <= budget else "undecided"
     word = "at least" if at_least else "at most"
     asked = "wanted" if at_least else "allowed"
-    message = f"{found.value:.3f} [{low:.3f}, {high:.3f}], {word} {budget:g} {asked}"
+    spread = f"[{low:.3f}, {high:.3f}]" if found.low is not None else f"(interval: {found.kind})"
+    message = f"{found.value:.3f} {spread}, {word} {budget:g} {asked}"
     return Check(name, verdict, found, budget, message)
 
 
@@ -202,11 +203,11 @@ def _rows(scores: Scores, role: str | None) -> npt.NDArray[np.int64]:
 
 
 def _mean(measure: str, role: str | None, scores: Scores, seed: int) -> Estimate:
-    return estimate(scores, parse_measure(measure), _rows(scores, role), seed)
+    return estimate(scores, parse_measure(measure), _rows(scores, role))
 
 
 def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
-    """Head accuracy minus tail accuracy, both resampled together by cluster."""
+    """Head accuracy minus tail accuracy, with an interval over the clusters of both."""
     values = scores.values["acc@1"]
     clusters = np.array([":".join(cluster(q)) for q in scores.queries])
     role = np.array([q.role or "" for q in scores.queries])
@@ -220,15 +221,15 @@ def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
         cluster_sums(np.where(mask, v, 0.0), clusters)[0]
         for mask, v in ((head, values), (tail, values), (head, 1.0), (tail, 1.0))
     ]
-    size = len(pieces[0])
-    if size < 2:
-        return Estimate(value, None, None, len(values), size)
-    drawn = np.random.default_rng(seed).integers(0, size, (REPLICATES, size))
+    sizes = cluster_sums(np.ones(len(values)), clusters)[1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        sums = [piece[drawn].sum(1) for piece in pieces]
-        gaps = sums[0] / sums[2] - sums[1] / sums[3]
-    low, high = np.nanquantile(gaps, [0.025, 0.975])
-    return Estimate(value, float(low), float(high), len(values), size)
+        rest = [piece.sum() - piece for piece in pieces]
+        left_out = rest[0] / rest[2] - rest[1] / rest[3]
+    if np.isnan(left_out).any():
+        return Estimate(
+            value, None, None, len(values), len(sizes), "none, all of a role in one cluster"
+        )
+    return jackknife(value, left_out, sizes, n=len(values), bounds=(-1.0, 1.0))
 
 
 def not_found(scores: Scores, seed: int = 0) -> Estimate:
@@ -236,7 +237,7 @@ def not_found(scores: Scores, seed: int = 0) -> Estimate:
     deepest = max((m for m in scores.measures if m.name == "acc"), key=lambda m: m.k or 0)
     found, confused = scores.values[str(deepest)], np.nan_to_num(scores.values["confused@20"])
     lost = np.where(np.isnan(found), np.nan, (found == 0) & (confused == 0))
-    return bootstrap_mean(lost, [":".join(cluster(q)) for q in scores.queries], seed=seed)
+    return interval(lost, [":".join(cluster(q)) for q in scores.queries])
 
 
 def _of(measure: str, role: str | None = None) -> Callable[[Scores, int], Estimate]:

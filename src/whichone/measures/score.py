@@ -35,11 +35,11 @@ def score_folder(
     return score_run(run, run.benchmark(benchmark), parsed)
 
 
-def slice_rows(scores: Scores, by: Sequence[str] = (), *, seed: int = 0) -> list[dict[str, Any]]:
-    """Rows for printing: the slice's values, and {value, low, high, n} for each measure."""
+def slice_rows(scores: Scores, by: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rows for printing: the slice's values, and the estimate of each measure."""
     return [
         {**where, **{name: e.brief() for name, e in estimates.items()}}
-        for where, estimates in slice_scores(scores, by, seed=seed)
+        for where, estimates in slice_scores(scores, by)
     ]
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
-from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.intervals import Estimate, interval, interval_note
 from whichone.measures.measure import Measure, Retrieved
 from whichone.records import Passage, Query
 from whichone.runs.run import Run
@@ -106,6 +106,11 @@ def cluster_rule(queries: Sequence[Query]) -> str:
     return " and ".join(k for k in ("name set", "entity", "gold page", "query") if k in kinds)
 
 
+def cluster_note(queries: Sequence[Query]) -> str:
+    """The kind of the intervals over these queries, and of how many clusters they are."""
+    return interval_note(cluster_rule(queries), len({cluster(q) for q in queries}))
+
+
 def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:
     """Every measure of every query of one run; a failed or missing query scores as wrong."""
     pages = run.ranked_pages()
@@ -144,23 +149,21 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     )
 
 
-def estimate(
-    scores: Scores, measure: Measure, rows: npt.NDArray[np.int64], seed: int = 0
-) -> Estimate:
+def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> Estimate:
     """One measure over some of the queries, with its interval."""
     chosen = [scores.queries[i] for i in rows]
     values = scores.values[str(measure)][rows]
     if measure.aggregate == "mean":
-        return bootstrap_mean(values, [":".join(cluster(q)) for q in chosen], seed=seed)
+        return interval(values, [":".join(cluster(q)) for q in chosen])
     lowest: dict[str, float] = {}
     for query, value in zip(chosen, values, strict=True):
         if query.name_set is not None and not np.isnan(value):
             lowest[query.name_set] = min(value, lowest.get(query.name_set, 1.0))
-    return bootstrap_mean(list(lowest.values()), seed=seed)
+    return interval(list(lowest.values()))
 
 
 def slice_scores(
-    scores: Scores, by: Sequence[str] = (), *, seed: int = 0
+    scores: Scores, by: Sequence[str] = ()
 ) -> list[tuple[dict[str, Any], dict[str, Estimate]]]:
     """For every combination of the slicing columns: its values, and each measure with its interval."""
     groups: dict[tuple[Any, ...], list[int]] = {}
@@ -170,7 +173,7 @@ def slice_scores(
     rows = []
     for key in sorted(groups, key=lambda k: [(v is None, str(v)) for v in k]):
         where = np.array(groups[key])
-        estimates = {str(m): estimate(scores, m, where, seed) for m in scores.measures}
+        estimates = {str(m): estimate(scores, m, where) for m in scores.measures}
         rows.append((dict(zip(by, key, strict=True)), estimates))
     return rows
 

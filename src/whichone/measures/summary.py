@@ -11,7 +11,7 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
+from whichone.measures.scores import Scores, cluster_note, estimate, score_run
 from whichone.records import Query
 from whichone.runs.run import Run
 
@@ -30,7 +30,7 @@ class SummaryRow(msgspec.Struct, frozen=True):
     values: dict[str, Estimate]
 
 
-def summarise(scores: Scores, k: int = 1, *, seed: int = 0) -> list[SummaryRow]:
+def summarise(scores: Scores, k: int = 1) -> list[SummaryRow]:
     """Rows by collection and task, from scores that hold acc@k, all_correct@k and a confusion."""
     groups: dict[tuple[str, str], list[int]] = {}
     for i, query in enumerate(scores.queries):
@@ -44,13 +44,13 @@ def summarise(scores: Scores, k: int = 1, *, seed: int = 0) -> list[SummaryRow]:
         head = np.array([i for i in members if scores.queries[i].role == "head"], np.int64)
         tail = np.array([i for i in members if scores.queries[i].role == "tail"], np.int64)
         values = {
-            "all": estimate(scores, accuracy, every, seed),
-            "head": estimate(scores, accuracy, head, seed),
-            "tail": estimate(scores, accuracy, tail, seed),
-            "all_correct": estimate(scores, correct, every, seed),
-            "confused": estimate(scores, confusion, every, seed),
-            "confused_head": estimate(scores, confusion, head, seed),
-            "confused_tail": estimate(scores, confusion, tail, seed),
+            "all": estimate(scores, accuracy, every),
+            "head": estimate(scores, accuracy, head),
+            "tail": estimate(scores, accuracy, tail),
+            "all_correct": estimate(scores, correct, every),
+            "confused": estimate(scores, confusion, every),
+            "confused_head": estimate(scores, confusion, head),
+            "confused_tail": estimate(scores, confusion, tail),
         }
         rows.append(SummaryRow(scores.system, collection, task, values))
     return rows
@@ -61,13 +61,9 @@ def collection_of(query: Query) -> str:
     return str(query.attributes.get("collection") or query.attributes.get("dataset") or "")
 
 
-def summarise_runs(
-    runs: Sequence[Run], benchmark: Benchmark, k: int = 1, *, seed: int = 0
-) -> list[SummaryRow]:
+def summarise_runs(runs: Sequence[Run], benchmark: Benchmark, k: int = 1) -> list[SummaryRow]:
     measures = parse_measures([f"acc@{k}", f"all_correct@{k}", f"confused@{DEPTH}"])
-    return [
-        row for run in runs for row in summarise(score_run(run, benchmark, measures), k, seed=seed)
-    ]
+    return [row for run in runs for row in summarise(score_run(run, benchmark, measures), k)]
 
 
 def as_document(rows: Sequence[SummaryRow], benchmark: Benchmark) -> dict[str, Any]:
@@ -79,7 +75,7 @@ def as_document(rows: Sequence[SummaryRow], benchmark: Benchmark) -> dict[str, A
     return {
         "benchmark": benchmark.id,
         "retrievers": systems,
-        "intervals": f"95 %, bootstrap by {cluster_rule(benchmark.queries)}",
+        "intervals": cluster_note(benchmark.queries),
     }
 
 

@@ -12,9 +12,9 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import ThreeChoices
 from whichone.errors import BadInput
 from whichone.measures.answer_scores import score_answers
-from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import cluster, cluster_rule
+from whichone.measures.scores import cluster, cluster_note
 from whichone.measures.summary import collection_of, percent
 from whichone.records import Query
 from whichone.runs.answers import Answers
@@ -41,8 +41,6 @@ def score_three(
     choices: ThreeChoices,
     ranked: Mapping[str, Mapping[str, Sequence[str]]],
     answers: Sequence[Answers] = (),
-    *,
-    seed: int = 0,
 ) -> list[ThreeRow]:
     """Rows by collection; `ranked` holds for each system the pages of each query, best first."""
     if not choices.items:
@@ -61,14 +59,14 @@ def score_three(
         right = {i.query: float(first[i.query] == i.gold) for i in choices.items}
         none = {query: float(page is None) for query, page in first.items()}
         for collection, members in _collections(choices, queries).items():
-            found = [_estimate(values, members, seed) for values in (right, none)]
+            found = [_estimate(values, members) for values in (right, none)]
             rows.append(ThreeRow(system, collection, len(members), *found))
     for one in answers:
         exact = _exact_matches(one, benchmark)
         for collection, members in _collections(choices, queries).items():
             asked = [query for query in members if not np.isnan(exact[query.id])]
             if asked:
-                em = _estimate(exact, asked, seed)
+                em = _estimate(exact, asked)
                 rows.append(ThreeRow(one.name, collection, len(asked), em=em))
     return sorted(rows, key=lambda row: row.collection)
 
@@ -81,9 +79,9 @@ def _collections(choices: ThreeChoices, queries: Mapping[str, Query]) -> dict[st
     return dict(sorted(found.items()))
 
 
-def _estimate(values: Mapping[str, float], members: Sequence[Query], seed: int) -> Estimate:
+def _estimate(values: Mapping[str, float], members: Sequence[Query]) -> Estimate:
     clusters = [":".join(cluster(query)) for query in members]
-    return bootstrap_mean([values[query.id] for query in members], clusters, seed=seed)
+    return interval([values[query.id] for query in members], clusters)
 
 
 def _exact_matches(answers: Answers, benchmark: Benchmark) -> dict[str, float]:
@@ -114,7 +112,7 @@ def three_document(
         "skipped": choices.skipped,
         "systems": systems,
         "rule": RULE,
-        "intervals": f"95 %, bootstrap by {cluster_rule(benchmark.queries)}",
+        "intervals": cluster_note(benchmark.queries),
     }
 
 

@@ -11,7 +11,7 @@ from whichone.measures.answer_summary import summarise_answers, summary_measures
 from whichone.measures.comparison import Comparison, compare, holm
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import cluster_rule, subset
+from whichone.measures.scores import cluster_note, subset
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
 from whichone.report.table import Table
@@ -59,7 +59,7 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
         note=(
             "F1 after AmbER's normaliser for question answering and slot filling, accuracy for fact "
             "checking; failures are wrong. For a namesake: percent of questions answered with another "
-            f"bearer's value. 95 % intervals, resampled by {cluster_rule(benchmark.queries)}. A system "
+            f"bearer's value. {cluster_note(benchmark.queries)}. A system "
             "called a shortcut looks facts up and is a ceiling, not a reader."
         ),
     )

@@ -9,7 +9,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.measures.scores import cluster_rule
+from whichone.measures.scores import cluster_note
 from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
 from whichone.report.page import Page, Section
 from whichone.runs.answers import KIND, Answers
@@ -50,7 +50,7 @@ def answers_report(
         sections=answer_sections(answers, base),
         meta={
             "benchmark": base.id,
-            "intervals": f"95 %, by {cluster_rule(base.queries)}",
+            "intervals": cluster_note(base.queries),
             **{f"answers {a.name}": str(a.description) for a in answers},
         },
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.comparison import compare, holm
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster_rule, subset
+from whichone.measures.scores import Scores, cluster_note, subset
 from whichone.measures.summary import DEPTH, SummaryRow, collection_of, summarise
 from whichone.records import Query
 from whichone.report.table import Cell, Table
@@ -26,8 +26,7 @@ def accuracy_table(systems: Sequence[Scores], k: int, number: int) -> Table:
         rows=[(*_place(row), *(row.values[c] for c in columns)) for row in rows],
         note=(
             f"Percent of queries with a gold page among the first {k}; all correct: percent of name sets "
-            f"with every query right. 95 % intervals, resampled by {cluster_rule(systems[0].queries)}. "
-            + _marked(systems)
+            f"with every query right. {cluster_note(systems[0].queries)}. " + _marked(systems)
         ),
         marks=marks,
     )

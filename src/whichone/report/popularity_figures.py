@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.intervals import Estimate, interval
 from whichone.measures.scores import Scores
 from whichone.measures.summary import collection_of
 from whichone.records import Query
@@ -91,7 +91,9 @@ def gap_bins(
                 if pair[0] and pair[1] and gap is not None:
                     place = min(int(gap / 0.2), len(BINS) - 1)
                     found[place].append((float(np.mean(pair[0]) - np.mean(pair[1])), name_set.id))
-    return [bootstrap_mean([d for d, _ in pairs], [s for _, s in pairs]) for pairs in found]
+    return [
+        interval([d for d, _ in pairs], [s for _, s in pairs], bounds=(-1, 1)) for pairs in found
+    ]
 
 
 def popularity_gap(head: float | None, tail: float | None, scale: GapScale) -> float | None:

@@ -12,7 +12,7 @@ from whichone.errors import UsageError
 from whichone.measures.comparison import check_same_benchmark, compare
 from whichone.measures.measure import parse_measures
 from whichone.measures.score import distinctly_named
-from whichone.measures.scores import Scores, cluster_rule, score_run
+from whichone.measures.scores import Scores, cluster_note, cluster_rule, score_run
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.figure import Figure
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
@@ -144,7 +144,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
             for c in found
         ],
         note=(
-            "b minus a in points with a bootstrap interval; p from a permutation test that swaps whole "
+            f"b minus a in points; {cluster_note(systems[0].queries)}; p from a permutation test that swaps whole "
             f"clusters ({cluster_rule(systems[0].queries)}); effect: mean difference of clusters over their "
             "standard deviation; b higher/equal/lower counts queries, and higher confusion is worse."
         ),
@@ -160,7 +160,7 @@ def _meta(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) 
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
     return {
         "benchmark": benchmark.id,
-        "intervals": f"95 %, by {cluster_rule(benchmark.queries)}",
+        "intervals": cluster_note(benchmark.queries),
         "licence": licence or "see the benchmark's card",
         **made,
     }

@@ -125,15 +125,19 @@ class Table:
         header: list[str] = []
         for c, name in enumerate(self.columns):
             estimates = any(isinstance(row[c], Estimate) for row in self.rows)
-            header += [name, f"{name} low", f"{name} high", f"{name} n"] if estimates else [name]
+            header += (
+                [name, f"{name} low", f"{name} high", f"{name} n", f"{name} clusters"]
+                if estimates
+                else [name]
+            )
         writer.writerow(header)
         for row in self.rows:
             cells: list[object] = []
             for c, cell in enumerate(row):
                 if isinstance(cell, Estimate):
-                    cells += [cell.value, cell.low, cell.high, cell.n]
+                    cells += [cell.value, cell.low, cell.high, cell.n, cell.clusters]
                 elif any(isinstance(other[c], Estimate) for other in self.rows):
-                    cells += [cell, None, None, None]
+                    cells += [cell, None, None, None, None]
                 else:
                     cells.append(cell)
             writer.writerow(cells)

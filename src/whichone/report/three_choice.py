@@ -9,7 +9,7 @@ from pathlib import Path
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import Fewer, ThreeChoices, three_choices
 from whichone.errors import BadInput, UsageError
-from whichone.measures.scores import cluster_rule
+from whichone.measures.scores import cluster_note
 from whichone.measures.three_choice import ThreeRow, score_three
 from whichone.report.answers_report import answers_among
 from whichone.report.page import Section
@@ -51,7 +51,7 @@ def three_choice_scores(
     for told in retrievers:
         name, options = parse_retriever(told)
         ranked[f"{told}, three pages alone"] = rank_three(name, benchmark, choices.items, options)
-    return score_three(benchmark, choices, ranked, answers, seed=seed), benchmark, choices
+    return score_three(benchmark, choices, ranked, answers), benchmark, choices
 
 
 def parse_retriever(told: str) -> tuple[str, dict[str, str]]:
@@ -103,7 +103,7 @@ def three_choice_table(
             "of the name, drawn by a seed. Right page: percent of questions for which gold is the best "
             "ranked of the three. None of the three: percent for which the run's list holds none of them, "
             f"which counts as wrong. {exact}By chance one is right on 33.3 %. {left_out:,} questions about "
-            "names with fewer than three bearers' pages are left out. 95 % intervals, resampled by "
-            f"{cluster_rule(benchmark.queries)}."
+            "names with fewer than three bearers' pages are left out. "
+            f"{cluster_note(benchmark.queries)}."
         ),
     )

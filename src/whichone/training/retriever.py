@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,11 +17,15 @@ from whichone.training.cross_encoder import CrossEncoderTraining
 from whichone.training.data import Plan, training_data
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.examples import Example, write_examples
+from whichone.training.late import LateTraining
 from whichone.training.loop import Trained, Training
 from whichone.training.per_relation import train_per_relation
 from whichone.training.settings import Settings
+from whichone.training.sparse import SparseTraining
 from whichone.training.start import Start
 from whichone.versions import environment
+
+Kind = Literal["dense", "late", "sparse"]
 
 
 def train_retriever(
@@ -30,10 +34,16 @@ def train_retriever(
     *,
     start: Start,
     settings: Settings,
+    kind: Kind = "dense",
     per_relation: bool = False,
     device: str | None = None,
 ) -> Trained:
-    """A bi-encoder; what is never learned from is said in `training.json`."""
+    """A bi-encoder, or a late-interaction or learned sparse model, of the same examples.
+
+    What is never learned from is said in `training.json`.
+    """
+    if kind != "dense":
+        return _train_one_model(kind, plan, out, start, settings, per_relation, device)
     if per_relation and settings.mode != "only-questions":
         raise UsageError(
             "an encoder for each relation on one index leaves the passages as they are",
@@ -58,6 +68,32 @@ def train_retriever(
             training, data.learn, data.watch, folder, start, device
         )
     _write(folder, training, data.learn, trained, data.never_seen, start, told)
+    return trained
+
+
+def _train_one_model(
+    kind: Kind,
+    plan: Plan,
+    out: str | Path,
+    start: Start,
+    settings: Settings,
+    per_relation: bool,
+    device: str | None,
+) -> Trained:
+    """Questions and passages share one model; `OUT/best` is what `-o model=` takes."""
+    if per_relation or settings.mode != "both" or start.passages or start.base:
+        raise UsageError(
+            f"a {kind} model is one model for questions and passages",
+            hint="leave out --mode, --per, --passage-checkpoint and --base",
+        )
+    folder, device = training_folder(out), chosen_device(device)
+    start.check()
+    quiet_libraries()
+    data = training_data(plan, settings, folder / "sources")
+    make = LateTraining if kind == "late" else SparseTraining
+    training = make(start, data.learn, data.watch, folder, settings, device=device)
+    trained = training.run()
+    _write(folder, training, data.learn, trained, data.never_seen, start, {"kind": kind})
     return trained
 
 

@@ -43,6 +43,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Epochs without improvement on held-out names after which training stops; 0 never."""
     every: int = 200
     """Steps between checkpoints."""
+    size: int = 128
+    """Numbers a token's vector has after a projection that is made anew (late interaction)."""
+    flops: float = 3e-4
+    """How much many words cost (learned sparse): weight of the regulariser that makes weights zero."""
 
     def check(self) -> None:
         if self.batch < 2:
@@ -53,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.hard < 1 or self.others < 0:
             raise UsageError("hard must be at least 1, and others not negative")
+        if self.size < 1 or not 0 <= self.flops < 1e38:
+            raise UsageError("size must be at least 1, and flops not negative")
         if self.per_source and self.per_source < self.batch:
             raise UsageError(
                 f"{self.per_source} examples of a source do not fill one batch of {self.batch}"

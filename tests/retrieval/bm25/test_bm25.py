@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.save import passage_rows
 from whichone.errors import BrokenFolder, UsageError
 from whichone.records import Passage, Question
-from whichone.retrieval.bm25 import Bm25, Bm25Parameters
+from whichone.retrieval.bm25 import Bm25, Bm25Parameters, merging
 from whichone.retrieval.bm25 import index as bm25_index
-from whichone.retrieval.bm25.analysis import Vocabulary
+from whichone.retrieval.bm25.analysis import TermNumbers, Vocabulary, key_of
 
 TEXTS = [
     "The cat sat on the mat.",
@@ -35,6 +37,15 @@ def passages(texts: list[str], title: str = "") -> list[Passage]:
         Passage(id=f"t:{n}#0", page=f"t:{n}", title=title, text=text)
         for n, text in enumerate(texts)
     ]
+
+
+def corpus_of(records: list[Passage]) -> Corpus:
+    return Corpus.of_table(passage_rows(records), hash="test")
+
+
+def build(records: list[Passage], path: Path, parameters: Bm25Parameters | None = None) -> Bm25:
+    options = msgspec.structs.asdict(parameters or Bm25Parameters())
+    return Bm25.build(corpus_of(records), path, **options)
 
 
 def plain_scores(texts: list[str], query: str, p: Bm25Parameters) -> list[float]:
@@ -77,7 +88,7 @@ def expected(texts: list[str], query: str, p: Bm25Parameters, k: int) -> list[tu
 def test_scores_are_those_of_the_formula(
     tmp_path: Path, backend: str, parameters: Bm25Parameters
 ) -> None:
-    Bm25.build(passages(TEXTS), tmp_path / "index", parameters)
+    build(passages(TEXTS), tmp_path / "index", parameters)
     retriever = Bm25.open(tmp_path / "index", backend=backend)  # type: ignore[arg-type]
     for query in ("cat", "the dog barking", "mats mats cat", "two dogs and a cat", "bird"):
         (ranking,) = retriever.search([Question(id="q", text=query)], 10)
@@ -96,7 +107,7 @@ def test_both_backends_rank_alike_and_like_the_formula(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str, k: int
 ) -> None:
     place = tmp_path_factory.mktemp("index") / "bm25"
-    Bm25.build(passages(texts), place)
+    build(passages(texts), place)
     found = [
         next(iter(Bm25.open(place, backend=b).search([Question(id="q", text=query)], k)))  # type: ignore[arg-type]
         for b in BACKENDS
@@ -108,7 +119,7 @@ def test_both_backends_rank_alike_and_like_the_formula(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_ties_go_by_ordinal_at_every_depth(tmp_path: Path, backend: str) -> None:
-    Bm25.build(passages(["zebra"] * 300 + ["zebra zebra"]), tmp_path / "index")
+    build(passages(["zebra"] * 300 + ["zebra zebra"]), tmp_path / "index")
     retriever = Bm25.open(tmp_path / "index", backend=backend)  # type: ignore[arg-type]
     for k in (1, 2, 50, 299, 301, 1000):
         (ranking,) = retriever.search([Question(id="q", text="zebra")], k)
@@ -117,7 +128,7 @@ def test_ties_go_by_ordinal_at_every_depth(tmp_path: Path, backend: str) -> None
 
 
 def test_scores_of_chosen_passages_are_those_of_the_ranking(tmp_path: Path) -> None:
-    retriever = Bm25.build(passages(TEXTS), tmp_path / "index")
+    retriever = build(passages(TEXTS), tmp_path / "index")
     terms = retriever.vocabulary.find("the cat and the dogs cat")
     ordinals, scores = retriever.scorer.best(terms, 10)
     assert retriever.scorer.of(terms, ordinals).tolist() == scores.tolist()
@@ -129,31 +140,96 @@ def test_title_counts_as_often_as_told(tmp_path: Path) -> None:
     by_weight = {}
     for weight in (0, 1, 3):
         parameters = Bm25Parameters(title_weight=weight, b=0.0)
-        retriever = Bm25.build(told, tmp_path / str(weight), parameters)
+        retriever = build(told, tmp_path / str(weight), parameters)
         (ranking,) = retriever.search([Question(id="q", text="zebra")], 2)
         by_weight[weight] = ranking.passages
     assert by_weight == {0: ("t:0#0",), 1: ("a#0", "t:0#0"), 3: ("a#0", "t:0#0")}
 
 
-def test_blocks_do_not_change_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [f"word{n % 7} word{n % 3} common" for n in range(50)]
-    Bm25.build(passages(texts), tmp_path / "one")
+def test_blocks_and_ranges_do_not_change_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"word{n % 7} word{n % 3} common {'often ' * (n % 5)}" for n in range(50)]
+    build(passages(texts), tmp_path / "one")
     monkeypatch.setattr(bm25_index, "BLOCK", 7)
-    Bm25.build(passages(texts), tmp_path / "many")
-    for name in ("starts", "documents", "weights", "lengths"):
-        one = np.load(tmp_path / "one" / f"{name}.npy")
-        assert np.array_equal(one, np.load(tmp_path / "many" / f"{name}.npy")), name
+    monkeypatch.setattr(merging, "POSTINGS", 20)
+    Bm25.build(corpus_of(passages(texts)), tmp_path / "many", workers=1)
+    for name in (*bm25_index.FILES, "ids.txt", "ids-ends.npy"):
+        one = (tmp_path / "one" / name).read_bytes()
+        assert one == (tmp_path / "many" / name).read_bytes(), name
+
+
+def test_workers_do_not_change_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = corpus_of(passages([f"word{n % 7} name{n}'s Łódź" for n in range(20)]))
+    Bm25.build(corpus, tmp_path / "one", workers=1)
+    monkeypatch.setattr(bm25_index, "BLOCK", 6)
+    Bm25.build(corpus, tmp_path / "two", workers=2)
+    for name in bm25_index.FILES:
+        one = (tmp_path / "one" / name).read_bytes()
+        assert one == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_an_interrupted_build_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = corpus_of(passages([f"word{n % 7} common" for n in range(50)]))
+    Bm25.build(corpus, tmp_path / "whole")
+    monkeypatch.setattr(bm25_index, "BLOCK", 10)
+    analysed: list[int] = []
+    number = TermNumbers.number
+
+    def stopping(self: TermNumbers, texts: list[str]) -> object:
+        analysed.append(len(texts))
+        if len(analysed) == 3:
+            raise KeyboardInterrupt
+        return number(self, texts)
+
+    monkeypatch.setattr(TermNumbers, "number", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        Bm25.build(corpus, tmp_path / "index", workers=1)
+    Bm25.build(corpus, tmp_path / "index", workers=1)
+    assert analysed == [10] * 6  # two blocks were kept, the third was made again
+    for name in bm25_index.FILES:
+        whole = (tmp_path / "whole" / name).read_bytes()
+        assert whole == (tmp_path / "index" / name).read_bytes(), name
+    assert not list((tmp_path / "index").glob("**/block-*"))
+
+
+def test_other_parameters_start_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = corpus_of(passages(["the cats", "a cat"]))
+    monkeypatch.setattr(bm25_index, "join", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Bm25.build(corpus, tmp_path / "index", stop_words="none")
+    monkeypatch.undo()
+    retriever = Bm25.build(corpus, tmp_path / "index")
+    assert retriever.vocabulary.find("the cat") == [0]
+    assert len(retriever.vocabulary) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the cat's o'clock rock'n'roll dogs' 'quoted' a''b ' '' x'",
+        "Cats’ ’cat’ cat’s it's_a test_case 3.5 U.S.A. naïve ÉCOLE İstanbul ΣΑΣ",
+        "tabs\tand\nlines\x00zero\x1funit\x85next",
+    ],
+)
+def test_fast_and_slow_ways_give_the_same_terms(text: str) -> None:
+    numbering = TermNumbers("porter", "lucene")
+    numbers, counts = numbering.number([text, text + " é"])
+    keys = numbering.keys()[numbers[numbers >= 0]].tolist()
+    terms = [key_of(t) for t in Vocabulary("porter", "lucene").analyse(text)]
+    assert keys == [*terms, *terms, key_of("é")]
+    assert counts[0] <= counts[1]
 
 
 def test_odd_questions(tmp_path: Path) -> None:
-    retriever = Bm25.build(passages(TEXTS), tmp_path / "index")
+    retriever = build(passages(TEXTS), tmp_path / "index")
     odd = ["", "   ", "?!", "the of and", "unheard-of zzz", "cat " * 25_000]
     rankings = list(retriever.search([Question(id=str(n), text=t) for n, t in enumerate(odd)], 3))
     assert [len(r.passages) for r in rankings] == [0, 0, 0, 0, 0, 3]
 
 
 def test_empty_corpus(tmp_path: Path) -> None:
-    retriever = Bm25.build([], tmp_path / "index")
+    retriever = build([], tmp_path / "index")
     (ranking,) = retriever.search([Question(id="q", text="cat")], 3)
     assert ranking.passages == ()
 
@@ -177,22 +253,22 @@ def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
 
 def test_unknown_stemmer_and_backend(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="stemmer"):
-        Bm25.build([], tmp_path / "a", Bm25Parameters(stemmer="klingon"))
-    Bm25.build([], tmp_path / "b")
+        build([], tmp_path / "a", Bm25Parameters(stemmer="klingon"))
+    build([], tmp_path / "b")
     with pytest.raises(UsageError, match="backend"):
         Bm25.open(tmp_path / "b", backend="abacus")  # type: ignore[arg-type]
 
 
 def test_cut_index_is_named(tmp_path: Path) -> None:
-    Bm25.build(passages(TEXTS), tmp_path / "index")
-    weights = tmp_path / "index" / "weights.npy"
-    weights.write_bytes(weights.read_bytes()[:-8])
-    with pytest.raises(BrokenFolder, match=r"weights\.npy"):
+    build(passages(TEXTS), tmp_path / "index")
+    postings = tmp_path / "index" / "postings.npy"
+    postings.write_bytes(postings.read_bytes()[:-8])
+    with pytest.raises(BrokenFolder, match=r"postings\.npy"):
         Bm25.open(tmp_path / "index")
 
 
 def test_index_says_its_parameters(tmp_path: Path) -> None:
-    Bm25.build(passages(TEXTS), tmp_path / "index", Bm25Parameters(k1=1.5))
+    build(passages(TEXTS), tmp_path / "index", Bm25Parameters(k1=1.5))
     manifest = json.loads((tmp_path / "index" / "manifest.json").read_text())
     assert manifest["parameters"]["k1"] == 1.5
     assert Bm25.open(tmp_path / "index").describe()["k1"] == 1.5

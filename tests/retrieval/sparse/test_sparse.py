@@ -12,7 +12,7 @@ from onnx_files import WORDS, write_onnx, write_tokenizer
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question
-from whichone.retrieval.bm25.index import open_postings
+from whichone.retrieval.bm25.real_weights import RealPostings
 from whichone.retrieval.sparse import Sparse
 from whichone.retrieval.sparse.encoder import OnnxSplade, Splade, strongest
 from whichone.retrieval.sparse.postings import Block, merge
@@ -61,8 +61,9 @@ def test_postings_of_two_blocks(tmp_path: Path) -> None:
     first.write([text(a=0.5, d=2.5), text(b=1.5)], 0)
     second.write([text(), text(a=0.25)], 2)
     merge([first, second], 4, 4, tmp_path)
-    postings = open_postings(tmp_path)
-    assert postings.starts.tolist() == [0, 2, 3, 3, 4]
+    postings = RealPostings.open(tmp_path)
+    assert postings.places.tolist() == [0, 2, 3, 3]
+    assert postings.frequencies.tolist() == [2, 1, 0, 1]
     assert postings.documents.tolist() == [0, 3, 1, 0]
     assert postings.weights.tolist() == [0.5, 0.25, 1.5, 2.5]
     assert postings.lengths.tolist() == [2, 1, 0, 1]

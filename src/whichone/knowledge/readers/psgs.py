@@ -1,23 +1,23 @@
 """DPR's passage file, `psgs_w100.tsv`, as DPR reads it and as EntityQuestions does.
 
 DPR reads it as CSV: doubled quotes become one, the header is no passage, outer quotes are stripped.
+A text that opens with a quotation mark and does not close it, in which DPR's reader swallows the
+following rows, is kept as it is.
 EntityQuestions' BM25 splits at tabs: the first and last character of the text are cut whatever they
 are, doubled quotes stay, the id is lower-cased, and the header becomes a passage.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.lines import open_binary, read_lines
+from whichone.files.lines import read_lines
+from whichone.files.separated import read_rows
 from whichone.records import Passage
 
 Rules = Literal["dpr", "entityquestions"]
@@ -50,24 +50,12 @@ def psgs_passages(path: str | Path, rules: Rules = "dpr") -> Iterator[Passage]:
 
 
 def _by_dpr(path: str | Path) -> Iterator[PassageRow]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with open_binary(path) as raw:
-        rows = csv.reader(_text(raw), delimiter="\t")
-        try:
-            for number, row in enumerate(rows, 1):
-                if number == 1 and row == _HEADER:
-                    continue
-                if len(row) != 3:
-                    raise _not_three(len(row), path, rows.line_num)
-                yield PassageRow(row[0], row[1].strip('"'), row[2])
-        except (csv.Error, UnicodeDecodeError, EOFError, OSError) as error:
-            raise BadInput(
-                f"not a passage file: {error}", file=path, line=rows.line_num + 1
-            ) from error
-
-
-def _text(raw: IO[bytes]) -> IO[str]:
-    return io.TextIOWrapper(raw, encoding="utf-8", newline="")
+    for line, row in read_rows(path, "\t"):
+        if line == 1 and row == _HEADER:
+            continue
+        if len(row) != 3:
+            raise _not_three(len(row), path, line)
+        yield PassageRow(row[0], row[1].strip('"'), row[2])
 
 
 def _by_entityquestions(path: str | Path) -> Iterator[PassageRow]:

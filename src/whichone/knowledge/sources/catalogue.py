@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,6 +17,7 @@ from whichone.errors import BadInput, did_you_mean
 from whichone.files.folder import file_hash
 from whichone.files.lines import open_binary, read_json, read_json_lines
 from whichone.files.parts import ByteRange, Chunk
+from whichone.files.separated import read_rows, read_table_rows
 from whichone.files.tables import connect
 from whichone.knowledge.readers.catalogue import Catalogue, CatalogueReader, read_catalogue
 from whichone.knowledge.sources.source import Job, PartFiles, Read, Refused
@@ -148,21 +147,9 @@ def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[Mapping[str, Any]]:
-    csv.field_size_limit(1 << 27)
-    with open_binary(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file, delimiter=delimiter, strict=True)
-        try:
-            _check_delimiter(rows.fieldnames or (), path, delimiter)
-            for row in rows:
-                if None in row or None in row.values():
-                    raise BadInput(
-                        "the row has not as many fields as the header",
-                        file=path,
-                        line=rows.line_num,
-                    )
-                yield row
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise BadInput(f"not CSV: {error}", file=path, line=rows.line_num + 1) from error
+    _, names = next(read_rows(path, delimiter), (0, []))
+    _check_delimiter(names, path, delimiter)
+    yield from (record for _, record in read_table_rows(path, delimiter))
 
 
 def _check_delimiter(names: Sequence[str], path: Path, delimiter: str) -> None:

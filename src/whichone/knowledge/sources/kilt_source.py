@@ -44,4 +44,4 @@ class KiltSource(DumpFile):
         return read_chunks(self, job, part)
 
     def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
-        return finish_pages(parts)
+        return finish_pages(parts, memory)

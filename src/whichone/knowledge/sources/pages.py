@@ -8,6 +8,7 @@ from pathlib import Path
 
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
+from whichone.files.tables import connect
 from whichone.knowledge.readers.part import Part
 from whichone.knowledge.readers.wiki_site import as_utf8
 from whichone.knowledge.sources.source import (
@@ -19,6 +20,7 @@ from whichone.knowledge.sources.source import (
     Source,
     joined,
 )
+from whichone.progress import talk
 
 
 def pages_source(path: str | Path, language: str | None = None) -> Source:
@@ -59,9 +61,15 @@ def read_chunks(source: DumpFile, job: Job, read: Callable[[bytes, int], Part]) 
     return Read(joined(tables), counts, refused)
 
 
-def finish_pages(parts: PartFiles) -> dict[str, str]:
-    """A page that stands in the dump twice counts once, where it stands first."""
+def finish_pages(parts: PartFiles, memory: str) -> dict[str, str]:
+    """A page that appears in the dump several times is kept once, where it appears first."""
     rows = parts.rows("pages")
+    with connect(memory, parts.folder) as connection:
+        query = f"select count(*) - count(distinct page) from ({rows})"
+        repeated = connection.sql(query).fetchall()[0][0]
+    if repeated:
+        parts.notes["duplicate pages"] = repeated
+        talk(f"{repeated:,} pages appear more than once; of each, the first is kept")
     first = f"select page, min(position) as position from ({rows}) group by page"
     return {
         "pages": f"select p.* from ({rows}) p semi join ({first}) f using (page, position)",

@@ -86,4 +86,4 @@ class WikipediaDump(DumpFile):
                 file=self.path,
                 hint="wanted is a dump of a Wikipedia; Wikidata comes in as JSON, by --wikidata",
             )
-        return finish_pages(parts) | {"redirects": parts.rows("redirects")}
+        return finish_pages(parts, memory) | {"redirects": parts.rows("redirects")}

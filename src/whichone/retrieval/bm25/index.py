@@ -1,163 +1,188 @@
-"""The inverted index on disk: built block by block, merged once, opened memory-mapped.
+"""The inverted index on disk: blocks of passages made by all cores, merged out of core, opened mapped.
 
-For each term the postings lie together in passage order: `documents` (passage ordinals) and
-`weights` (what one occurrence of the term in a query adds to that passage's score).
+Terms are known by keys (`analysis.key_of`, or TF-IDF's buckets) and numbered in ascending order of these.
+Impacts are not stored: they are computed from how often a term is in a passage and the passage's norm.
+An interrupted build goes on with the blocks that are complete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from whichone.files.folder import Folder
+from whichone.files.workers import available_cores, run_jobs
+from whichone.retrieval.bm25 import blocks
+from whichone.retrieval.bm25.blocks import Block, BlockMaker, Job, Numbering
+from whichone.retrieval.bm25.lists import decode, decode_blocks, peak
+from whichone.retrieval.bm25.merging import Merger, join, ranges, remove_blocks
+from whichone.retrieval.bm25.weights import (
+    LOGARITHMS,
+    Weighting,
+    drqa_idf,
+    impacts,
+    length_norms,
+    lucene_idf,
+)
 
 BLOCK = 50_000
+"""Passages that one worker analyses at a time; at most `blocks.LARGEST`."""
 
-Ints = npt.NDArray[np.int32]
+BYTES = 64 << 20
+"""A block ends where its texts are longer than this."""
+
+PIECE = 1000
+
+LAYOUT = 2
+"""Of the files; an index of another layout is made again."""
+
+FILES = ("keys.npy", "frequencies.npy", "places.npy", "postings.npy", "lengths.npy", "norms.npy")
+
+Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Postings:
-    """All postings; those of term t lie in the slice starts[t] : starts[t + 1]."""
+    """All lists of postings, mapped; those of term t are `frequencies[t]` passages at `places[t]`."""
 
-    starts: npt.NDArray[np.int64]
-    documents: Ints
-    weights: Floats
-    lengths: Ints
+    keys: npt.NDArray[np.uint64]
+    frequencies: npt.NDArray[np.int32]
+    places: Ints
+    words: npt.NDArray[np.uint32]
+    lengths: npt.NDArray[np.int32]
+    norms: Floats | None
+    weighting: Weighting
 
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What the kernels read, as words of 32, 16 and 8 bits; no norms are an empty array."""
+        norms = np.zeros(0, np.float32) if self.norms is None else self.norms
+        words = self.words
+        return words, words.view(np.uint16), words.view(np.uint8), norms, LOGARITHMS
 
-@dataclass(frozen=True)
-class _Block:
-    """One block's (term, passage, frequency) triples, sorted by term, then passage."""
+    def idf(self, terms: Sequence[int]) -> npt.NDArray[np.float64]:
+        """How much each term weighs, by the number of its passages."""
+        formula = lucene_idf if self.weighting == "bm25" else drqa_idf
+        return formula(self.frequencies.take(terms).astype(np.int64), len(self))
 
-    terms: Path
-    documents: Path
-    frequencies: Path
+    def impacts(self, term: int) -> tuple[Ints, Floats]:
+        """A term's passages and its impacts there, which the term's idf multiplies."""
+        found = decode(self.words, int(self.places[term]), int(self.frequencies[term]))
+        return found[0], impacts(found[1], found[0], self.norms)
 
-    @classmethod
-    def write(cls, folder: Path, number: int, texts: list[list[int]], first: int) -> _Block:
-        counts = np.fromiter(map(len, texts), np.int64, len(texts))
-        terms = np.fromiter((t for text in texts for t in text), np.int64, int(counts.sum()))
-        owners = np.repeat(np.arange(len(texts)), counts)
-        keys, frequencies = np.unique(terms * len(texts) + owners, return_counts=True)
-        block = cls(*(folder / f"block-{number:05}.{part}.npy" for part in ("t", "d", "f")))
-        np.save(block.terms, (keys // len(texts)).astype(np.int32))
-        np.save(block.documents, (keys % len(texts) + first).astype(np.int32))
-        np.save(block.frequencies, frequencies.astype(np.int32))
-        return block
+    def impacts_near(self, term: int, passages: Ints) -> tuple[Ints, Floats]:
+        """The same of a part of the list that has these passages, where they are in it."""
+        place, frequency = int(self.places[term]), int(self.frequencies[term])
+        found = decode_blocks(self.words, place, frequency, passages)
+        return found[0], impacts(found[1], found[0], self.norms)
 
-    def read(self) -> tuple[Ints, Ints, Ints]:
-        return np.load(self.terms), np.load(self.documents), np.load(self.frequencies)
-
-    def remove(self) -> None:
-        for path in (self.terms, self.documents, self.frequencies):
-            path.unlink()
+    def peak(self, term: int) -> float | None:
+        """The largest of a term's impacts; None where its list is so short that it is not kept."""
+        return peak(self.words, int(self.places[term]))
 
 
-class Terms(Protocol):
-    """Gives texts their term numbers, new terms new numbers."""
+def build(
+    texts: Iterable[pa.Array],
+    numbering: Numbering,
+    folder: Path,
+    *,
+    norm: Callable[[npt.NDArray[np.int32], float], Floats] | None,
+    workers: int | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Index a stream of batches of texts; `FILES` are in the folder afterwards.
 
-    def add(self, text: str) -> list[int]: ...
+    `norm` gives the norms of BM25 from lengths and their mean; without it impacts are TF-IDF's.
+    """
+    jobs = _jobs(texts)
+    few = list(itertools.islice(jobs, 2))
+    workers = min(workers or available_cores(), len(few) if len(few) < 2 else 1 << 16)
+    count = len(few)
 
-    def __len__(self) -> int: ...
+    def missing() -> Iterator[Job]:
+        nonlocal count
+        for job in itertools.chain(few, jobs):
+            count = job.number + 1
+            if blocks.exists(folder, job.number):
+                advance(len(job.texts))
+            else:
+                yield job
 
-
-Weights = Callable[[Ints, Ints, Ints], npt.NDArray[np.float64]]
-"""From term, passage and frequency of postings to what they add to a score."""
-
-Weigh = Callable[[npt.NDArray[np.int64], Ints], Weights]
-"""From every term's number of passages and every passage's length to the weights."""
-
-
-def bm25_weights(k1: float, b: float) -> Weigh:
-    """Lucene's BM25."""
-
-    def weigh(frequency: npt.NDArray[np.int64], lengths: Ints) -> Weights:
-        idf, norm = lucene_idf(frequency, len(lengths)), length_norm(lengths, k1, b)
-        return lambda term, document, count: idf[term] * (count / (count + norm[document]))
-
-    return weigh
-
-
-def build(texts: Iterable[str], vocabulary: Terms, folder: Path, weigh: Weigh) -> Postings:
-    """Read texts as a stream and leave the finished arrays in the folder."""
-    blocks: list[_Block] = []
-    lengths: list[Ints] = []
-    first = 0
-    for chunk in _chunks(texts, BLOCK):
-        numbers = [vocabulary.add(text) for text in chunk]
-        lengths.append(np.fromiter(map(len, numbers), np.int32, len(numbers)))
-        blocks.append(_Block.write(folder, len(blocks), numbers, first))
-        first += len(chunk)
-    all_lengths = np.concatenate(lengths) if lengths else np.zeros(0, np.int32)
-    _merge(blocks, all_lengths, len(vocabulary), folder, weigh)
-    for block in blocks:
-        block.remove()
-    return open_postings(folder)
+    for job, _ in run_jobs(BlockMaker(numbering, folder), missing(), workers):
+        advance(len(job.texts))
+    norms = _write_lengths(folder, count, norm)
+    cuts = list(ranges(folder, count, numbering.key_bits))
+    for _ in run_jobs(Merger(folder, count, norms), cuts, min(workers, len(cuts))):
+        pass
+    join(folder, len(cuts))
+    remove_blocks(folder, count)
 
 
-def _merge(blocks: list[_Block], lengths: Ints, terms: int, folder: Path, weigh: Weigh) -> None:
-    """Put every block's postings in their places, the weights computed on the way."""
-    frequency = np.zeros(terms, np.int64)
-    for block in blocks:
-        frequency += np.bincount(np.load(block.terms), minlength=terms)
-    starts = np.zeros(terms + 1, np.int64)
-    np.cumsum(frequency, out=starts[1:])
-    documents = _array(folder / "documents.npy", np.int32, int(starts[-1]))
-    weights = _array(folder / "weights.npy", np.float32, int(starts[-1]))
-    weight = weigh(frequency, lengths)
-    place = starts[:-1].copy()
-    for block in blocks:
-        term, document, count = block.read()
-        inside = np.bincount(term, minlength=terms)
-        first_of_term = np.cumsum(inside) - inside
-        at = place[term] + np.arange(len(term)) - first_of_term[term]
-        documents[at] = document
-        weights[at] = weight(term, document, count).astype(np.float32)
-        place += inside
-    for array in (documents, weights):
-        if isinstance(array, np.memmap):
-            array.flush()
-    np.save(folder / "starts.npy", starts)
-    np.save(folder / "lengths.npy", lengths)
+def go_on_or_start(folder: Folder, description: dict[str, Any]) -> None:
+    """Keep the blocks that an interrupted build of this very index left; remove others."""
+    begun = {"description": description, "block": BLOCK}
+    if begun not in folder.journal.read():
+        for file in folder.partial.iterdir():
+            file.unlink()
+        folder.journal.append(begun)
 
 
-def lucene_idf(frequency: npt.NDArray[np.int64], passages: int) -> npt.NDArray[np.float64]:
-    """ln(1 + (N - n + 0.5) / (n + 0.5)), never negative."""
-    return np.log1p((passages - frequency + 0.5) / (frequency + 0.5))
-
-
-def length_norm(lengths: Ints, k1: float, b: float) -> npt.NDArray[np.float64]:
-    """k1 (1 - b + b length / mean length); Lucene's formula has no (k1 + 1) factor."""
-    mean = float(lengths.mean()) if len(lengths) else 1.0
-    return k1 * (1 - b + b * lengths.astype(np.float64) / (mean or 1.0))
+def bm25_norm(k1: float, b: float) -> Callable[[npt.NDArray[np.int32], float], Floats]:
+    return lambda lengths, mean: length_norms(lengths, mean, k1, b)
 
 
 def open_postings(folder: Path) -> Postings:
-    def load(name: str) -> npt.NDArray[np.generic]:
-        path = folder / f"{name}.npy"
-        loaded: npt.NDArray[np.generic] = np.load(path, mmap_mode="r")
+    def load(name: str) -> npt.NDArray[Any]:
+        loaded: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
         return loaded.view(np.ndarray)  # still mapped; slices of a memmap cost ten times as much
 
-    return Postings(load("starts"), load("documents"), load("weights"), load("lengths"))  # type: ignore[arg-type]
+    weighted = (folder / "norms.npy").exists()
+    return Postings(
+        load("keys"),
+        load("frequencies"),
+        load("places"),
+        load("postings"),
+        load("lengths"),
+        load("norms") if weighted else None,
+        "bm25" if weighted else "tfidf",
+    )
 
 
-def _array(path: Path, dtype: type[np.generic], size: int) -> npt.NDArray[np.generic]:
-    if size == 0:  # an empty file cannot be mapped
-        np.save(path, np.zeros(0, dtype))
-        return np.zeros(0, dtype)
-    return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(size,))
+def _write_lengths(
+    folder: Path, count: int, norm: Callable[[npt.NDArray[np.int32], float], Floats] | None
+) -> Path | None:
+    """Every passage's length, and its norm where there are norms; where the norms are."""
+    lengths = [Block.open(folder, number).lengths for number in range(count)]
+    together = np.concatenate(lengths) if lengths else np.zeros(0, np.int32)
+    np.save(folder / "lengths.npy", together)
+    if norm is None:
+        return None
+    mean = float(together.mean()) if len(together) else 1.0
+    np.save(folder / "norms.npy", norm(together, mean))
+    return folder / "norms.npy"
 
 
-def _chunks(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    iterator = iter(texts)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
+def _jobs(texts: Iterable[pa.Array]) -> Iterator[Job]:
+    """Batches of any size cut into blocks of bounded length, each with buffers of its own."""
+    held: list[pa.Array] = []
+    number = first = rows = size = 0
+    for batch in texts:
+        for start in range(0, len(batch), min(PIECE, BLOCK)):
+            held.append(batch.slice(start, min(PIECE, BLOCK)).cast(pa.large_string()))
+            rows, size = rows + len(held[-1]), size + held[-1].nbytes
+            if rows + min(PIECE, BLOCK) > BLOCK or size >= BYTES:
+                yield Job(number, first, pa.concat_arrays(held))
+                number, first = number + 1, first + rows
+                held, rows, size = [], 0, 0
+    if rows:
+        yield Job(number, first, pa.concat_arrays(held))

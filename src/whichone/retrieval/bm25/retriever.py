@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BrokenFolder
 from whichone.files.folder import Folder
-from whichone.records import Passage, Question, Ranking
+from whichone.files.mapped_strings import MappedStrings
+from whichone.progress import progress
+from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import index
-from whichone.retrieval.bm25.analysis import Vocabulary
+from whichone.retrieval.bm25.analysis import TermNumbers, Vocabulary
 from whichone.retrieval.bm25.scoring import Backend, Scorer
-from whichone.retrieval.indexes import corpus_hash, index_folder, open_index
+from whichone.retrieval.indexes import index_folder, open_index
 
 KIND = "bm25 index"
 
@@ -42,7 +47,7 @@ class Bm25:
         self,
         postings: index.Postings,
         vocabulary: Vocabulary,
-        ids: Sequence[str],
+        ids: MappedStrings,
         parameters: Bm25Parameters,
         *,
         backend: Backend = "auto",
@@ -58,59 +63,67 @@ class Bm25:
     ) -> Bm25:
         """Build the index of a benchmark's passages, or open the one that is already there."""
         wanted = msgspec.convert(parameters, Bm25Parameters, strict=False)
-        corpus = corpus_hash(benchmark)
-        told = {**msgspec.to_builtins(wanted), "corpus": corpus}
-        place = index_folder(work, "bm25", told)
-        if open_index(place, KIND, told) is None:
-            cls.build(benchmark.passage_records(), place, wanted, corpus=corpus)
+        description = _description(benchmark.corpus, wanted)
+        place = index_folder(work, "bm25", description)
+        if open_index(place, KIND, description) is None:
+            return cls.build(benchmark.corpus, place, backend=backend, **parameters)
         return cls.open(place, backend=backend)
 
     @classmethod
     def build(
         cls,
-        passages: Iterable[Passage],
+        corpus: Corpus,
         path: Path,
-        parameters: Bm25Parameters | None = None,
         *,
-        corpus: str = "",
+        backend: Backend = "auto",
+        workers: int | None = None,
+        **parameters: Any,
     ) -> Bm25:
-        """Index a stream of passages into a folder."""
-        parameters = parameters or Bm25Parameters()
-        vocabulary = Vocabulary(parameters.stemmer, parameters.stop_words)
-        with Folder.create(path, KIND) as folder:
-            ids: list[str] = []
-
-            def texts() -> Iterator[str]:
-                for passage in passages:
-                    ids.append(passage.id)
-                    yield " ".join([passage.title] * parameters.title_weight + [passage.text])
-
-            weigh = index.bm25_weights(parameters.k1, parameters.b)
-            index.build(texts(), vocabulary, folder.partial, weigh)
-            folder.write_bytes("ids.json", msgspec.json.encode(ids))
-            folder.write_bytes("terms.json", msgspec.json.encode(vocabulary.terms))
-            for name in ("starts", "documents", "weights", "lengths"):
-                folder.adopt(f"{name}.npy")
-            folder.commit(parameters={**msgspec.to_builtins(parameters), "corpus": corpus})
-        return cls.open(path)
+        """Index a corpus into a folder by all cores, or so many; an interrupted build goes on."""
+        wanted = msgspec.convert(parameters, Bm25Parameters, strict=False)
+        description = _description(corpus, wanted)
+        numbering = TermNumbers(wanted.stemmer, wanted.stop_words)
+        with (
+            Folder.create(path, KIND, resume=True) as folder,
+            progress("indexing", len(corpus), "passages") as advance,
+        ):
+            index.go_on_or_start(folder, description)
+            index.build(
+                texts_of(corpus, wanted.title_weight),
+                numbering,
+                folder.partial,
+                norm=index.bm25_norm(wanted.k1, wanted.b),
+                workers=workers,
+                advance=advance,
+            )
+            ids = (batch["id"] for batch in corpus.batches(["id"]))
+            for name in (*index.FILES, *MappedStrings.write(folder.partial, "ids", ids)):
+                folder.adopt(name)
+            folder.commit(parameters=description)
+        return cls.open(path, backend=backend)
 
     @classmethod
     def open(cls, path: Path, *, backend: Backend = "auto") -> Bm25:
         """Open an index; its arrays are mapped, not read."""
         folder = Folder.open(path, KIND)
+        if not folder.has("keys.npy"):
+            raise BrokenFolder(
+                "an index of an earlier version", file=path, hint="remove it and make it again"
+            )
         folder.check()
-        told = {k: v for k, v in folder.manifest.parameters.items() if k != "corpus"}
-        parameters = msgspec.convert(told, Bm25Parameters)
-        ids = msgspec.json.decode(folder.path("ids.json").read_bytes(), type=list[str])
-        terms = msgspec.json.decode(folder.path("terms.json").read_bytes(), type=list[str])
-        postings = index.open_postings(folder.root)
+        known = folder.manifest.parameters
+        parameters = msgspec.convert(
+            {k: v for k, v in known.items() if k in Bm25Parameters.__struct_fields__},
+            Bm25Parameters,
+        )
+        postings, ids = index.open_postings(folder.root), MappedStrings.open(folder.root, "ids")
         if len(postings) != len(ids):
             raise BrokenFolder(
                 f"{len(ids)} passage ids, but postings of {len(postings)}",
                 file=path,
                 hint="remove the folder: it is made again",
             )
-        vocabulary = Vocabulary(parameters.stemmer, parameters.stop_words, terms)
+        vocabulary = Vocabulary(parameters.stemmer, parameters.stop_words, postings.keys)
         return cls(postings, vocabulary, ids, parameters, backend=backend)
 
     def describe(self) -> dict[str, Any]:
@@ -126,6 +139,17 @@ class Bm25:
             ordinals, scores = self.scorer.best(self.vocabulary.find(question.text), k)
             yield Ranking(
                 question=question.id,
-                passages=tuple(self.ids[i] for i in ordinals.tolist()),
+                passages=tuple(self.ids.take(ordinals)),
                 scores=tuple(scores.tolist()),
             )
+
+
+def _description(corpus: Corpus, parameters: Bm25Parameters) -> dict[str, Any]:
+    return {**msgspec.to_builtins(parameters), "corpus": corpus.hash, "layout": index.LAYOUT}
+
+
+def texts_of(corpus: Corpus, title_weight: int) -> Iterator[pa.Array]:
+    """Each passage's title, so often, and its text."""
+    for batch in corpus.batches(["title", "text"]):
+        title, text = (pc.coalesce(column, "") for column in batch.columns)
+        yield pc.binary_join_element_wise(*[title] * title_weight, text, " ")

@@ -5,9 +5,8 @@ Both give the same scores in the same order: by score, ties by passage ordinal.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +14,13 @@ import numpy.typing as npt
 
 from whichone.errors import UsageError, missing_extra
 from whichone.retrieval.bm25.index import Postings
+from whichone.retrieval.bm25.kernels import numba_kernels
+from whichone.retrieval.bm25.real_weights import RealPostings
 
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 Backend = Literal["auto", "numba", "numpy"]
+Weighted = Sequence[tuple[int, np.float32]]
+Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 _SAFE = 0.999
 """Sums of single precision in another order may differ a little; a bound must not be that tight."""
@@ -26,108 +29,134 @@ _SAFE = 0.999
 class Scorer:
     """Scores queries one after the other over the same postings."""
 
-    def __init__(self, postings: Postings, *, backend: Backend = "auto") -> None:
+    def __init__(self, postings: Postings | RealPostings, *, backend: Backend = "auto") -> None:
         if backend not in ("auto", "numba", "numpy"):
             raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
         self._scores = np.zeros(len(postings), np.float32)
-        self._peaks: dict[int, float] = {}
-        self._kernel = None if backend == "numpy" else _numba_kernel()
-        if backend == "numba" and self._kernel is None:
+        kernels = None if backend == "numpy" else numba_kernels()
+        if backend == "numba" and kernels is None:
             raise missing_extra("numba", "fast")
+        self._best = self._lookup = None
+        self._arrays: tuple[npt.NDArray[Any], ...] = postings.arrays()
+        if kernels is not None and isinstance(postings, Postings):
+            self._best, self._lookup = kernels.best, kernels.of
+        elif kernels is not None:
+            self._best = kernels.best_real
 
     @property
     def backend(self) -> str:
-        return "numba" if self._kernel else "numpy"
+        return "numba" if self._best else "numpy"
 
     def best(self, terms: Sequence[int], k: int) -> Best:
         """Ordinals and scores of the k best passages that share a term with the query."""
         return self.best_weighted(Counter(terms), k)
 
-    def best_weighted(self, weights: Mapping[int, float], k: int) -> Best:
-        """The same where each term of the query has a weight of its own, above 0."""
-        counted = sorted(weights.items())
+    def best_weighted(self, repeats: Mapping[int, float], k: int) -> Best:
+        """The same where each term of the query counts so often, above 0."""
+        counted = self._weighted(repeats)
         if not counted or not len(self.postings):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if self._kernel is not None:
-            p = self.postings
-            numbers = np.array([t for t, _ in counted], np.int64)
-            repeats = np.array([c for _, c in counted], np.float32)
-            found = self._kernel(
-                numbers, repeats, p.starts, p.documents, p.weights, self._scores, k
-            )
-            return in_order(*found)
-        near = self._candidates(counted, k)
-        return top(near, self._of(counted, near), k)
+        if self._best is not None:
+            return in_order(*self._best(*self._lists(counted), *self._arrays, self._scores, k))
+        lists: dict[int, Impacts] = {}
+        near = self._candidates(counted, k, lists)
+        return top(near, self._of(counted, near, lists), k)
 
     def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The scores of some passages only, by looking each up among a term's postings."""
-        return self._of(sorted(Counter(terms).items()), passages)
+        counted = self._weighted(Counter(terms))
+        passages = np.asarray(passages, np.int64)
+        if not counted or not len(passages):
+            return np.zeros(len(passages), np.float32)
+        if self._lookup is not None:
+            found: npt.NDArray[np.float32] = self._lookup(
+                *self._lists(counted), *self._arrays, passages
+            )
+            return found
+        order = np.argsort(passages, kind="stable")
+        scores = np.empty(len(passages), np.float32)
+        scores[order] = self._of(counted, passages[order], {})
+        return scores
+
+    def _weighted(self, repeats: Mapping[int, float]) -> Weighted:
+        """Terms in ascending order with what their impacts are multiplied by, those that weigh something."""
+        terms = sorted(repeats)
+        if not terms:
+            return []
+        weights = self.postings.idf(terms) * [repeats[term] for term in terms]
+        return [(t, w) for t, w in zip(terms, weights.astype(np.float32), strict=True) if w > 0]
+
+    def _lists(self, counted: Weighted) -> tuple[npt.NDArray[np.generic], ...]:
+        terms = np.array([term for term, _ in counted], np.int64)
+        weights = np.array([weight for _, weight in counted], np.float32)
+        frequencies = self.postings.frequencies.take(terms).astype(np.int64)
+        return self.postings.places.take(terms), frequencies, weights
 
     def _of(
-        self, counted: Sequence[tuple[int, float]], passages: npt.NDArray[np.int64]
+        self, counted: Weighted, passages: npt.NDArray[np.int64], lists: Mapping[int, Impacts]
     ) -> npt.NDArray[np.float32]:
+        """The scores of passages in ascending order; `lists` are known already."""
         scores = np.zeros(len(passages), np.float32)
-        p = self.postings
-        passages = passages.astype(p.documents.dtype)  # or every list would be converted to it
-        for term, repeat in counted:
-            place = slice(p.starts[term], p.starts[term + 1])
-            documents = p.documents[place]
+        for term, weight in counted:
+            known = lists.get(term)
+            documents, impacts = known or self.postings.impacts_near(term, passages)
+            if not len(documents):
+                continue
             at = np.searchsorted(documents, passages)
             at[at == len(documents)] = 0
             here = documents[at] == passages
-            scores[here] += np.float32(repeat) * p.weights[place][at[here]]
+            scores[here] += weight * impacts[at[here]]
         return scores
 
-    def _candidates(self, counted: Sequence[tuple[int, float]], k: int) -> npt.NDArray[np.int64]:
-        """Passages among which the k best are, by adding up rare terms first.
+    def _candidates(
+        self, counted: Weighted, k: int, lists: dict[int, Impacts]
+    ) -> npt.NDArray[np.int64]:
+        """Passages among which the k best are, by adding up rare terms first; `lists` keeps what was read.
 
         Once what the terms that are left could add is less than the k-th best score so far, passages
-        that hold only those cannot be among the best, and their long lists are never read.
+        that have only those cannot be among the best, and their long lists are never read.
         """
         p, scores = self.postings, self._scores
-        order = sorted(counted, key=lambda c: int(p.starts[c[0] + 1] - p.starts[c[0]]))
-        left = sum(repeat * self._peak(term) for term, repeat in order)
-        lists: list[npt.NDArray[np.int64]] = []
+        order = sorted(counted, key=lambda c: int(p.frequencies[c[0]]))
+        peaks = {}
+        for term, weight in order:
+            peak = p.peak(term)
+            if peak is None:
+                lists[term] = p.impacts(term)
+                peak = float(lists[term][1].max(initial=0))
+            peaks[term] = float(weight) * peak
+        left = sum(peaks.values())
+        seen: list[npt.NDArray[np.int64]] = []
         held, highest, least = 0, 0.0, 0.0
-        for term, repeat in order:
-            place = slice(p.starts[term], p.starts[term + 1])
-            documents = p.documents[place].astype(np.int64)  # gathering by it is twice as fast
-            if held >= k and len(documents) > held and left < highest:
-                least = self._least(lists, k, least)
+        for term, weight in order:
+            if held >= k and int(p.frequencies[term]) > held and left < highest:
+                least = self._least(seen, k, least)
                 if left < least:
                     break
+            documents, impacts = lists[term] = lists.get(term) or p.impacts(term)
             before = scores.take(documents)
-            after = before + np.float32(repeat) * p.weights[place]
+            after = before + weight * impacts
             scores[documents] = after
-            lists.append(documents[before == 0])
-            held += len(lists[-1])
+            seen.append(documents[before == 0])
+            held += len(seen[-1])
             highest = max(highest, float(after.max(initial=0)))
-            left -= repeat * self._peak(term)
+            left -= peaks[term]
         else:
-            left, least = 0.0, self._least(lists, k, least) if held > k else 0.0
-        near = [seen[scores.take(seen) + left >= least] for seen in lists]
-        for seen in lists:
-            scores[seen] = 0
+            left, least = 0.0, self._least(seen, k, least) if held > k else 0.0
+        near = [some[scores.take(some) + left >= least] for some in seen]
+        for some in seen:
+            scores[some] = 0
         return np.sort(np.concatenate(near))
 
-    def _least(self, lists: Sequence[npt.NDArray[np.int64]], k: int, least: float) -> float:
+    def _least(self, seen: Sequence[npt.NDArray[np.int64]], k: int, least: float) -> float:
         """What a passage must score at least to be among the k best of these; `least` is known before.
 
         Scores only grow, so what was too little for the k best can be left out of the search.
         """
-        found = np.concatenate([self._scores.take(seen) for seen in lists])
+        found = np.concatenate([self._scores.take(some) for some in seen])
         found = found[found >= least]
         return float(np.partition(found, len(found) - k)[len(found) - k]) * _SAFE
-
-    def _peak(self, term: int) -> float:
-        """The most that one occurrence of a term in a query adds to any passage."""
-        found = self._peaks.get(term)
-        if found is None:
-            p = self.postings
-            weights = p.weights[p.starts[term] : p.starts[term + 1]]
-            found = self._peaks[term] = float(weights.max()) if len(weights) else 0.0
-        return found
 
 
 def top(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Best:
@@ -145,66 +174,3 @@ def top(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int
 def in_order(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]) -> Best:
     order = np.lexsort((ordinals, -scores))
     return ordinals[order], scores[order]
-
-
-@functools.cache
-def _numba_kernel() -> Callable[..., Any] | None:
-    try:
-        import numba
-    except ImportError:
-        return None
-
-    @numba.njit(cache=True, nogil=True)
-    def best(numbers, repeats, starts, documents, weights, scores, k):  # type: ignore[no-untyped-def]
-        total = 0
-        for i in range(len(numbers)):
-            total += starts[numbers[i] + 1] - starts[numbers[i]]
-        touched = np.empty(total, np.int32)
-        count = 0
-        for i in range(len(numbers)):
-            for at in range(starts[numbers[i]], starts[numbers[i] + 1]):
-                document = documents[at]
-                if scores[document] == 0:
-                    touched[count] = document
-                    count += 1
-                scores[document] += repeats[i] * weights[at]
-        # a heap of the k best so far, the worst of them (lowest score, highest ordinal) on top
-        kept = np.empty(k, np.int64)
-        marks = np.empty(k, np.float32)
-        size = 0
-        for i in range(count):
-            document, score = touched[i], scores[touched[i]]
-            scores[document] = 0
-            if size < k:
-                at = size
-                size += 1
-                while at > 0:
-                    above = (at - 1) // 2
-                    if not (
-                        score < marks[above] or (score == marks[above] and document > kept[above])
-                    ):
-                        break
-                    marks[at], kept[at] = marks[above], kept[above]
-                    at = above
-            elif score > marks[0] or (score == marks[0] and document < kept[0]):
-                at = 0
-                while 2 * at + 1 < k:
-                    below = 2 * at + 1
-                    if below + 1 < k and (
-                        marks[below + 1] < marks[below]
-                        or (marks[below + 1] == marks[below] and kept[below + 1] > kept[below])
-                    ):
-                        below += 1
-                    if not (
-                        marks[below] < score or (marks[below] == score and kept[below] > document)
-                    ):
-                        break
-                    marks[at], kept[at] = marks[below], kept[below]
-                    at = below
-            else:
-                continue
-            marks[at], kept[at] = score, document
-        return kept[:size], marks[:size]
-
-    kernel: Callable[..., Any] = best
-    return kernel

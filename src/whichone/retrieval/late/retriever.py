@@ -204,7 +204,7 @@ def _build_first(corpus: Benchmark, folder: Path, parameters: LateParameters) ->
     try:
         first = Bm25.open(folder)
     except (Missing, BrokenFolder):
-        first = Bm25.build(corpus.passage_records(), folder, corpus=corpus_hash(corpus))
+        first = Bm25.build(corpus.corpus, folder)
     return first
 
 

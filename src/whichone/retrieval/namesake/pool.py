@@ -149,7 +149,7 @@ class Pooler:
         # in order of the text: the sum must not depend on how strings are hashed
         for term in dict.fromkeys(vocabulary.analyse(name)):
             found = vocabulary.find(term)
-            held = sum(int(postings.starts[n + 1] - postings.starts[n]) for n in found[:1])
+            held = sum(int(postings.frequencies[n]) for n in found[:1])
             worth += float(np.log1p((len(postings) - held + 0.5) / (held + 0.5)))
         return worth / (1 + k1)
 

@@ -1,4 +1,4 @@
-"""An inverted index of real weights, in the files of BM25's: `starts`, `documents`, `weights`, `lengths`."""
+"""An inverted index of real weights: `starts`, `documents`, `weights`, `lengths`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from whichone.errors import BrokenFolder, Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
 from whichone.records import Question, Ranking
-from whichone.retrieval.bm25.index import open_postings
+from whichone.retrieval.bm25.real_weights import RealPostings
 from whichone.retrieval.bm25.scoring import Scorer
 from whichone.retrieval.indexes import corpus_hash, index_folder
 from whichone.retrieval.sparse.encoder import (
@@ -54,7 +54,7 @@ class Sparse:
     ) -> None:
         self.encoder = encoder
         self._parameters = parameters
-        self._scorer = Scorer(open_postings(folder.root))
+        self._scorer = Scorer(RealPostings.open(folder.root))
         self._ids = msgspec.json.decode(folder.path("ids.json").read_bytes(), type=list[str])
 
     @classmethod

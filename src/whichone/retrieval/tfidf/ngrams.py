@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
+from collections.abc import Iterable
 from importlib.resources import files
 
+import numpy as np
+import numpy.typing as npt
 import regex
 
 from whichone.errors import Missing
+from whichone.retrieval.bm25.analysis import Keys, numbers_of
 from whichone.text.drqa import decomposed, tokens
 
 BUCKETS = 1 << 24
@@ -15,41 +20,36 @@ _PUNCTUATION = regex.compile(r"\p{P}+")
 
 
 class Buckets:
-    """Numbers for the buckets that occur; every distinct n-gram is hashed once."""
+    """From a text to the buckets of its n-grams; nothing is remembered, whatever the size of a corpus."""
 
-    def __init__(self, buckets: list[int] | None = None, *, size: int = BUCKETS) -> None:
+    def __init__(self, size: int = BUCKETS) -> None:
         try:
             from mmh3 import hash as murmur
         except ImportError:
             raise Missing("the package mmh3 is not installed", hint="pip install mmh3") from None
         self._murmur = murmur
         self._size = size
-        self.buckets: list[int] = list(buckets or ())
-        self._numbers = {bucket: n for n, bucket in enumerate(self.buckets)}
-        self._known: dict[str, int] = {}
         self._stop = stop_words()
 
-    def __len__(self) -> int:
-        return len(self.buckets)
+    @property
+    def key_bits(self) -> int:
+        return max((self._size - 1).bit_length(), 1)
 
-    def add(self, text: str) -> list[int]:
-        """The numbers of a text's n-grams; new buckets get new numbers."""
-        numbers = []
-        for gram in self.ngrams(text):
-            number = self._known.get(gram)
-            if number is None:
-                bucket = self.bucket(gram)
-                number = self._numbers.setdefault(bucket, len(self.buckets))
-                if number == len(self.buckets):
-                    self.buckets.append(bucket)
-                self._known[gram] = number
-            numbers.append(number)
-        return numbers
+    def number(self, texts: Iterable[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The buckets of all texts in a row, and how many each text has."""
+        flat, counts = array("q"), array("i")
+        for text in texts:
+            buckets = [self.bucket(gram) for gram in self.ngrams(text)]
+            flat.extend(buckets)
+            counts.append(len(buckets))
+        return np.frombuffer(flat, np.int64), np.frombuffer(counts, np.int32)
 
-    def count(self, text: str) -> Counter[int]:
-        """The numbers of a question's n-grams that occur in the corpus, with how often each."""
-        found = (self._numbers.get(self.bucket(gram)) for gram in self.ngrams(text))
-        return Counter(number for number in found if number is not None)
+    def keys(self) -> None:
+        """Buckets are the keys of the index themselves."""
+
+    def count(self, text: str, keys: Keys) -> Counter[int]:
+        """The numbers of a question's n-grams in an index with these keys, with how often each."""
+        return Counter(numbers_of(keys, [self.bucket(gram) for gram in self.ngrams(text)]))
 
     def bucket(self, gram: str) -> int:
         """Unsigned 32-bit MurmurHash3 with seed 0, modulo the number of buckets."""

@@ -8,20 +8,23 @@ very small corpora return nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BrokenFolder
 from whichone.files.folder import Folder
+from whichone.files.mapped_strings import MappedStrings
+from whichone.progress import progress
 from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import index
 from whichone.retrieval.bm25.scoring import Backend, Scorer
-from whichone.retrieval.indexes import corpus_hash, index_folder, open_index
+from whichone.retrieval.indexes import index_folder, open_index
 from whichone.retrieval.tfidf.ngrams import BUCKETS, Buckets
 
 KIND = "tf-idf index"
@@ -42,17 +45,16 @@ class TfIdf:
     def __init__(
         self,
         postings: index.Postings,
-        buckets: Buckets,
-        pages: Sequence[str],
+        pages: MappedStrings,
         parameters: TfIdfParameters,
         *,
         backend: Backend = "auto",
     ) -> None:
         self.pages = pages
-        self._buckets = buckets
+        self._buckets = Buckets(parameters.buckets)
         self._parameters = parameters
+        self._postings = postings
         self._scorer = Scorer(postings, backend=backend)
-        self._idf = drqa_idf(np.diff(postings.starts), len(postings))
 
     @classmethod
     def for_benchmark(
@@ -60,86 +62,97 @@ class TfIdf:
     ) -> TfIdf:
         """Index a benchmark's pages, or open the index that is already there."""
         wanted = msgspec.convert(parameters, TfIdfParameters, strict=False)
-        told = {**msgspec.to_builtins(wanted), "corpus": corpus_hash(benchmark)}
-        place = index_folder(work, "tfidf", told)
-        if open_index(place, KIND, told) is None:
-            cls.build(whole_pages(benchmark, wanted.title_weight), place, wanted, told)
+        description = _description(benchmark.corpus, wanted)
+        place = index_folder(work, "tfidf", description)
+        if open_index(place, KIND, description) is None:
+            return cls.build(benchmark.corpus, place, backend=backend, **parameters)
         return cls.open(place, backend=backend)
 
     @classmethod
     def build(
         cls,
-        pages: Iterable[tuple[str, str]],
+        corpus: Corpus,
         path: Path,
-        parameters: TfIdfParameters,
-        told: dict[str, Any] | None = None,
-    ) -> None:
-        """Index (page id, text) pairs, in order of page ids."""
-        buckets = Buckets(size=parameters.buckets)
-        ids: list[str] = []
-
-        def texts() -> Iterator[str]:
-            for page, text in pages:
-                ids.append(page)
-                yield text
-
-        with Folder.create(path, KIND) as folder:
-            index.build(texts(), buckets, folder.partial, _weigh)
-            folder.write_bytes("pages.json", msgspec.json.encode(ids))
-            folder.write_bytes("buckets.json", msgspec.json.encode(buckets.buckets))
-            for name in ("starts", "documents", "weights", "lengths"):
-                folder.adopt(f"{name}.npy")
-            folder.commit(parameters=told or msgspec.to_builtins(parameters))
+        *,
+        backend: Backend = "auto",
+        workers: int | None = None,
+        **parameters: Any,
+    ) -> TfIdf:
+        """Index a corpus' pages by all cores, or so many; an interrupted build goes on."""
+        wanted = msgspec.convert(parameters, TfIdfParameters, strict=False)
+        description = _description(corpus, wanted)
+        with (
+            Folder.create(path, KIND, resume=True) as folder,
+            progress("indexing", corpus.page_count, "pages") as advance,
+        ):
+            index.go_on_or_start(folder, description)
+            index.build(
+                whole_pages(corpus, wanted.title_weight),
+                Buckets(wanted.buckets),
+                folder.partial,
+                norm=None,
+                workers=workers,
+                advance=advance,
+            )
+            pages = (batch["page"] for batch in corpus.page_table.batches(["page"]))
+            names = [*index.FILES, *MappedStrings.write(folder.partial, "pages", pages)]
+            for name in names:
+                if name != "norms.npy":
+                    folder.adopt(name)
+            folder.commit(parameters=description)
+        return cls.open(path, backend=backend)
 
     @classmethod
     def open(cls, path: Path, *, backend: Backend = "auto") -> TfIdf:
         folder = Folder.open(path, KIND)
+        if not folder.has("keys.npy"):
+            raise BrokenFolder(
+                "an index of an earlier version", file=path, hint="remove it and make it again"
+            )
         folder.check()
-        told = {k: v for k, v in folder.manifest.parameters.items() if k != "corpus"}
-        parameters = msgspec.convert(told, TfIdfParameters)
-        pages = msgspec.json.decode(folder.path("pages.json").read_bytes(), type=list[str])
-        held = msgspec.json.decode(folder.path("buckets.json").read_bytes(), type=list[int])
-        buckets = Buckets(held, size=parameters.buckets)
-        return cls(index.open_postings(folder.root), buckets, pages, parameters, backend=backend)
+        known = folder.manifest.parameters
+        parameters = msgspec.convert(
+            {k: v for k, v in known.items() if k in TfIdfParameters.__struct_fields__},
+            TfIdfParameters,
+        )
+        pages = MappedStrings.open(folder.root, "pages")
+        return cls(index.open_postings(folder.root), pages, parameters, backend=backend)
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "tfidf", **msgspec.to_builtins(self._parameters)}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:
-            weights = {
-                number: math.log1p(count) * float(self._idf[number])
-                for number, count in self._buckets.count(question.text).items()
-                if self._idf[number] > 0
-            }
+            counts = self._buckets.count(question.text, self._postings.keys)
+            numbers = list(counts)
+            idf = dict(zip(numbers, self._postings.idf(numbers).tolist(), strict=True))
+            weights = {n: math.log1p(count) * idf[n] for n, count in counts.items()}
             ordinals, scores = self._scorer.best_weighted(weights, k)
             yield Ranking(
                 question=question.id,
-                passages=tuple(self.pages[n] for n in ordinals.tolist()),
+                passages=tuple(self.pages.take(ordinals)),
                 scores=tuple(scores.tolist()),
             )
 
 
-def drqa_idf(frequency: npt.NDArray[np.int64], pages: int) -> npt.NDArray[np.float64]:
-    """max(0, ln((N - n + 0.5) / (n + 0.5)))."""
-    idf = np.log((pages - frequency + 0.5) / (frequency + 0.5))
-    return np.asarray(np.maximum(idf, 0), np.float64)
+def _description(corpus: Corpus, parameters: TfIdfParameters) -> dict[str, Any]:
+    return {**msgspec.to_builtins(parameters), "corpus": corpus.hash, "layout": index.LAYOUT}
 
 
-def _weigh(frequency: npt.NDArray[np.int64], lengths: index.Ints) -> index.Weights:
-    idf = drqa_idf(frequency, len(lengths))
-    return lambda term, page, count: np.log1p(count) * idf[term]
-
-
-def whole_pages(benchmark: Benchmark, title_weight: int) -> Iterator[tuple[str, str]]:
-    """Page ids with the text of all their passages; a page's passages lie together, in order."""
+def whole_pages(corpus: Corpus, title_weight: int) -> Iterator[pa.Array]:
+    """The titles, so often, and the texts of all passages of each page; they follow one another."""
     held: list[str] = []
+    done: list[str] = []
     page: str | None = None
-    for passage in benchmark.passage_records():
-        if passage.page != page:
-            if page is not None:
-                yield page, " ".join(held)
-            page, held = passage.page, [passage.title] * title_weight
-        held.append(passage.text)
+    for batch in corpus.batches(["page", "title", "text"]):
+        for name, title, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+            if name != page:
+                if page is not None:
+                    done.append(" ".join(held))
+                page, held = name, [title or ""] * title_weight
+            held.append(text or "")
+        if done:
+            yield pa.array(done, pa.large_string())
+            done = []
     if page is not None:
-        yield page, " ".join(held)
+        yield pa.array([" ".join(held)], pa.large_string())

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.measures.comparison import holm, permutation_p
-from whichone.measures.intervals import Estimate, cluster_sums
+from whichone.measures.intervals import Estimate, cluster_sums, interval_note
 from whichone.measures.scores import cluster
 from whichone.records import Query
 from whichone.report.table import Table
@@ -155,7 +155,7 @@ def board_tables(database: Database, board: Row) -> list[Table]:
                 columns=["system", *names],
                 rows=[[r["name"], *(r["estimates"].get(n) for n in names)] for r in own],
                 note=(
-                    f"Percent with 95 % intervals, resampled by {own[0]['resampled']}. † significantly below the best "
+                    f"Percent with {interval_note(own[0]['resampled'])}. † significantly below the best "
                     f"in {names[0]} (paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
                 ),
                 marks=signs,

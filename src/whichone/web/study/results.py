@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from whichone.measures.intervals import bootstrap_mean
+from whichone.measures.intervals import interval
 from whichone.records import page_of
 from whichone.runs.answers import Answers
 from whichone.text import squad
@@ -55,8 +55,8 @@ def _person(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
     return {
         "person": name,
         "answers": len(rows),
-        "accuracy": bootstrap_mean([float(r["right"]) for r in rows], items).brief(),
-        "em": bootstrap_mean([float(r["exact"]) for r in rows], items).brief(),
+        "accuracy": interval([float(r["right"]) for r in rows], items).brief(),
+        "em": interval([float(r["exact"]) for r in rows], items).brief(),
         "seconds": median(r["seconds"] for r in rows),
         "mean_seconds": fmean(r["seconds"] for r in rows),
     }
@@ -78,8 +78,8 @@ def system_scores(
         found.append(
             {
                 "system": run.name,
-                "accuracy": bootstrap_mean(first).brief(),
-                "among_three": bootstrap_mean(among).brief(),
+                "accuracy": interval(first).brief(),
+                "among_three": interval(among).brief(),
                 "em": None,
             }
         )
@@ -100,7 +100,7 @@ def _readers(
         asked = {q: a for q, a in accepted.items() if q not in answers.left_out}
         values = [float(exact_match(said.get(q), a)) for q, a in asked.items()]
         if values:
-            em = bootstrap_mean(values).brief()
+            em = interval(values).brief()
             name = answers.name or folder.root.name
             found.append({"system": name, "accuracy": None, "among_three": None, "em": em})
     return found

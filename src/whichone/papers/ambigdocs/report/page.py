@@ -12,6 +12,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
+from whichone.measures.intervals import interval_note
 from whichone.papers.ambigdocs.queries import TASK
 from whichone.papers.ambigdocs.records import Prediction
 from whichone.papers.ambigdocs.report.figures import (
@@ -85,7 +86,7 @@ def ambigdocs_page(
         meta={
             "documents scored": rules.documents,
             "rules": "published" if rules.published else "default",
-            "intervals": "95 %, by shared name",
+            "intervals": interval_note("shared name"),
         },
     )
 

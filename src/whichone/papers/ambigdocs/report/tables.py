@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from whichone.measures.comparison import holm, permutation_p
-from whichone.measures.intervals import Estimate, bootstrap_mean, cluster_sums
+from whichone.measures.intervals import Estimate, cluster_sums, interval, interval_note
 from whichone.papers.ambigdocs.records import Prediction
 from whichone.papers.ambigdocs.scores.categories import Category, Mention
 from whichone.papers.ambigdocs.scores.rules import DEFAULT, Rules
@@ -27,7 +27,7 @@ from whichone.runs.answers import Answers
 
 SHOWN = MEASURES
 COMPARED = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")
-INTERVALS = "Percent with 95 % intervals, resampled by shared name."
+INTERVALS = f"Percent with {interval_note('shared name')}."
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ def _folder_name(place: str | Path) -> tuple[str, str]:
     return str(model), ", ".join(str(part) for part in (shown, reader.get("prompt")) if part)
 
 
-def measures_table(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table:
+def measures_table(systems: Sequence[AmbigSystem]) -> Table:
     """Models x modes with every measure."""
-    found = [estimates(s.scores, s.clusters, seed=seed) for s in systems]
+    found = [estimates(s.scores, s.clusters) for s in systems]
     shown = [m for m in SHOWN if any(row[m].n for row in found)]
     return Table(
         key="ambigdocs-measures",
@@ -87,11 +87,11 @@ def measures_table(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table:
     )
 
 
-def categories_table(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table:
+def categories_table(systems: Sequence[AmbigSystem]) -> Table:
     """Models x modes with the share of each category."""
     rows: list[tuple[Cell, ...]] = []
     for s in systems:
-        found = estimates(s.scores, s.clusters, seed=seed)
+        found = estimates(s.scores, s.clusters)
         rows.append((s.model, s.mode, *(found[c.value] for c in Category)))
     return Table(
         key="ambigdocs-categories",
@@ -149,7 +149,7 @@ def paired_difference(
     differences = np.array([values_b[qid] - values_a[qid] for qid in both])
     groups = np.array([names[qid] for qid in both])
     sums, _ = cluster_sums(differences, groups)
-    return bootstrap_mean(differences, groups, seed=seed), permutation_p(sums, seed=seed)
+    return interval(differences, groups, bounds=(-1, 1)), permutation_p(sums, seed=seed)
 
 
 def _values(system: AmbigSystem, what: str) -> dict[str, float]:
@@ -165,7 +165,7 @@ def bearer_counts(systems: Sequence[AmbigSystem]) -> list[int]:
     return sorted({len(s.bearers) for system in systems for s in system.scores if s.bearers})
 
 
-def by_number_of_bearers(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table:
+def by_number_of_bearers(systems: Sequence[AmbigSystem]) -> Table:
     """Category shares by how many bearers a question was scored on."""
     rows: list[tuple[Cell, ...]] = []
     for system in systems:
@@ -173,7 +173,7 @@ def by_number_of_bearers(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Ta
         for number in bearer_counts([system]):
             chosen = [n for n, s in enumerate(system.scores) if len(s.bearers) == number]
             scores = [system.scores[n] for n in chosen]
-            found = estimates(scores, [names[n] for n in chosen], seed=seed)
+            found = estimates(scores, [names[n] for n in chosen])
             shares = (found[c.value] for c in Category)
             rows.append((system.model, system.mode, number, len(scores), *shares))
     return Table(
@@ -185,7 +185,7 @@ def by_number_of_bearers(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Ta
     )
 
 
-def by_popularity(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table | None:
+def by_popularity(systems: Sequence[AmbigSystem]) -> Table | None:
     """Are the famous ones the ones that get answered? Mentions by popularity rank in the question.
 
     None where no popularity is known.
@@ -196,10 +196,7 @@ def by_popularity(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table | N
         for rank in sorted(ranked):
             found = ranked[rank]
             names = [name for name, _ in found]
-            shares = [
-                bootstrap_mean([float(m is kind) for _, m in found], names, seed=seed)
-                for kind in Mention
-            ]
+            shares = [interval([float(m is kind) for _, m in found], names) for kind in Mention]
             label = "most popular" if rank == 1 else f"number {rank}"
             rows.append((system.model, system.mode, label, len(found), *shares))
     if not rows:

@@ -62,10 +62,10 @@ def score_predictions(
     seed: int = 0,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     scores = score_all(predictions, rules)
-    result = summarise(predictions, scores, rules, seed=seed)
+    result = summarise(predictions, scores, rules)
     if validity:
         names = clusters(predictions)
-        result["means_within_categories"] = means_within_categories(scores, names, seed=seed)
+        result["means_within_categories"] = means_within_categories(scores, names)
         result["threshold_sensitivity"] = threshold_sensitivity(predictions, rules)
     if people is not None:
         labels = read_labels(people)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whichone.errors import BadInput, sample
-from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.intervals import Estimate, interval, interval_note
 from whichone.papers.ambigdocs.records import Prediction
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.exact_match import never_exact
@@ -66,16 +66,11 @@ def category_values(scores: Sequence[PredictionScore], category: Category) -> li
     ]
 
 
-def estimates(
-    scores: Sequence[PredictionScore], names: Sequence[str], *, seed: int = 0
-) -> dict[str, Estimate]:
+def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[str, Estimate]:
     """Every measure and every category's share, each with its interval."""
-    found = {
-        measure: bootstrap_mean(measure_values(scores, measure), names, seed=seed)
-        for measure in MEASURES
-    }
+    found = {measure: interval(measure_values(scores, measure), names) for measure in MEASURES}
     for category in Category:
-        found[category.value] = bootstrap_mean(category_values(scores, category), names, seed=seed)
+        found[category.value] = interval(category_values(scores, category), names)
     return found
 
 
@@ -83,18 +78,16 @@ def summarise(
     predictions: Sequence[Prediction],
     scores: Sequence[PredictionScore],
     rules: Rules = DEFAULT,
-    *,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """The whole result of one system."""
-    found = estimates(scores, clusters(predictions), seed=seed)
+    found = estimates(scores, clusters(predictions))
     counts = Counter(score.category for score in scores if score.category is not None)
     result: dict[str, Any] = {
         "rules": "published" if rules.published else "default",
         "documents": rules.documents,
         "questions": len(scores),
         "scored": sum(score.category is not None for score in scores),
-        "intervals": "95 %, resampled by shared name",
+        "intervals": interval_note("shared name", len(set(clusters(predictions)))),
         "measures": {name: found[name].brief() for name in MEASURES if found[name].n},
         "categories": {
             category.value: {"count": counts[category], **found[category.value].brief()}

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.measures.intervals import bootstrap_mean
+from whichone.measures.intervals import interval
 from whichone.papers.ambigdocs.records import Prediction
 from whichone.papers.ambigdocs.scores.categories import Category, Threshold
 from whichone.papers.ambigdocs.scores.rules import DEFAULT, Rules
@@ -26,7 +26,7 @@ THRESHOLDS = {
 
 
 def means_within_categories(
-    scores: Sequence[PredictionScore], names: Sequence[str], *, seed: int = 0
+    scores: Sequence[PredictionScore], names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """The mean of each measure within each category: a valid category orders them as it should."""
     found: dict[str, dict[str, Any]] = {}
@@ -34,10 +34,7 @@ def means_within_categories(
         rows = [n for n, score in enumerate(scores) if score.category is category]
         inside = [scores[n] for n in rows]
         groups = [names[n] for n in rows]
-        means = {
-            measure: bootstrap_mean(measure_values(inside, measure), groups, seed=seed)
-            for measure in MEASURES
-        }
+        means = {measure: interval(measure_values(inside, measure), groups) for measure in MEASURES}
         found[category.value] = {
             "n": len(rows),
             **{measure: mean.brief() for measure, mean in means.items() if mean.n},

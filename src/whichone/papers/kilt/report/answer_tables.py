@@ -11,7 +11,7 @@ from whichone.errors import BadInput
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.comparison import check_comparable
 from whichone.measures.measure import parse_measure, parse_measures
-from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
+from whichone.measures.scores import Scores, cluster_note, estimate, score_run
 from whichone.papers.kilt.scores.headline import METRIC
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
@@ -127,5 +127,5 @@ def _by_dataset(
         title=title,
         columns=("system", *(f"{name} ({measure})" for name, measure in heads.items())),
         rows=rows,
-        note=f"{note} 95 % intervals, resampled by {cluster_rule(benchmark.queries)}.",
+        note=f"{note} {cluster_note(benchmark.queries)}.",
     )

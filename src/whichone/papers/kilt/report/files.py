@@ -11,7 +11,7 @@ import numpy as np
 
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.lines import read_json_lines
-from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.intervals import Estimate, interval
 from whichone.papers.kilt.datasets import Dataset, dataset_and_split
 from whichone.papers.kilt.scores.evaluate import Evaluation, evaluate
 from whichone.papers.kilt.scores.scoring import PARTS, Settings
@@ -98,7 +98,7 @@ def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
     values = {}
     for name, column in scored.columns.items():
         numbers = np.asarray(column, dtype=np.float64)
-        values[name] = bootstrap_mean(numbers, clusters)
+        values[name] = interval(numbers, clusters)
     if not ranked:
         values = {n: v for n, v in values.items() if not n.startswith(("KILT-", "Rprec", "recall"))}
     return values

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from whichone.measures.intervals import interval_note
 from whichone.papers.kilt.datasets import PAPER, SPLITS, Dataset, datasets
 from whichone.papers.kilt.report.files import Scored, System, open_system, score_systems
 from whichone.papers.kilt.report.mentions import mentions_section
@@ -16,7 +17,7 @@ KILT_SHORT = {"accuracy": "KILT-AC", "em": "KILT-EM", "f1": "KILT-F1", "rougel":
 ONE_METRIC = ("fc", "el")
 """Tasks whose tables in the paper's appendix give accuracy alone."""
 NOTE = (
-    "Percent, with 95 % intervals resampled by gold page. A dash: not predicted. A prediction that is "
+    f"Percent, with {interval_note('gold page')}. A dash: not predicted. A prediction that is "
     "missing or cannot be scored counts as wrong."
 )
 

@@ -47,7 +47,7 @@ def command(
 
     queries = list(read_popqa(gold))
     judged = judge(queries, read_predictions(predictions, queries, field))
-    scores = summary(judged, seed=seed)
+    scores = summary(judged)
     if parametric:
         without = judge(queries, read_predictions(parametric, queries, field))
         scores["adaptive_retrieval"] = compare_with_parametric(

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.measures.intervals import Estimate, bootstrap_mean
+from whichone.measures.intervals import Estimate, interval
 from whichone.papers.popqa.scores.adaptive import Adaptive, Outcome, adaptive_retrieval
 from whichone.papers.popqa.scores.correct import correct, first_line
 from whichone.papers.popqa.scores.popularity import bin_edges, bin_of, log_popularity
@@ -47,40 +47,36 @@ def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[Judg
     return judged
 
 
-def summary(judged: Sequence[Judged], *, seed: int = 0) -> dict[str, Any]:
+def summary(judged: Sequence[Judged]) -> dict[str, Any]:
     """Accuracy of the first line and of the whole output: in all, by relation, by popularity bin."""
     return {
         "questions": len(judged),
-        **_both(judged, seed),
-        "relations": _grouped(judged, lambda j: j.query.relation or "", seed),
-        "popularity_bins": _grouped(
-            [j for j in judged if j.bin is not None], lambda j: str(j.bin), seed
-        ),
+        **_both(judged),
+        "relations": _grouped(judged, lambda j: j.query.relation or ""),
+        "popularity_bins": _grouped([j for j in judged if j.bin is not None], lambda j: str(j.bin)),
         "without_popularity": sum(j.bin is None for j in judged),
         "zero_popularity": sum(j.log_popularity == -math.inf for j in judged),
     }
 
 
-def _both(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
+def _both(judged: Sequence[Judged]) -> dict[str, Any]:
     return {
-        "first_line": _estimate([j.first_line for j in judged], judged, seed),
-        "whole_output": _estimate([j.whole_output for j in judged], judged, seed),
+        "first_line": _estimate([j.first_line for j in judged], judged),
+        "whole_output": _estimate([j.whole_output for j in judged], judged),
     }
 
 
-def _estimate(values: Sequence[bool], judged: Sequence[Judged], seed: int) -> dict[str, Any]:
+def _estimate(values: Sequence[bool], judged: Sequence[Judged]) -> dict[str, Any]:
     clusters = [j.query.entity or j.query.id for j in judged]
-    estimate: Estimate = bootstrap_mean([float(v) for v in values], clusters, seed=seed)
+    estimate: Estimate = interval([float(v) for v in values], clusters)
     return estimate.brief()
 
 
-def _grouped(
-    judged: Sequence[Judged], key: Callable[[Judged], str], seed: int
-) -> dict[str, dict[str, Any]]:
+def _grouped(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str, dict[str, Any]]:
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(key(one), []).append(one)
-    return {name: _both(members, seed) for name, members in sorted(groups.items())}
+    return {name: _both(members) for name, members in sorted(groups.items())}
 
 
 def compare_with_parametric(
