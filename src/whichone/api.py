@@ -24,6 +24,7 @@ from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_note, score_run
 from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
+from whichone.measures.usual import COMPARED
 from whichone.plain_tables import html_table, text_table
 from whichone.runs.checks import Returns
 from whichone.runs.retrieve import as_retriever
@@ -152,7 +153,7 @@ def evaluate(
             returns=returns,
             on_error=on_error,
         )
-        usual = parse_measures(["acc@1", "all_correct@1", f"confused@{DEPTH}"])
+        usual = parse_measures(COMPARED)
         scores = score_run(made, opened, together(usual, wanted, "rankings"))
         if said is None and answer is not None:
             said = answer_found(answer, opened, made, kept, depth=k, on_error=on_error)

@@ -110,11 +110,21 @@ def write_sorted(
         return write_batches(path, batches, schema)
 
 
+def sql_text(value: str | Path) -> str:
+    """A text or path as a literal of SQL."""
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def sql_name(name: str) -> str:
+    """A name, or a phrase of SQLite's full-text search, in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def sorted_batches(
     connection: Any, parts: Sequence[Path], schema: TableSchema, *, distinct: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """The rows of part files in key order; DuckDB spills to disk where memory does not suffice."""
-    names = ", ".join("'" + str(p).replace("'", "''") + "'" for p in parts)
+    names = ", ".join(map(sql_text, parts))
     columns = ", ".join(f'"{c}"' for c in schema.schema.names)
     select = f"select {'distinct ' if distinct else ''}{columns} from read_parquet([{names}])"
     return query_batches(connection, select, schema)

@@ -6,19 +6,18 @@ when the tables have changed.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
 import weakref
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
-from whichone.errors import BadInput
 from whichone.files.checked import is_whole
 from whichone.files.folder import Folder
+from whichone.files.tables import sql_name
+from whichone.knowledge.addresses import read_address
 from whichone.knowledge.lookup_build import LOOKUP, NAME_KINDS, build_lookup, lookup_name
 from whichone.knowledge.readers.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
@@ -30,7 +29,6 @@ _FEW = 2000  # so many names of a prefix are compared before the most popular ar
 _TIERS = (100_000, 300_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000, 32_000_000)
 _PATIENCE = 0.004  # seconds that a search may be expected to take
 _RAREST = 3
-_HOST = re.compile(r"([a-z-]+)(?:\.m)?\.wikipedia\.org$")
 
 
 class KnownPage(Record, frozen=True):
@@ -129,21 +127,10 @@ class Lookup:
 
     def page_of_url(self, url: str) -> KnownPage | None:
         """A page by a Wikipedia address: its title is percent-decoded, redirects are followed."""
-        try:
-            parts = urlsplit(url)
-        except ValueError as error:
-            raise BadInput(f"not a web address: {url}") from error
-        host = _HOST.search(parts.hostname or "")
-        wiki = f"{host[1]}wiki".replace("-", "_") if host and host[1] != "www" else None
-        asked = parse_qs(parts.query)
-        if "curid" in asked:
-            return self.page(page_id(wiki or "enwiki", asked["curid"][0]))
-        written = (
-            asked["title"][0] if "title" in asked else unquote(parts.path.rpartition("/wiki/")[2])
-        )
-        if "title" not in asked and "/wiki/" not in parts.path:
-            written = unquote(parts.path.rpartition("/")[2])
-        return self.page_of_title(written.replace("_", " ").strip(), wiki) if written else None
+        asked = read_address(url)
+        if asked.number is not None:
+            return self.page(page_id(asked.wiki or "enwiki", asked.number))
+        return self.page_of_title(asked.title, asked.wiki) if asked.title else None
 
     def pages_of(self, entity: str) -> list[KnownPage]:
         found = self.rows("select page, title, entity, kind from pages where entity = ?", entity)
@@ -252,7 +239,7 @@ class Lookup:
         if len(known) < len(trigrams):
             return None
         chosen = sorted(known)[:_RAREST]
-        return " AND ".join('"' + trigram.replace('"', '""') + '"' for _, trigram in chosen)
+        return " AND ".join(sql_name(trigram) for _, trigram in chosen)
 
     def _last(self, number: int) -> bool:
         return not self.rows("select 1 from names where id > ? limit 1", number)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
-from whichone.files.tables import TableSchema, connect, write_query, write_table
+from whichone.files.tables import TableSchema, connect, sql_text, write_query, write_table
 from whichone.knowledge.name_keys import name_keys
 from whichone.knowledge.parts_work import Work
 from whichone.knowledge.resolve import (
@@ -130,7 +130,7 @@ def _union(queries: Sequence[str]) -> str:
 
 
 def _select(file: Path) -> str:
-    return "select * from read_parquet('" + str(file).replace("'", "''") + "')"
+    return f"select * from read_parquet({sql_text(file)})"
 
 
 def _write_keyed(engine: Any, file: Path, query: str) -> None:

@@ -15,6 +15,7 @@ from whichone.collector import without_collector
 from whichone.errors import BadInput
 from whichone.files.beside import written_beside
 from whichone.files.parts import ByteRange
+from whichone.files.tables import sql_text
 from whichone.knowledge.sources.source import Job, Refused, Source
 
 _INTERNAL = ("positions", "opening brackets", "closing brackets")
@@ -71,7 +72,7 @@ class Work:
         files = [self.file(f.range.number, table) for f in self.finished if f.rows.get(table)]
         if not files:
             return self._no_rows(table)
-        listed = ", ".join(map(_quoted, files))
+        listed = ", ".join(map(sql_text, files))
         everything = f"from read_parquet([{listed}])"
         if "position" not in pq.read_schema(files[0]).names:
             return f"select * {everything}"
@@ -89,11 +90,7 @@ class Work:
         if not empty.exists():
             raise BadInput("the file is empty", file=self.source.path)
         names = [f'"{n}"' for n in pq.read_schema(empty).names if n != "part"]
-        return f"select {', '.join(names)} from read_parquet({_quoted(empty)}) where false"
-
-
-def _quoted(file: Path) -> str:
-    return "'" + str(file).replace("'", "''") + "'"
+        return f"select {', '.join(names)} from read_parquet({sql_text(empty)}) where false"
 
 
 class PartWork:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput
+from whichone.files.tables import sql_text
 from whichone.knowledge.name_keys import name_keys
 from whichone.knowledge.tables import NAMES
 from whichone.names import without_parentheses
@@ -36,11 +37,7 @@ _FORM = r"\(|^\s|\s$"  # titles that `without_parentheses` may change
 
 
 def table_sql(file: Path) -> str:
-    return f"read_parquet('{_quoted(file)}')"
-
-
-def _quoted(file: Path) -> str:
-    return str(file).replace("'", "''")
+    return f"read_parquet({sql_text(file)})"
 
 
 def resolving(table: str, query: str, files: Mapping[str, Path]) -> str:
@@ -68,7 +65,7 @@ def write_page_index(engine: Any, file: Path, query: str | None, entities: Path)
                 select title, min(entity) as entity
                 from {table_sql(entities)} where title is not null group by title
             ) e on e.title = p.title
-        ) to '{_quoted(file)}' (format parquet)
+        ) to {sql_text(file)} (format parquet)
     """)
     repeated = f"select page from {table_sql(file)} group by page having count(*) > 1 order by page"
     twice = [page for (page,) in engine.sql(f"{repeated} limit 100").fetchall()]

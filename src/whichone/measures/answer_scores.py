@@ -9,34 +9,11 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, sample
 from whichone.measures.measure import Answered, Measure, check_of
-from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.agents import trace_of
 from whichone.runs.answers import Answers
 from whichone.text import squad
-
-USUAL = {
-    "qa": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
-    "sf": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
-    "fc": ("accuracy", "refusal", "failure"),
-    "el": ("accuracy", "refusal", "failure"),
-    "ambigdocs": (
-        "complete",
-        "partial",
-        "ambiguous",
-        "merged",
-        "no_answer",
-        "answer_recall",
-        "entity_answer_recall",
-    ),
-}
-
-
-def usual_measures(benchmark: Benchmark) -> list[str]:
-    """The measures that papers print for the tasks of this benchmark."""
-    tasks = dict.fromkeys(query.task for query in benchmark.queries)
-    return list(dict.fromkeys(m for task in tasks for m in USUAL.get(task, USUAL["qa"])))
 
 
 def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Hashable, Iterable, Set
+from typing import Any, Literal
 
 from whichone.measures.measure import Measure, Retrieved, needs_depth, no_depth
 
@@ -15,17 +16,42 @@ def first_rank(pages: Iterable[str], wanted: frozenset[str]) -> int | None:
     return None
 
 
+PageKind = Literal["gold", "namesake", "other"]
+
+
+def kind_of_page(
+    page: Hashable, gold: Container[Hashable], others: Container[Hashable]
+) -> PageKind:
+    """What a retrieved page is to a query: gold, a page of another bearer of the name, or neither."""
+    if page in gold:
+        return "gold"
+    return "namesake" if page in others else "other"
+
+
+def is_right(pages: Iterable[Hashable], gold: Set[Any]) -> bool:
+    """A gold page is among the pages; without a gold page never."""
+    return not gold.isdisjoint(pages)
+
+
+def is_confused(
+    pages: Iterable[Hashable], gold: Container[Hashable], others: Container[Hashable]
+) -> bool:
+    """A page of another bearer comes before the first gold page, which may be missing."""
+    kinds = (kind_of_page(page, gold, others) for page in pages)
+    return next((kind for kind in kinds if kind != "other"), "gold") == "namesake"
+
+
 def accuracy(k: int | None) -> Measure:
     """A gold page is among the first k pages."""
     depth = needs_depth("acc", k)
-    return Measure("acc", lambda r: float(not r.gold.isdisjoint(r.pages[:depth])), k)
+    return Measure("acc", lambda r: float(is_right(r.pages[:depth], r.gold)), k)
 
 
 def all_correct(k: int | None) -> Measure:
     """AmbER's all-correct: every query of the name set has a gold page among the first k."""
     depth = needs_depth("all_correct", k)
     return Measure(
-        "all_correct", lambda r: float(not r.gold.isdisjoint(r.pages[:depth])), k, aggregate="all"
+        "all_correct", lambda r: float(is_right(r.pages[:depth], r.gold)), k, aggregate="all"
     )
 
 
@@ -40,10 +66,7 @@ def confused(k: int | None) -> Measure:
     def value(r: Retrieved) -> float | None:
         if r.query.name_set is None:
             return None
-        pages = r.pages if k is None else r.pages[:k]
-        other = first_rank(pages, r.others)
-        gold = first_rank(pages, r.gold)
-        return float(other is not None and (gold is None or other < gold))
+        return float(is_confused(r.pages[:k], r.gold, r.others))
 
     return Measure("confused", value, k)
 

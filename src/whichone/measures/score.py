@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from whichone.files.folder import Folder
-from whichone.measures.answer_scores import score_answers, usual_measures
+from whichone.measures.answer_scores import score_answers
 from whichone.measures.measure import check_of, parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores
+from whichone.measures.usual import RANKINGS, usual_measures
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
-
-USUAL = ("acc@1", "acc@5", "acc@20", "confused@20")
 
 
 def score_folder(
@@ -30,7 +29,7 @@ def score_folder(
         base = answers.benchmark(benchmark)
         return score_answers(answers, base, parse_measures(measures or usual_measures(base)))
     run = Run(folder)
-    parsed = parse_measures(measures or USUAL)
+    parsed = parse_measures(measures or RANKINGS)
     check_of(parsed, "rankings")
     return score_run(run, run.benchmark(benchmark), parsed)
 

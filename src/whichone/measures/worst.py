@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.retrieval import kind_of_page
 from whichone.records import Query
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.runs.run import Run
@@ -145,9 +146,10 @@ def mistake_of(
     ranked = list(pages)[:20]
     gold, others = query.gold_pages(), benchmark.other_pages(query)
     for page in ranked:
-        if page in gold:
+        kind = kind_of_page(page, gold, others)
+        if kind == "gold":
             return None if page == ranked[0] else ("found late", ranked[0])
-        if page in others:
+        if kind == "namesake":
             return "confused", page
     return "not found", ranked[0] if ranked else None
 

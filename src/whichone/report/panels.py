@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.retrieval import kind_of_page
 from whichone.measures.scores import Scores
 from whichone.records import NameSet, Query
 from whichone.runs.run import Run
@@ -67,10 +68,7 @@ def _first(
     if not ranked:
         return First(system, None, "nothing", "nothing")
     page = ranked[0]
-    if page in query.gold_pages():
-        kind = "gold"
-    else:
-        kind = "namesake" if page in benchmark.other_pages(query) else "other"
+    kind = kind_of_page(page, query.gold_pages(), benchmark.other_pages(query))
     return First(system, page, benchmark.page_titles.get(page, page), kind)
 
 

@@ -13,6 +13,7 @@ from whichone.measures.comparison import check_same_benchmark, compare
 from whichone.measures.measure import parse_measures
 from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_note, cluster_rule, score_run
+from whichone.measures.usual import COMPARED, REPORTED
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.figure import Figure
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
@@ -22,8 +23,6 @@ from whichone.report.popularity_figures import GapScale, gap_figure, long_tail
 from whichone.report.table import Table
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
-
-MEASURES = ("acc@1", "acc@5", "acc@20", "all_correct@1", "all_correct@20", "confused@20")
 
 
 def make_report(
@@ -43,7 +42,7 @@ def make_report(
         return answers_report(read, out, benchmark=benchmark, redact=redact)
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
-    measures = parse_measures(MEASURES)
+    measures = parse_measures(REPORTED)
     check_same_benchmark([(f"{run.name} ({run.path.name})", run.benchmark_id) for run in opened])
     systems = distinctly_named([score_run(run, base, measures) for run in opened], list(runs))
     page = Page(
@@ -125,7 +124,7 @@ def _figures(
 
 def comparison_table(systems: Sequence[Scores]) -> Table:
     """Every pair of systems, paired by cluster."""
-    found = compare(systems, parse_measures(["acc@1", "all_correct@1", "confused@20"]))
+    found = compare(systems, parse_measures(COMPARED))
     return Table(
         key="comparison",
         title="Paired differences",

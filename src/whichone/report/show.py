@@ -14,6 +14,7 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import read_json
 from whichone.files.manifest import MANIFEST, Manifest
+from whichone.measures.retrieval import kind_of_page
 from whichone.report.show_answer import show_answer
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
@@ -132,11 +133,12 @@ def _ranking(place: str, question: str) -> Shown:
     if question not in known:
         raise BadInput(f"no question {question!r}", file=place, hint=did_you_mean(question, known))
     query = known[question]
+    gold, others = query.gold_pages(), benchmark.other_pages(query)
     rows = [
         {
             **row,
             "title": benchmark.page_titles.get(row["page"], ""),
-            "is": _is(row["page"], query, benchmark),
+            "is": kind_of_page(row["page"], gold, others).replace("other", ""),
         }
         for row in run.rankings.to_pylist()
         if row["question"] == question
@@ -155,12 +157,6 @@ def _ranking(place: str, question: str) -> Shown:
     if told:
         lines += ["", msgspec.json.format(msgspec.json.encode(told), indent=2).decode()]
     return document, "\n".join(lines)
-
-
-def _is(page: str, query: Any, benchmark: Benchmark) -> str:
-    if page in query.gold_pages():
-        return "gold"
-    return "namesake" if page in benchmark.other_pages(query) else ""
 
 
 def _knowledge_base(place: str, name: str | None) -> Shown:

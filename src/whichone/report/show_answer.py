@@ -9,6 +9,7 @@ import msgspec
 from whichone.errors import BadInput, did_you_mean
 from whichone.measures.answer_scores import as_answered, other_values
 from whichone.measures.outcomes import outcome
+from whichone.measures.retrieval import kind_of_page
 from whichone.measures.traces import step_of
 from whichone.records import Answer
 from whichone.runs.agents import TRACE, trace_of
@@ -32,7 +33,7 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
         {
             "passage": passage.id,
             "title": passage.title,
-            "is": "gold" if passage.page in gold else "namesake" if passage.page in others else "",
+            "is": kind_of_page(passage.page, gold, others).replace("other", ""),
             "cited": passage.id in cited,
             "text": passage.text,
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
+from whichone.files.tables import sql_text
 from whichone.knowledge.readers.views import UNFIT, Rules, ViewsFormat, detect_format, read_part
 from whichone.knowledge.sources.pages import read_chunks
 from whichone.knowledge.sources.source import DumpFile, Job, PartFiles, Read
@@ -65,8 +66,8 @@ class ViewsFile(DumpFile):
                 "--language says which are taken"
             )
         add = "sum(views)" if self.rules == "summed" else "arg_max(views, position)"
-        name = self.path.name.replace("'", "''")
+        name = sql_text(self.path.name)
         rows = parts.rows("views")
         return {
-            "views": f"select title, {add} as views, '{name}' as source from ({rows}) group by title"
+            "views": f"select title, {add} as views, {name} as source from ({rows}) group by title"
         }

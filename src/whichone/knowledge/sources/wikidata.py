@@ -16,7 +16,7 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
-from whichone.files.tables import connect
+from whichone.files.tables import connect, sql_text
 from whichone.knowledge.readers.wikidata import SUBCLASS_OF, Selection, WikidataReader
 from whichone.knowledge.sources.source import DumpFile, Job, PartFiles, Read, Refused
 from whichone.progress import talk
@@ -79,14 +79,14 @@ class WikidataDump(DumpFile):
                 connection.execute(_above(parts, str(parts.folder / "above.parquet")))
         parts.notes["entities that stand twice"] = twice
         parts.notes["values that are not in the dump"] = absent
-        chosen = f"join read_parquet('{_quoted(kept)}') using (entity, position)"
+        chosen = f"join read_parquet({sql_text(kept)}) using (entity, position)"
         every = _all_entities(parts)
         types, classed = "types", ""
         if self.selection.superclasses:
             more = "list_filter(above, lambda c: not list_contains(types, c))"
             types = f"case when above is null then types else list_concat(types, {more}) end"
             classed = (
-                f"left join read_parquet('{_quoted(parts.folder / 'above.parquet')}') using (types)"
+                f"left join read_parquet({sql_text(parts.folder / 'above.parquet')}) using (types)"
             )
         return {
             "entities": f"""select entity, label, description, {types} as types, sitelinks, title,
@@ -155,7 +155,7 @@ def _kept(parts: PartFiles, file: str, twice: bool) -> Iterator[str]:
             )
             select entity, position from seen
             semi join (from paged union all from valued union all from superclasses) using (entity)
-        ) to '{_quoted(file)}' (format parquet)
+        ) to {sql_text(file)} (format parquet)
     """
 
 
@@ -174,13 +174,9 @@ def _above(parts: PartFiles, file: str) -> str:
                 select types, value from above join subclasses on entity = class
             )
             select types, list(distinct class order by class) as above from above group by types
-        ) to '{_quoted(file)}' (format parquet)
+        ) to {sql_text(file)} (format parquet)
     """
 
 
 def _all_entities(parts: PartFiles) -> str:
     return f"{parts.rows('entities')} union all by name {parts.rows('others')}"
-
-
-def _quoted(path: str | Path) -> str:
-    return str(path).replace("'", "''")

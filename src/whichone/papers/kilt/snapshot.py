@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
+from whichone.knowledge.addresses import read_address
 from whichone.knowledge.readers.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
 
@@ -146,19 +146,10 @@ def _forms(reference: str) -> list[str]:
     """What a reference may be called in the tables, the most literal first."""
     text = reference.strip()
     if "://" in text or text.startswith("//"):
-        text = _title_of_address(text)
+        asked = read_address(text)
+        text = asked.number or asked.title
     site = site_for("enwiki", "en")
     forms = [text, text.replace("_", " ").strip(), clean_title(text, site)]
     if "#" in text:
         forms.append(clean_title(text.partition("#")[0], site))
     return list(dict.fromkeys(form for form in forms if form))
-
-
-def _title_of_address(address: str) -> str:
-    """The title (or page number) that a Wikipedia address asks for, percent-decoded."""
-    parts = urlsplit(address)
-    arguments = parse_qs(parts.query)
-    for key in ("title", "curid"):
-        if key in arguments:
-            return arguments[key][0].replace("_", " ")
-    return unquote(parts.path.partition("/wiki/")[2] or parts.path.rpartition("/")[2])

@@ -18,9 +18,10 @@ import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, WhichoneError
-from whichone.measures.answer_scores import score_answers, usual_measures
+from whichone.measures.answer_scores import score_answers
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
+from whichone.measures.usual import BOARD, usual_measures
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
 from whichone.web.boards.board import boards, one_board, refresh_marks
@@ -29,7 +30,6 @@ from whichone.web.passage_cache import benchmark_named
 from whichone.web.site import Site
 from whichone.web.storage.database import Database, Row
 
-MEASURES = ("acc@1", "acc@5", "acc@20", "all_correct@1", "confused@20", "rprec")
 KILT_LIKE = {"em": ("kilt_em",), "f1": ("kilt_f1",), "accuracy": ("kilt_accuracy",)}
 ON_DISK = "run"
 """The format of a run that lies in the served folder."""
@@ -154,7 +154,7 @@ class Scorer:
 def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
     """Every measure with its interval, and the first measure's value of each query, packed."""
     if isinstance(read, Run):
-        scores: Scores = score_run(read, benchmark, parse_measures(MEASURES))
+        scores: Scores = score_run(read, benchmark, parse_measures(BOARD))
     else:
         scores = score_answers(read, benchmark, parse_measures(answer_measures(read, benchmark)))
     every = np.arange(len(scores.queries))

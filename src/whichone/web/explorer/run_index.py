@@ -14,12 +14,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
+from whichone.measures.retrieval import first_rank, is_confused
+from whichone.measures.summary import DEPTH
 from whichone.web.explorer.benchmark_index import build_whole
 
 FORMAT = 3
 _BATCH = 8192
-DEPTH = 20
-"""How far down a ranking confusion is looked for, as in the tables of the report."""
 
 _SCHEMA = """
 create table outcomes (
@@ -75,9 +75,9 @@ def _build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
         ).fetchone()
         if found is None:
             continue
-        gold = _first(pages, json.loads(found[2]))
-        namesake = _first(pages[:DEPTH], json.loads(found[3]))
-        confused = namesake is not None and (gold is None or namesake < gold)
+        golds, others = frozenset(json.loads(found[2])), frozenset(json.loads(found[3]))
+        gold, namesake = first_rank(pages, golds), first_rank(pages[:DEPTH], others)
+        confused = is_confused(pages[:DEPTH], golds, others)
         database.execute(
             "insert into outcomes values (?, ?, ?, ?, ?, ?, 0)",
             (found[0], found[1], gold, namesake, gold == 1, confused),
@@ -98,8 +98,3 @@ def _ranked(run: Folder) -> Iterator[tuple[str, list[str]]]:
         )
         for question, members in groupby(rows, key=lambda row: row[0]):
             yield question, list(dict.fromkeys(page for _, page in members))
-
-
-def _first(pages: list[str], wanted: list[str]) -> int | None:
-    those = set(wanted)
-    return next((rank for rank, page in enumerate(pages, 1) if page in those), None)

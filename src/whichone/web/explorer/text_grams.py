@@ -15,6 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from whichone.files.tables import sql_name
+
 _BATCH = 16_384
 _RARE = 64
 """A run of letters is rare when fewer than one in so many texts holds it."""
@@ -147,7 +149,7 @@ def _trigram_way(database: sqlite3.Connection, searched: Searched, key: str) -> 
     if len(known) < len(trigrams):
         return Way(searched.pieces, f"{searched.pieces}.n", "0", (), 0)
     rarest = sorted(known, key=lambda t: (known[t], t))[:_RAREST]
-    asked = " AND ".join('"' + trigram.replace('"', '""') + '"' for trigram in rarest)
+    asked = " AND ".join(map(sql_name, rarest))
     index = searched.trigrams
     condition = f"{index} match ? and instr({searched.table}.key, ?)"
     return Way(index, f"{index}.rowid", condition, (asked, key), known[rarest[0]])

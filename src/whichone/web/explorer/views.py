@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from whichone.measures.retrieval import kind_of_page
 from whichone.records import page_of
 from whichone.web.explorer import listing
 from whichone.web.explorer import queries as index_queries
@@ -119,7 +120,7 @@ def _result(
     rank, passage, score = row
     page = page_of(passage)
     title, text = texts.get(passage, (passage, ""))
-    kind = "gold" if page in query["gold"] else "namesake" if page in query["others"] else "other"
+    kind = kind_of_page(page, query["gold"], query["others"])
     return {
         "rank": rank, "id": passage, "score": score, "kind": kind, "title": title,
         "text": highlighted(text, query["input"]),

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
+from whichone.measures.agreement import fleiss_kappa, mean_cohen_kappa
 from whichone.measures.intervals import interval
 from whichone.records import page_of
 from whichone.runs.answers import Answers
 from whichone.text import squad
-from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.site import Site
 from whichone.web.study.study import Plan, answers

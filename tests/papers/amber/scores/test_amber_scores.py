@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
+from whichone.measures.retrieval import is_confused, is_right
 from whichone.papers.amber.scores.scores import (
     AmberEvaluation,
     evaluate_amber,
-    is_confused,
-    is_correct,
     ranked_pages,
 )
 from whichone.runs.results import FAILURES
@@ -135,7 +134,7 @@ def test_confused_and_correct_by_their_definitions(
     ranked = ranked_pages(pages)[:k]
     first_gold = min((ranked.index(p) for p in gold if p in ranked), default=k)
     first_other = min((ranked.index(p) for p in others - gold if p in ranked), default=k)
-    assert is_correct(ranked, frozenset(gold)) == (first_gold < k)
+    assert is_right(ranked, frozenset(gold)) == (first_gold < k)
     assert is_confused(ranked, frozenset(gold), frozenset(others - gold)) == (
         first_other < first_gold
     )

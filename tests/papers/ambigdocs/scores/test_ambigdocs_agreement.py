@@ -4,7 +4,8 @@ import pytest
 from test_ambigdocs_score import prediction
 
 from whichone.errors import BadInput
-from whichone.papers.ambigdocs.scores.agreement import agreement, kappa, read_labels
+from whichone.measures.agreement import cohen_kappa
+from whichone.papers.ambigdocs.scores.agreement import agreement, read_labels
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.summary import score_all
 
@@ -13,10 +14,10 @@ C, P, N = Category.COMPLETE, Category.PARTIAL, Category.NO_ANSWER
 
 def test_kappa_by_hand() -> None:
     # 3 of 4 agree; by chance 2/4 x 1/4 + 1/4 x 2/4 + 1/4 x 1/4 = 5/16.
-    assert kappa([C, C, P, N], [C, P, P, N]) == pytest.approx((3 / 4 - 5 / 16) / (1 - 5 / 16))
-    assert kappa([C, P], [C, P]) == 1.0
-    assert kappa([C, C], [C, C]) is None
-    assert kappa([], []) is None
+    assert cohen_kappa([C, C, P, N], [C, P, P, N]) == pytest.approx((3 / 4 - 5 / 16) / (1 - 5 / 16))
+    assert cohen_kappa([C, P], [C, P]) == 1.0
+    assert cohen_kappa([C, C], [C, C]) is None
+    assert cohen_kappa([], []) is None
 
 
 def test_agreement_with_a_person(tmp_path: Path) -> None:

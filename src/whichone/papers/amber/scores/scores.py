@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from whichone.errors import BadInput
+from whichone.measures.retrieval import is_confused, is_right
 from whichone.papers.amber.scores.predictions import OnError, read_predictions
 from whichone.papers.amber.scores.sets import PageId, QuerySet, SetQuery, as_text, read_sets
 
@@ -45,23 +46,6 @@ class AmberEvaluation(Struct, frozen=True):
 def ranked_pages(pages: Iterable[PageId]) -> list[PageId]:
     """Each page once, without the text "None"; null is a page like any other."""
     return [page for page in dict.fromkeys(pages) if page != NOT_A_PAGE]
-
-
-def is_correct(pages: Sequence[PageId], gold: frozenset[PageId]) -> bool:
-    """A gold page is among the pages; without a gold page never."""
-    return not gold.isdisjoint(pages)
-
-
-def is_confused(
-    pages: Sequence[PageId], gold: frozenset[PageId], others: frozenset[PageId]
-) -> bool:
-    """A page of another bearer comes before the first gold page, which may be missing."""
-    for page in pages:
-        if page in gold:
-            return False
-        if page in others:
-            return True
-    return False
 
 
 def evaluate_amber(
@@ -106,7 +90,7 @@ def scores_at(k: int, sets: Sequence[QuerySet], ranked: dict[str, list[PageId]])
     for one in sets:
         for query in one.queries:
             top = ranked[query.id][:k]
-            correct[query.id] = is_correct(top, query.gold)
+            correct[query.id] = is_right(top, query.gold)
             confused[query.role].append(is_confused(top, query.gold, query.others))
     by_role = {
         role: [correct[q.id] for one in sets for q in one.queries if q.role == role]
@@ -135,7 +119,7 @@ def _row(query: SetQuery, pages: Sequence[PageId], depths: Sequence[int]) -> dic
         "role": query.role,
     }
     for k in depths:
-        row[f"accuracy@{k}"] = float(is_correct(pages[:k], query.gold))
+        row[f"accuracy@{k}"] = float(is_right(pages[:k], query.gold))
         row[f"confused@{k}"] = float(is_confused(pages[:k], query.gold, query.others))
     return row
 

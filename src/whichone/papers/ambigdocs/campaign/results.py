@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from whichone.measures.agreement import cohen_kappa, fleiss_kappa, mean_cohen_kappa
 from whichone.papers.ambigdocs.campaign.labels import Labels, controls, majority
-from whichone.papers.ambigdocs.scores.agreement import compare_labels, kappa
+from whichone.papers.ambigdocs.scores.agreement import compare_labels
 from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.web.agreement import fleiss_kappa, mean_cohen_kappa
 from whichone.web.annotation.done import flagged_people, people_of
 
 NOBODY: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ def _kappa_with_measure(asked: Sequence[Labels], person: str) -> float | None:
         for d in asked
         if person in d.first
     ]
-    return kappa([a for a, _ in pairs], [p for _, p in pairs])
+    return cohen_kappa([a for a, _ in pairs], [p for _, p in pairs])
 
 
 def _shares(decided: Sequence[tuple[Labels, Category]]) -> dict[str, Any]:

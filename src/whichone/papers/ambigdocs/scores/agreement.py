@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from whichone.errors import BadInput, did_you_mean
+from whichone.measures.agreement import cohen_kappa
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.score import PredictionScore
 
@@ -38,17 +39,6 @@ def read_labels(path: str | Path) -> dict[str, Category]:
                 raise BadInput(f"{row['qid']} is labelled twice", file=path, line=line)
             found[row["qid"]] = Category(label)
     return found
-
-
-def kappa(first: Sequence[Category], second: Sequence[Category]) -> float | None:
-    """Cohen's kappa: agreement beyond chance; None where chance alone agrees fully."""
-    n = len(first)
-    if n == 0:
-        return None
-    observed = sum(a is b for a, b in zip(first, second, strict=True)) / n
-    ones, others = Counter(first), Counter(second)
-    expected = sum(ones[c] * others[c] for c in Category) / n**2
-    return None if expected == 1.0 else (observed - expected) / (1 - expected)
 
 
 def agreement(
@@ -79,7 +69,12 @@ def compare_labels(
     matrix = Counter(zip(people, automatic, strict=True))
     return {
         "questions": len(rows),
-        "kappa": {"value": kappa(automatic, people), "low": low, "high": high, "n": len(rows)},
+        "kappa": {
+            "value": cohen_kappa(automatic, people),
+            "low": low,
+            "high": high,
+            "n": len(rows),
+        },
         "agree": sum(a is p for a, p in zip(automatic, people, strict=True)) / len(rows),
         "confusion": {p.value: {a.value: matrix[p, a] for a in Category} for p in Category},
         "disagreements": [
@@ -104,7 +99,7 @@ def _interval(
     for _ in range(REPLICATES):
         drawn = generator.integers(0, len(members), len(members))
         pairs = [pair for place in drawn for pair in members[place]]
-        value = kappa([a for a, _ in pairs], [p for _, p in pairs])
+        value = cohen_kappa([a for a, _ in pairs], [p for _, p in pairs])
         if value is not None:
             found.append(value)
     if not found:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from whichone.errors import BadInput, Missing
 from whichone.files.lines import open_binary, read_json_lines, read_lines
+from whichone.knowledge.addresses import read_address
 from whichone.papers.kilt.convert.original import Original, made_id
 from whichone.papers.kilt.mapping.evidence import Evidence, TaskOutput, TaskRecord
 from whichone.papers.kilt.record import END, START
@@ -36,7 +37,7 @@ def linked(
     """One record of one mention."""
     before, after = cut_context(left, mention, right)
     text = f"{before} {START} {mention} {END} {after}".strip()
-    title = unquote(page.rpartition("/wiki/")[2] or page).replace("_", " ")
+    title = read_address(page).title if "/wiki/" in page else unquote(page).replace("_", " ")
     output = TaskOutput(title, (Evidence(page, None),))
     meta = {"left_context": before, "mention": mention, "right_context": after}
     identity = f"{made_id('el', document, str(number))}_{document}:{number}"
