@@ -56,7 +56,7 @@ def outcome_rows(scores: Scores) -> list[AnswerRow]:
     return rows
 
 
-def trace_rows(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
+def trace_rows(scores: Scores) -> list[AnswerRow]:
     """What an agent did, by collection and task; none where the answers are no agent's."""
     by_name = {str(m): m for m in scores.measures}
     if not set(TRACE_MEASURES) <= by_name.keys():
@@ -64,7 +64,7 @@ def trace_rows(scores: Scores, *, seed: int = 0) -> list[AnswerRow]:
     rows = []
     for (collection, task), members in sorted(_groups(scores).items()):
         where = np.array(members)
-        values = {name: estimate(scores, by_name[name], where, seed) for name in TRACE_MEASURES}
+        values = {name: estimate(scores, by_name[name], where) for name in TRACE_MEASURES}
         rows.append(AnswerRow(scores.system, collection, task, "trace", values))
     return rows
 
