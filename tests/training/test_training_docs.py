@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from conftest import bert
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.cli import whichone
@@ -19,6 +20,7 @@ from whichone.cli import whichone
 pytestmark = pytest.mark.slow
 pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
+transformers = pytest.importorskip("transformers")
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 SHORT = ["--epochs", "1", "--batch", "8", "--longest", "16", "--device", "cpu"]
@@ -41,6 +43,9 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
     ):
         shutil.copytree(dpr / part, name)
     shutil.copy(dpr / "dpr.cp", "dpr.cp")
+    transformers.BertForMaskedLM(
+        transformers.BertConfig(**bert(tmp_path / "MASKED_MODEL"))
+    ).save_pretrained("MASKED_MODEL")
     passages = [{"id": p.id, "title": p.title, "text": p.text} for p in bench.passage_records()]
     Path("passages.jsonl").write_text("".join(json.dumps(p) + "\n" for p in passages))
     kilt, asked, given = [], [], []

@@ -44,7 +44,7 @@ class TokenTower(OneModel):
 
         loaded = Colbert.load(place_of(checkpoint), device=device)
         backbone, rules = loaded.module["backbone"], loaded.rules
-        projection = loaded.module.get("projection", None)
+        projection = loaded.projection
         if projection is None:
             projection = torch.nn.Linear(backbone.config.hidden_size, settings.size, bias=False)
             torch.nn.init.normal_(projection.weight, std=0.02)

@@ -61,9 +61,14 @@ class Colbert:
         return loaded
 
     @property
+    def projection(self) -> Any:
+        """The linear layer after the backbone; None where there is none."""
+        return self.module["projection"] if "projection" in self.module else None  # noqa: SIM401 (no dict)
+
+    @property
     def size(self) -> int:
-        if "projection" in self.module:
-            return int(self.module["projection"].out_features)
+        if self.projection is not None:
+            return int(self.projection.out_features)
         return int(self.module["backbone"].config.hidden_size)
 
     @property
