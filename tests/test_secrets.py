@@ -67,8 +67,9 @@ def test_a_remembered_value_is_masked_wherever_it_appears() -> None:
 def test_no_file_of_a_folder_contains_a_secret(tmp_path: Path) -> None:
     secret = "hunter2-in-a-manifest"
     with Folder.create(tmp_path / "x", "run") as folder:
-        folder.journal.append({"address": f"http://me:{secret}@host", "password": secret})
+        folder.journal.append({"password": secret, "answer": "password=that"})
         assert secret not in folder.journal.path.read_text()
+        assert "password=that" in folder.journal.path.read_text()
         folder.write_bytes("data", b"")
         folder.commit(
             parameters={"api_key": secret},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 MASK = "***"
@@ -75,8 +75,7 @@ def remember_secret(value: str | None) -> None:
 
 def masked_text(text: str) -> str:
     """The text without remembered secrets, credentials in addresses and values of secret names."""
-    for secret in sorted(_remembered, key=len, reverse=True):
-        text = text.replace(secret, MASK)
+    text = _without_remembered(text)
     if "://" in text:
         text = _USER_INFO.sub(rf"\g<scheme>{MASK}@", text)
     if "=" in text or "%3D" in text:
@@ -84,20 +83,31 @@ def masked_text(text: str) -> str:
     return text
 
 
-def masked(document: Any) -> Any:
+def masked(document: Any, text: Callable[[str], str] = masked_text) -> Any:
     """A document of mappings, lists and texts with everything secret in it replaced."""
     if isinstance(document, str):
-        return masked_text(document)
+        return text(document)
     if isinstance(document, Mapping):
         return {
-            masked_text(name) if isinstance(name, str) else name: MASK
+            name: MASK
             if isinstance(value, str) and isinstance(name, str) and is_secret_name(name)
-            else masked(value)
+            else masked(value, text)
             for name, value in document.items()
         }
     if isinstance(document, list | tuple):
-        return [masked(value) for value in document]
+        return [masked(value, text) for value in document]
     return document
+
+
+def masked_record(document: Any) -> Any:
+    """Like `masked` for records of data, whose texts keep whatever only looks like a secret."""
+    return masked(document, _without_remembered)
+
+
+def _without_remembered(text: str) -> str:
+    for secret in sorted(_remembered, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
 
 
 def _masked_assignment(match: re.Match[str]) -> str:

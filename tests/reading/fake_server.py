@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,13 +14,17 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """One HTTP response; `cut` announces the whole body and sends half of it."""
+    """One HTTP response; `cut` announces the whole body and sends half of it.
+
+    With `trickle`, so many seconds pass between the bytes of the body.
+    """
 
     body: bytes
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
     cut: bool = False
+    trickle: float = 0.0
 
 
 def completion(text: str | None, **message: Any) -> Reply:
@@ -73,7 +78,13 @@ class FakeServer:
                 for name, value in reply.headers.items():
                     self.send_header(name.replace("_", "-"), value)
                 self.end_headers()
-                self.wfile.write(reply.body[: len(reply.body) // 2] if reply.cut else reply.body)
+                for n in range(len(reply.body) if reply.trickle else 0):
+                    self.wfile.write(reply.body[n : n + 1])
+                    self.wfile.flush()
+                    time.sleep(reply.trickle)
+                if not reply.trickle:
+                    half = len(reply.body) // 2
+                    self.wfile.write(reply.body[:half] if reply.cut else reply.body)
                 self.close_connection = reply.cut
 
             def log_message(self, *_: object) -> None:

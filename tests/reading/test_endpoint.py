@@ -139,7 +139,7 @@ def test_refusals_and_empty_answers_are_replies(serve):
         completion(None, finish_reason="content_filter"),
         completion(""),
     ]
-    server = serve(lambda body, n: script[n])
+    server = serve(lambda body, n: script[min(n, 2)])
     with client(server.url) as endpoint:
         replies = [endpoint.complete(ASK, max_tokens=n) for n in (1, 2, 3)]
     assert [(r.text, r.finish) for r in replies] == [
@@ -147,6 +147,45 @@ def test_refusals_and_empty_answers_are_replies(serve):
         ("", "refusal"),
         ("", "stop"),
     ]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        completion(""),
+        completion("  \n"),
+        Reply(b"<html>bad gateway</html>", content_type="text/html"),
+        Reply(b'{"object": "list"}'),
+        Reply(b"\x1f\x8b not gzip", headers={"Content-Encoding": "gzip"}),
+    ],
+    ids=["empty", "blank", "html", "no choices", "broken gzip"],
+)
+def test_empty_and_garbage_replies_are_asked_for_again(serve, tmp_path, garbage):
+    server = serve(lambda body, n: garbage if n < 2 else completion("whole"))
+    with client(server.url, cache=CallCache(tmp_path / "calls.sqlite")) as endpoint:
+        assert endpoint.complete(ASK, max_tokens=5).text == "whole"
+        assert endpoint.account.summary()["retries"] == 2
+        assert len(endpoint.cache) == 1
+
+
+def test_an_empty_reply_is_not_cached(serve, tmp_path):
+    server = serve(lambda body, n: completion(""))
+    with client(server.url, cache=CallCache(tmp_path / "calls.sqlite")) as endpoint:
+        assert endpoint.complete(ASK, max_tokens=5).text == ""
+        assert len(endpoint.cache) == 0
+    assert len(server.requests) == 3
+
+
+def test_a_reply_that_trickles_in_is_timed_out(serve):
+    slow = Reply(completion("never whole").body, trickle=0.05)
+    server = serve(lambda body, n: slow)
+    started = time.monotonic()
+    with (
+        client(server.url, timeout=0.5, retries=0) as endpoint,
+        pytest.raises(Missing, match=r"no reply within 0\.5 seconds"),
+    ):
+        endpoint.complete(ASK, max_tokens=5)
+    assert time.monotonic() - started < 0.05 * len(slow.body)
 
 
 def test_bounded_concurrency(serve):

@@ -71,6 +71,42 @@ def test_killed_it_goes_on_per_question_and_gives_the_same(toy, tmp_path):
     assert again.asked == []
 
 
+class Flaky(FirstWord):
+    """Fails at some questions, or says nothing, while it is `down`."""
+
+    def __init__(self, failing: set[str], empty: set[str], down: bool) -> None:
+        super().__init__()
+        self.failing, self.empty, self.down = failing, empty, down
+
+    def read(self, tasks):
+        for task, answer in zip(tasks, super().read(tasks), strict=True):
+            question = task.question.id
+            if self.down and question in self.failing:
+                yield Answer(question=question, error="the endpoint is down")
+            elif self.down and question in self.empty:
+                yield Answer(question=question, text="", notes={"form": "empty"})
+            else:
+                yield answer
+
+
+def test_retry_asks_what_failed_and_nothing_else(toy, tmp_path):
+    failing, empty = {toy.queries[2].id, toy.queries[5].id}, {toy.queries[3].id}
+    first = run_reader(Flaky(failing, empty, down=True), toy, tmp_path / "a", GOLD)
+    assert first.folder.manifest.counts["failures"] == 2
+    untouched = Flaky(failing, empty, down=False)
+    run_reader(untouched, toy, tmp_path / "a", GOLD)
+    assert untouched.asked == []
+    reader = Flaky(failing, empty, down=False)
+    again = run_reader(reader, toy, tmp_path / "a", GOLD, retry=True)
+    assert sorted(reader.asked) == sorted(failing | empty)
+    assert again.failures == {}
+    whole = run_reader(FirstWord(), toy, tmp_path / "b", GOLD)
+    assert again.folder.content_hash == whole.folder.content_hash
+    nothing = Flaky(failing, empty, down=False)
+    run_reader(nothing, toy, tmp_path / "a", GOLD, retry=True)
+    assert nothing.asked == []
+
+
 def test_twice_killed(toy, tmp_path):
     for n in (3, 9):
         with pytest.raises(KeyboardInterrupt):

@@ -15,15 +15,19 @@ from urllib.parse import urlsplit
 import msgspec
 
 from whichone.chat.cache import CallCache, default_cache_file, request_key
-from whichone.chat.replies import BrokenReply, WrongShape, error_text, parse_reply
+from whichone.chat.replies import REFUSAL, BrokenReply, WrongShape, error_text, parse_reply
 from whichone.chat.usage import Account, Prices
 from whichone.errors import BadInput, Missing, UsageError, WhichoneError, missing_extra
 from whichone.progress import talk
 from whichone.protocols import ChatReply
+from whichone.secrets import remember_secret
 
 KEYS = ("WHICHONE_API_KEY", "OPENAI_API_KEY")
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _LONGEST_WAIT = 60.0
+_LARGEST_REPLY = 64 << 20
+_EMPTY_AGAIN = 2
+"""Retries of an empty reply, which may be all that the model has to say."""
 
 
 class ContextTooLong(BadInput):
@@ -37,6 +41,7 @@ class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     concurrency: int = 16
     timeout: float = 120.0
+    """Seconds that one call may take, from its first byte sent to its last byte received."""
     retries: int = 5
     back_off: float = 0.5
     """Seconds before the first retry; each further one waits twice as long."""
@@ -92,6 +97,7 @@ class Endpoint:
         self._jitter = random.Random(0)
         self._unsupported: set[str] = set()
         key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+        remember_secret(key)
         self._client = httpx.Client(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(options.timeout, connect=min(10.0, options.timeout)),
@@ -124,7 +130,7 @@ class Endpoint:
         """One small question before a run: is it there, may we use it, does it speak our language?"""
         messages = [{"role": "user", "content": "Reply with one word: yes."}]
         body = self._body(messages, 16, 0.0, False, schema)
-        self._ask(body, cached=False, retries=min(1, self.options.retries))
+        self._ask(body, probing=True)
 
     def close(self) -> None:
         """Nothing is asked after this; calls under way end with an error instead of being retried."""
@@ -164,44 +170,71 @@ class Endpoint:
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         return body
 
-    def _ask(
-        self, body: dict[str, Any], *, cached: bool = True, retries: int | None = None
-    ) -> ChatReply:
+    def _ask(self, body: dict[str, Any], *, probing: bool = False) -> ChatReply:
         key = request_key(self.options.completions, body)
+        cached = self.cache is not None and not probing
         if cached and self.cache is not None and (known := self.cache.get(key)):
             self.account.add(known, 0.0)
             return known
         started = time.perf_counter()
         with self._slots:
-            reply = self._with_retries(body, self.options.retries if retries is None else retries)
+            reply = self._with_retries(body, probing)
         self.account.add(reply, time.perf_counter() - started)
-        if cached and self.cache is not None:
+        if cached and self.cache is not None and not _is_empty(reply):
             self.cache.put(key, body, reply)
         return reply
 
-    def _with_retries(self, body: dict[str, Any], retries: int) -> ChatReply:
+    def _with_retries(self, body: dict[str, Any], probing: bool) -> ChatReply:
+        """The reply; passing failures, garbage and empty replies are asked for again.
+
+        A probe asks only once more, and not at all where the address is no endpoint.
+        """
+        retries = min(1, self.options.retries) if probing else self.options.retries
         attempt = 0
         while True:
             wait: float | None = None
+            empty: ChatReply | None = None
+            problem: WhichoneError
             try:
-                response = self._client.post(self.options.completions, json=self._adapted(body))
+                response, content = self._post(self._adapted(body))
                 if response.status_code == 200:
-                    return parse_reply(response.headers.get("content-type", ""), response.content)
-                if self._adapt(body, response):
+                    reply = parse_reply(response.headers.get("content-type", ""), content)
+                    if probing or not _is_empty(reply):
+                        return reply
+                    empty = reply
+                elif self._adapt(body, response.status_code, content):
                     continue
-                problem = self._refused(response)
-                if response.status_code not in _AGAIN:
+                problem = self._refused(response.status_code, content)
+                if empty is None and response.status_code not in _AGAIN:
                     raise problem
                 wait = _retry_after(response.headers.get("retry-after"))
-            except (self._http.TransportError, BrokenReply) as error:
+            except (self._http.TransportError, self._http.DecodingError, BrokenReply) as error:
                 problem = self._unreachable(error)
             except WrongShape as error:
-                raise self._not_ours(str(error)) from error
-            if attempt >= retries or self._closed.is_set():
+                problem = self._not_ours(str(error))
+                if probing:
+                    raise problem from error
+            most = min(retries, _EMPTY_AGAIN) if empty is not None else retries
+            if attempt >= most or self._closed.is_set():
+                if empty is not None:
+                    return empty
                 raise problem
             self._sleep(wait if wait is not None else self._back_off(attempt))
             self.account.retried()
             attempt += 1
+
+    def _post(self, body: dict[str, Any]) -> tuple[Any, bytes]:
+        """The response and its content; a server that sends a little now and then is timed out too."""
+        deadline = time.monotonic() + self.options.timeout
+        content = bytearray()
+        with self._client.stream("POST", self.options.completions, json=body) as response:
+            for piece in response.iter_bytes():
+                content += piece
+                if time.monotonic() > deadline:
+                    raise self._http.ReadTimeout("the reply is not complete")
+                if len(content) > _LARGEST_REPLY:
+                    raise WrongShape(f"it sends more than {_LARGEST_REPLY:,} bytes")
+            return response, bytes(content)
 
     def _back_off(self, attempt: int) -> float:
         """Twice as long each time, with some chance in it so that not all come back at once."""
@@ -216,11 +249,11 @@ class Endpoint:
             sent["max_completion_tokens"] = body["max_tokens"]
         return sent
 
-    def _adapt(self, body: Mapping[str, Any], response: Any) -> bool:
+    def _adapt(self, body: Mapping[str, Any], status: int, content: bytes) -> bool:
         """Leave out what a 400 complains about, once and for all; whether that is worth a new try."""
-        if response.status_code not in (400, 422):
+        if status not in (400, 422):
             return False
-        said = error_text(response.content).lower()
+        said = error_text(content).lower()
         if _about_length(said):
             return False
         signs = {
@@ -239,8 +272,8 @@ class Endpoint:
 
     # what to say when it fails
 
-    def _refused(self, response: Any) -> WhichoneError:
-        status, said = response.status_code, error_text(response.content)
+    def _refused(self, status: int, content: bytes) -> WhichoneError:
+        said = error_text(content)
         if status in (401, 403):
             return Missing(
                 f"the endpoint does not let us in (HTTP {status}): {said}",
@@ -273,6 +306,11 @@ class Endpoint:
             where=self.options.url,
             hint="the address usually ends in /v1",
         )
+
+
+def _is_empty(reply: ChatReply) -> bool:
+    """Neither an answer nor a refusal."""
+    return not reply.text.strip() and reply.finish != REFUSAL
 
 
 def _about_length(said: str) -> bool:

@@ -23,7 +23,7 @@ from whichone.lean import start_lean
 
 _LEAN = (["ingest"], ["export"], ["build", "amber"])
 """Commands that need neither pandas, unless Spark does, nor linear algebra."""
-_NOT_VERBS = {"options", "output", "training_options"}
+_NOT_VERBS = {"again", "options", "output", "training_options"}
 
 
 def _commands() -> dict[str, str]:

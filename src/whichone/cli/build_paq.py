@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, memory_option, seed_option
 
 
 @click.command("paq")
+@makes("bench")
 @click.argument("metadata", type=click.Path())
 @click.argument("passages", type=click.Path())
 @click.argument("bench", type=click.Path())

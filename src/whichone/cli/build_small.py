@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option
 from whichone.errors import BadInput, UsageError
 
 
 @click.command("small")
+@makes("places")
 @click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="BENCH [RUN...] OUT")
 @click.option("-k", default=20, show_default=True, help="How many pages of each ranking.")
 @json_option

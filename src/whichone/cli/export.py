@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option
 
 
 @click.command()
+@makes("out", plain=True)
 @click.argument("folder", type=str)
 @click.argument("out", type=click.Path())
 @click.option(

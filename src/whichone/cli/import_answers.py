@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, on_error_option
 
 
 @click.command()
+@makes("answers")
 @click.argument("benchmark", type=str)
 @click.argument("file", type=click.Path())
 @click.argument("answers", type=click.Path())

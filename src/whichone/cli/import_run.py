@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, on_error_option
 
 
 @click.command()
+@makes("run")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("run", type=click.Path())
 @click.option("--benchmark", required=True, help="What was asked: a folder or builtin/NAME.")

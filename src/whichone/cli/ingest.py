@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import Memory, json_option, on_error_option
 
 _FILE = click.Path(dir_okay=False)
@@ -14,6 +15,7 @@ _LARGE = 8 << 20  # bytes of dumps that are worth all workers
 
 
 @click.command()
+@makes("kb", decides=False)
 @click.option("--wikidata", type=_FILE, help="Wikidata's JSON dump: .bz2, .gz, .zst or plain.")
 @click.option(
     "--pages", type=_FILE, multiple=True,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option
 
 _SIZES = {"words": 100, "kilt": 100, "tokens": 288, "pages": 1}
 
 
 @click.command()
+@makes("out", plain=True)
 @click.argument("kb", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", type=click.Path(dir_okay=False))
 @click.option(

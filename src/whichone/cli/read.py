@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, names_of, seed_option
 from whichone.errors import UsageError
 
 
 @click.command()
+@makes("answers", decides=False)
 @click.argument("benchmark", type=str)
 @click.argument("answers", type=click.Path())
 @click.option(
@@ -64,6 +66,9 @@ from whichone.errors import UsageError
     show_default=True,
     help="Keep a failing question as a failure, scored as wrong; or stop.",
 )
+@click.option(
+    "--retry", is_flag=True, help="In finished answers: ask again what failed or came back empty."
+)
 @seed_option
 @json_option
 def command(
@@ -84,6 +89,7 @@ def command(
     name: str | None,
     limit: int | None,
     on_error: str,
+    retry: bool,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -96,6 +102,7 @@ def command(
     whichone read BENCH ANSWERS --passages gold --endpoint http://127.0.0.1:8000/v1 --model NAME
     whichone read BENCH ANSWERS --passages retrieved --run RUN --reader my_package.rag:answer
     whichone read BENCH ANSWERS --passages other-bearer --reader kb-lookup
+    whichone read BENCH ANSWERS --endpoint http://127.0.0.1:8000/v1 --model NAME --retry
     """
     from whichone.cli.output import emit_json
     from whichone.cli.retrieve import parse_options
@@ -130,6 +137,7 @@ def command(
         name=name,
         limit=limit,
         on_error=on_error,
+        retry=retry,
     )
     counts, details = made.folder.manifest.counts, made.folder.manifest.made
     if as_json:

@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, seed_option
 from whichone.errors import UsageError
 
 
 @click.command()
+@makes("places", decides=False)
 @click.argument("places", nargs=-1, required=True, metavar="BENCH... OUT")
 @click.option("--kind", type=click.Choice(["extractive", "seq2seq", "claims"]), required=True)
 @click.option(

@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.training_options import plan_of, settings_of, tell, training_options
 
 
 @click.command()
+@makes("places", decides=False)
 @click.option(
     "--checkpoint",
     required=True,

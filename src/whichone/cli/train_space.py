@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, seed_option
 
 
 @click.command()
+@makes("out", decides=False)
 @click.argument("benchmark")
 @click.argument("out", type=click.Path(dir_okay=False))
 @click.option(

@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from whichone.files.output import is_unchanged
+
 
 @contextlib.contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
@@ -23,7 +25,10 @@ def written_beside(path: Path) -> Iterator[Path]:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         yield beside
-        beside.replace(path)
+        if is_unchanged(path, beside):
+            beside.unlink()
+        else:
+            beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise

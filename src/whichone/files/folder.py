@@ -31,6 +31,7 @@ from whichone.files.manifest import (
     encode_manifest,
     read_manifest,
 )
+from whichone.files.output import refuse_to_replace, request_for
 from whichone.files.tables import TableSchema
 
 _NEXT = "next.json"
@@ -143,6 +144,8 @@ class Folder:
                 )
             if extend:
                 manifest = old
+            else:
+                refuse_to_replace(root, kind)
         elif root.exists() and any(p.name not in (".partial", ".lock") for p in root.iterdir()):
             raise UsageError(
                 "the folder holds other files", where=str(root), hint="name a new or empty folder"
@@ -215,7 +218,7 @@ class Folder:
             sources=[dict(s) for s in sources],
             parents=dict(parents or {}),
             counts=dict(counts or {}),
-            made=dict(made or {}),
+            made={**(made or {}), **request_for(self.root)},
         )
         write_atomic(self.partial / _NEXT, encode_manifest(manifest))
         self._finish(manifest)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.secrets import masked
+from whichone.secrets import masked_record
 
 
 class Journal:
@@ -40,7 +40,7 @@ class Journal:
     def append(self, entry: Mapping[str, Any], *, sync: bool = True) -> None:
         """Without `sync` the line survives the end of the process, but not of the machine."""
         with self.path.open("ab") as file:
-            file.write(msgspec.json.encode(masked(msgspec.to_builtins(entry))) + b"\n")
+            file.write(msgspec.json.encode(masked_record(msgspec.to_builtins(entry))) + b"\n")
             file.flush()
             if sync:
                 os.fsync(file.fileno())

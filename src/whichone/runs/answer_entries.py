@@ -10,7 +10,7 @@ import msgspec
 from whichone.files.folder import Folder
 from whichone.progress import talk
 from whichone.records import Answer, Query, ReadingTask
-from whichone.runs.answers import ANSWERS, LEFT_OUT, TIMING
+from whichone.runs.answers import ANSWERS, LEFT_OUT, TIMING, Answers
 from whichone.runs.results import FAILURES
 from whichone.runs.settings import Shown
 
@@ -50,6 +50,20 @@ def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
         file.unlink()
     folder.journal.append(identity)
     return {}
+
+
+def finished_entries(answers: Answers) -> dict[str, Entry]:
+    """What finished answers contain, without the questions that failed or got an empty reply."""
+    usage = {row.pop("question"): row for row in answers.folder.table(TIMING.name).to_pylist()}
+    return {
+        question: Entry(
+            answer,
+            answers.shown.get(question, ()),
+            {k: v for k, v in usage.get(question, {}).items() if v is not None},
+        )
+        for question, answer in answers.answers.items()
+        if answer.notes.get("form") != "empty"
+    }
 
 
 def write_tables(

@@ -20,10 +20,18 @@ from whichone.files.folder import Folder
 from whichone.progress import progress, talk
 from whichone.protocols import Reader
 from whichone.records import Answer, ReadingTask
-from whichone.runs.answer_entries import Entry, begin, entry_of, latency, write_tables
+from whichone.runs.answer_entries import (
+    Entry,
+    begin,
+    entry_of,
+    finished_entries,
+    latency,
+    write_tables,
+)
 from whichone.runs.answers import KIND, Answers
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shown, Shows
+from whichone.secrets import masked
 from whichone.versions import code_of, environment
 
 BLOCK = 256
@@ -51,6 +59,7 @@ class ReadingRunner:
         stop_after: int = STOP_AFTER,
         cites: Cites = "shown",
         limit: int | None = None,
+        retry: bool = False,
     ) -> None:
         self.reader = reader
         self.benchmark = benchmark
@@ -63,6 +72,7 @@ class ReadingRunner:
         self.cites = cites
         self.queries = benchmark.queries
         self.limit = limit
+        self.retry = retry
 
     def run(
         self,
@@ -73,19 +83,27 @@ class ReadingRunner:
         benchmark_place: str,
         command: str | None = None,
     ) -> Answers:
-        parameters = msgspec.to_builtins(
-            {"reader": dict(description), "setting": self.setting, "limit": self.limit}
+        parameters = masked(
+            msgspec.to_builtins(
+                {"reader": dict(description), "setting": self.setting, "limit": self.limit}
+            )
         )
         parents = self._parents(parameters["reader"])
         code = code_of(self.reader)
         done = _finished(path, parameters, parents, code)
-        if done is not None:
+        earlier = finished_entries(done) if done is not None and self.retry else {}
+        again = len(done.failures) + len(done.answers) - len(earlier) if done is not None else 0
+        if done is not None and not (self.retry and again):
             at = done.folder.manifest.made.get("at")
-            talk(f"{path}: was made this way at {at}; nothing is asked again")
+            failed = f"; {len(done.failures):,} failed, --retry asks them" if done.failures else ""
+            talk(f"{path}: was made this way at {at}; nothing is asked again{failed}")
             return done
+        if done is not None:
+            talk(f"{path}: asking the {again:,} questions again that failed or got an empty reply")
         started = time.perf_counter()
-        with Folder.create(path, KIND, resume=True) as folder:
+        with Folder.create(path, KIND, resume=True, extend=done is not None) as folder:
             kept = begin(folder, {"parameters": parameters, "parents": parents})
+            kept = {**earlier, **kept}
             shown = self._shown()
             entries = self._entries(folder, kept, shown)
             counts = write_tables(folder, self.queries, entries, shown)

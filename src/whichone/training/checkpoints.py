@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from whichone.errors import BadInput, UsageError
+from whichone.files.output import may_overwrite
 
 FILE = "checkpoint.pt"
 
@@ -82,6 +83,8 @@ def training_folder(out: str | Path) -> Path:
             where=str(out),
             hint="name a new folder to train into, last",
         )
+    if may_overwrite(folder):
+        (folder / FILE).unlink(missing_ok=True)
     return folder
 
 
@@ -166,5 +169,5 @@ def _check_identity(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) 
         raise UsageError(
             f"another training was begun here ({', '.join(other)})",
             where=str(folder),
-            hint="name another folder, or remove this one to start over",
+            hint="name another folder, or start over with --overwrite",
         )

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.lines import write_atomic
-from whichone.progress import progress
+from whichone.files.lines import read_json, write_atomic
+from whichone.files.output import differences, refuse_to_replace
+from whichone.progress import progress, talk
 from whichone.world.compile import FIRST_REVISION, KILT, VIEWS, WIKIDATA, WIKIPEDIA
 from whichone.world.formats import kilt, mediawiki, views, wikidata
 from whichone.world.invent import PAGES_A_BLOCK, Invention, Inventor
@@ -44,6 +46,9 @@ class Part(msgspec.Struct):
 def write_invented(invention: Invention, out: Path, *, workers: int = 1) -> dict[str, object]:
     """Write a world and its summary, `world.json` last; the summary."""
     invention.check()
+    if (done := _finished(invention, out)) is not None:
+        talk(f"{out}: is this world already; nothing to do")
+        return done
     out.mkdir(parents=True, exist_ok=True)
     (out / SUMMARY).unlink(missing_ok=True)
     counts = {"pages": 0, "items": 0, "shared_names": 0}
@@ -71,6 +76,20 @@ def write_invented(invention: Invention, out: Path, *, workers: int = 1) -> dict
     }
     write_atomic(out / SUMMARY, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
     return summary
+
+
+def _finished(invention: Invention, out: Path) -> dict[str, object] | None:
+    """The summary of the same world; another one is replaced only where that is allowed."""
+    if not (out / SUMMARY).exists():
+        return None
+    summary = read_json(out / SUMMARY, dict[str, Any])
+    old, new = summary.get("parameters"), msgspec.to_builtins(invention)
+    sizes = {name: (out / name).stat().st_size for name in FILES if (out / name).exists()}
+    if old == new and sizes == summary.get("files"):
+        return summary
+    options = differences({"options": old or {}}, {"options": new})
+    refuse_to_replace(out, "world", options)
+    return None
 
 
 def _parts(invention: Invention, workers: int) -> Iterator[Part]:

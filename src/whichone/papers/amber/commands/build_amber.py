@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import Words, json_option, memory_option
 from whichone.errors import UsageError
 
 
 @click.command()
+@makes("bench")
 @click.argument("kb", type=click.Path())
 @click.argument("bench", type=click.Path(), required=False)
 @click.option(

@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import Words, json_option, memory_option, seed_option
 from whichone.errors import UsageError
 
 
 @click.command()
+@makes("benchmark")
 @click.argument("kb", type=click.Path())
 @click.argument("benchmark", type=click.Path())
 @click.option(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, on_error_option
 
 
 @click.command()
+@makes("bench")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.argument("bench", type=click.Path())
 @click.option("--dataset", default=None, help="Of all files; else told by their names.")

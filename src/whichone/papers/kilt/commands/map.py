@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, on_error_option, seed_option
 
 
 @click.command()
+@makes("out", plain=True)
 @click.argument("tasks", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.argument("base", metavar="KB", type=click.Path(exists=True))
 @click.argument("out", type=click.Path())

@@ -6,10 +6,12 @@ from typing import Literal
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option
 
 
 @click.command()
+@makes("benchmark")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("benchmark", type=click.Path())
 @click.option("--member", help="The file to read, where an archive contains several.")

@@ -1,0 +1,170 @@
+"""Doing something again: the one rule of `files.output` for every command that makes something."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NO_MATTER = {
+    "as_json", "cache", "concurrency", "device", "engine", "explain", "index", "master", "memory",
+    "retry", "workers",
+}  # fmt: skip
+"""Options that do not change what is made."""
+
+
+def makes(output: str, *, plain: bool = False, decides: bool = True) -> Callable[[F], F]:
+    """For a command that makes what its argument `output` (or the last of its values) names.
+
+    `plain` outputs are not whichone's folders. Without `decides` the command itself knows best
+    whether something is to be done, because it resumes or sees the user's code.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def command(**values: Any) -> Any:
+            overwrite = values.pop("overwrite")
+            return _made(function, values, output, overwrite, plain, decides)
+
+        option = click.Option(
+            ["--overwrite"], is_flag=True, help="Replace what is there, made otherwise."
+        )
+        shown: list[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
+        shown.insert(0, option)  # the list is in reverse: it is shown last
+        return command  # type: ignore[return-value]
+
+    return decorate
+
+
+def _made(
+    function: Callable[..., Any],
+    values: dict[str, Any],
+    output: str,
+    overwrite: bool,
+    plain: bool,
+    decides: bool,
+) -> Any:
+    from whichone.files.output import Output, already_there, check_places, differences, making
+
+    *before, out = _listed(values[output])
+    if out is None or values.get("dry_run"):
+        return function(**values)
+    place = Path(out)
+    context = click.get_current_context()
+    typed = {p.name or "": p for p in context.command.params}
+    inputs = {
+        name: _paths(before if name == output else _listed(value), typed[name])
+        for name, value in values.items()
+    }
+    check_places(place, [path for paths in inputs.values() for path in paths])
+    if plain:
+        with making(Output(place, overwrite=overwrite, plain=True)):
+            return function(**values)
+    request = _request(context, values, output, inputs, quick=not decides)
+    old = _finished(place)
+    changes = differences(old.made.get("request", {}), request) if old is not None else ""
+    if old is not None and decides and not overwrite:
+        if changes:
+            raise already_there(place, old.kind, changes)
+        return _nothing_to_do(place, old, values.get("as_json", False))
+    with making(Output(place, overwrite=overwrite, request=request, changes=changes)):
+        return function(**values)
+
+
+def _request(
+    context: click.Context,
+    values: Mapping[str, Any],
+    output: str,
+    inputs: Mapping[str, list[Path]],
+    *,
+    quick: bool,
+) -> dict[str, Any]:
+    """The command with its options, and the content of its inputs wherever they are."""
+    import msgspec
+
+    from whichone.secrets import masked, masked_options
+
+    given = {name: value for name, value in values.items() if name not in _NO_MATTER}
+    options = {name: v for name, v in given.items() if name != output and not inputs[name]}
+    inputs = dict(inputs) | {
+        name: [Path(value)]
+        for name, value in options.items()
+        if isinstance(value, str) and value and Path(value).is_file()
+    }
+    words = context.command_path.split()[1:]
+    content = {
+        name: [_content(path, quick) for path in paths] for name, paths in inputs.items() if paths
+    }
+    document = msgspec.to_builtins(
+        {
+            "command": " ".join(words),
+            "options": {k: v for k, v in masked_options(options).items() if v not in (None, ())},
+            "inputs": content,
+        },
+        enc_hook=str,
+    )
+    return dict(masked(document))
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
+def _paths(values: list[Any], parameter: click.Parameter) -> list[Path]:
+    """The files and folders among the values of an argument, or of an option that takes a path."""
+    if not isinstance(parameter, click.Argument) and not isinstance(parameter.type, click.Path):
+        return []
+    texts = (v for v in values if isinstance(v, str | Path) and str(v))
+    return [Path(text) for text in texts if Path(text).exists()]
+
+
+def _content(path: Path, quick: bool) -> str:
+    """A hash of what an input contains; only its size where the command compares it itself."""
+    from whichone.files.folder import file_hash
+    from whichone.files.manifest import MANIFEST, decode_manifest
+
+    if path.is_file():
+        return str(path.stat().st_size) if quick else file_hash(path)
+    if (path / MANIFEST).is_file():
+        return decode_manifest(path / MANIFEST).content_hash()
+    digest = hashlib.sha256()
+    for name, file in _files(path):
+        digest.update(f"{name}\0{_content(file, quick)}\n".encode())
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return ((p.relative_to(folder).as_posix(), p) for p in files if not p.name.startswith("."))
+
+
+def _finished(place: Path) -> Any:
+    """The manifest of a finished folder; an unfinished or damaged one is made (again)."""
+    from whichone.errors import BrokenFolder
+    from whichone.files.manifest import MANIFEST, decode_manifest
+
+    if not (place / MANIFEST).is_file():
+        return None
+    try:
+        return decode_manifest(place / MANIFEST)
+    except BrokenFolder:
+        return None
+
+
+def _nothing_to_do(place: Path, manifest: Any, as_json: bool) -> None:
+    from whichone.cli.output import emit_benchmark, emit_json
+    from whichone.progress import talk
+
+    talk(f"{place}: was made from these inputs with these options; nothing to do")
+    if manifest.kind == "benchmark":
+        from whichone.benchmarks.benchmark import Benchmark
+
+        emit_benchmark(Benchmark.open(place), as_json)
+    elif as_json:
+        emit_json({"path": str(place), "kind": manifest.kind, "counts": manifest.counts})
