@@ -10,7 +10,11 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.corpus.passage_files import PassageFields
-from whichone.errors import BadInput
+from whichone.errors import BadInput, UsageError
+from whichone.measures.measure import Retrieved, parse_measure, parse_measures
+from whichone.measures.scores import Scores, score_run, slice_scores
+from whichone.runs.retrieve import as_retriever
+from whichone.runs.runner import run_retriever
 
 PASSAGES = [
     {"id": "1", "title": "Her (film)", "text": "A film."},
@@ -153,3 +157,73 @@ def test_the_48k_corpus(tmp_path: Path, shared: Path) -> None:
     assert len(made.queries) == 2_480
     # of 39,225 titles ten differ from another one in HTML entities or composed accents only
     assert len(made.pages) == 39_215
+
+
+@pytest.fixture
+def two_gold(tmp_path: Path) -> tuple[Path, Path]:
+    passages = tmp_path / "two-passages.jsonl"
+    titles = ["Ada Park", "Leeds", "Turin"]
+    passages.write_text(
+        "\n".join(json.dumps({"id": f"d {n}", "title": t, "text": t}) for n, t in enumerate(titles))
+    )
+    questions = tmp_path / "two.jsonl"
+    records = [
+        {"question": "one?", "gold": ["Ada Park", "Leeds"]},
+        {"question": "two?", "gold": [["Ada Park", "Leeds"], ["Turin"]]},
+    ]
+    questions.write_text("\n".join(map(json.dumps, records)))
+    return questions, passages
+
+
+@pytest.mark.parametrize(("rule", "recall", "precision"), [("any", 1.0, 1.0), ("all", 0.5, 0.5)])
+def test_gold_pages_are_alternatives_or_all_needed(
+    two_gold: tuple[Path, Path], tmp_path: Path, rule: str, recall: float, precision: float
+) -> None:
+    """Ada Park is found, Leeds is not: all of one alternative, half of what is needed."""
+    bench = import_questions(*two_gold, tmp_path / "bench", gold_rule=rule)
+    one, two = bench.queries
+    found = {
+        name: parse_measure(name).value(
+            Retrieved(one, ["corpus:Ada Park", "corpus:Turin"], one.gold_pages(), frozenset())
+        )
+        for name in ("acc@1", "recall@2", "rprec")
+    }
+    assert found == {"acc@1": 1, "recall@2": recall, "rprec": precision}
+    assert [len(group) for group in two.outputs[0].provenance] == [2, 1]
+    assert bench.folder.manifest.parameters["gold_rule"] == rule
+    assert f"(`{rule}`)" in bench.card
+
+
+def test_an_unknown_gold_rule(two_gold: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no gold rule 'each'"):
+        import_questions(*two_gold, tmp_path / "bench", gold_rule="each")
+
+
+def test_no_figure_without_gold(
+    two_gold: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answers only: measures of gold are a dash with a reason; with one gold page they are of that question."""
+    questions = tmp_path / "answers.jsonl"
+    records = [{"question": f"{n}?", "answers": ["Leeds"]} for n in range(9)]
+    questions.write_text("\n".join(map(json.dumps, records)))
+    fields = QuestionFields(answers="answers")
+    bench = import_questions(questions, two_gold[1], tmp_path / "without", fields=fields)
+    assert "9 of 9 questions have no gold page" in capsys.readouterr().err
+    scores = _scored(bench, tmp_path / "run")
+    ((_, estimates),) = slice_scores(scores)
+    assert estimates["acc@1"].value is None
+    assert scores.cautions()[-1].startswith("acc@1, rprec: a dash, no question has a gold page")
+    records[0]["gold"] = ["Leeds"]
+    for record in records[1:]:
+        record["gold"] = []
+    questions.write_text("\n".join(map(json.dumps, records)))
+    bench = import_questions(questions, two_gold[1], tmp_path / "with", fields=fields)
+    scores = _scored(bench, tmp_path / "second")
+    ((_, estimates),) = slice_scores(scores)
+    assert (estimates["acc@1"].value, estimates["acc@1"].n) == (0.0, 1)
+    assert "over the 1 of 9 questions that have a gold page" in scores.cautions()[-1]
+
+
+def _scored(bench: Benchmark, run: Path) -> Scores:
+    made = run_retriever(as_retriever(lambda text, k: ["corpus:Turin"]), bench, run, k=1, name="t")
+    return score_run(made, bench, parse_measures(["acc@1", "rprec"]))

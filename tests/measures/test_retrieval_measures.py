@@ -61,8 +61,8 @@ def test_confused_without_namesakes() -> None:
     [
         ("acc@1", 0),
         ("acc@2", 1),
-        ("recall@2", 1 / 3),
-        ("recall@4", 2 / 3),
+        ("recall@2", 1 / 2),
+        ("recall@4", 1.0),
         ("precision@4", 0.5),
         ("rr", 0.5),
         ("rr@1", 0),

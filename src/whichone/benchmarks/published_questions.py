@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.gold import check_gold
 from whichone.corpus.passage_files import PassageFields, read_passages, sets_from_titles
 from whichone.errors import BadInput
 from whichone.files.folder import file_hash
 from whichone.names import title_key
-from whichone.progress import talk
 from whichone.records import NameSet, Passage, Provenance, Query
 from whichone.text.drqa import decomposed, is_sublist, tokens
 
@@ -66,9 +66,8 @@ def import_published(
         raise BadInput("there are no passages", file=passages)
     corpus = _Titles(held)
     placed = [_placed(query, corpus) for query in queries]
+    gold = check_gold(placed, corpus.titles, passages)
     without = sum(not query.attributes["gold_in_corpus"] for query in placed)
-    if without:
-        talk(f"{without} of {len(placed)} questions have no gold page in this corpus")
     shared = sum(bool(query.attributes["shared_name"]) for query in placed)
     return save_benchmark(
         out,
@@ -83,7 +82,7 @@ def import_published(
             for p in (*files, passages)
             if Path(p).is_file()
         ],
-        counts={"passages": len(held), "shared_names": shared, "gold_outside_corpus": without},
+        counts={"passages": len(held), "shared_names": shared, **gold},
     )
 
 

@@ -1,4 +1,4 @@
-"""Ids in TREC files: columns are told apart by blanks, so blanks in ids are percent-encoded."""
+"""Ids in exported files: TREC columns are separated by blanks, so blanks in ids are percent-encoded, in every format alike."""
 
 from __future__ import annotations
 
@@ -17,4 +17,6 @@ def _plain(c: str) -> bool:
 
 
 def from_trec(text: str) -> str:
-    return unquote(text)
+    """The id that `to_trec` would write so; other people's ids with a percent sign stay as they are."""
+    decoded = unquote(text)
+    return decoded if to_trec(decoded) == text else text

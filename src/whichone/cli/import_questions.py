@@ -26,6 +26,23 @@ from whichone.cli.options import json_option, on_error_option
 @click.option(
     "--gold", default=None, help="Field of the gold pages: titles, page ids or passage ids."
 )
+@click.option(
+    "--gold-rule",
+    type=click.Choice(["any", "all"]),
+    default=None,
+    help="Several gold pages are alternatives, or are all needed; else all for qrels, any for other files.",
+)
+@click.option(
+    "--qrels",
+    type=click.Path(exists=True, dir_okay=False),
+    default=None,
+    help="TREC judgements (query 0 document relevance); only judged questions are taken.",
+)
+@click.option(
+    "--split",
+    default=None,
+    help="Of a BEIR or Hugging Face folder, or all; else test, dev or train, whichever is there first.",
+)
 @click.option("--name", "name_field", default=None, help="Field of the name the question is about.")
 @click.option("--relation", default=None, help="Field of the relation.")
 @click.option("--entity", default=None, help="Field of the entity's id.")
@@ -47,6 +64,9 @@ def command(
     id_field: str | None,
     answers: str | None,
     gold: str | None,
+    gold_rule: str | None,
+    qrels: str | None,
+    split: str | None,
     name_field: str | None,
     relation: str | None,
     entity: str | None,
@@ -64,6 +84,9 @@ def command(
     \b
     whichone import questions questions.jsonl BENCH --passages passages.jsonl \\
         --gold gold_titles --answers answers --name name
+    whichone import questions hotpot.jsonl BENCH --passages passages.jsonl --gold titles --gold-rule all
+    whichone import questions scifact BENCH --passages scifact          # a BEIR folder
+    whichone import questions topics.tsv BENCH --passages corpus.jsonl --qrels qrels.txt
     """
     from whichone.benchmarks.questions import QuestionFields, import_questions
     from whichone.cli.output import emit_benchmark
@@ -78,5 +101,8 @@ def command(
         name=called,
         language=language,
         on_error=on_error,
+        gold_rule=gold_rule,
+        qrels=qrels,
+        split=split,
     )
     emit_benchmark(made, as_json)

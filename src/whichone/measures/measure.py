@@ -69,6 +69,8 @@ class Measure:
     aggregate: Literal["mean", "all"] = "mean"
     needs_text: bool = False
     of: Literal["rankings", "answers", "both"] = "rankings"
+    needs: str = ""
+    """What a query must have for it to apply, in words: "a gold page"."""
 
     def __str__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"

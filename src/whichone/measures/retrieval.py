@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Set
+from collections.abc import Callable, Container, Hashable, Iterable, Set
 from typing import Any, Literal
 
 from whichone.measures.measure import Measure, Retrieved, needs_depth, no_depth
+
+GOLD = "a gold page"
 
 
 def first_rank(pages: Iterable[str], wanted: frozenset[str]) -> int | None:
@@ -43,32 +45,33 @@ def is_confused(
 
 def accuracy(k: int | None) -> Measure:
     """A gold page is among the first k pages."""
-    depth = needs_depth("acc", k)
-    return Measure("acc", lambda r: float(is_right(r.pages[:depth], r.gold)), k)
+    return Measure("acc", _any_gold(needs_depth("acc", k)), k, needs=GOLD)
 
 
 def all_correct(k: int | None) -> Measure:
     """AmbER's all-correct: every query of the name set has a gold page among the first k."""
     depth = needs_depth("all_correct", k)
-    return Measure(
-        "all_correct", lambda r: float(is_right(r.pages[:depth], r.gold)), k, aggregate="all"
-    )
+    return Measure("all_correct", _any_gold(depth), k, aggregate="all", needs=GOLD)
+
+
+def _any_gold(depth: int) -> Callable[[Retrieved], float | None]:
+    return lambda r: float(is_right(r.pages[:depth], r.gold)) if r.gold else None
 
 
 def confused(k: int | None) -> Measure:
     """A page of another bearer ranks above the first gold page, within the first k pages.
 
     Gold that is not retrieved ranks at infinity; a page that is gold is no other. It does not apply
-    to a query without a name set. The definition is ours: AmbER's paper describes entity confusion,
+    to a query without a name set or a gold page. The definition is ours: AmbER's paper describes entity confusion,
     its released program does not compute it.
     """
 
     def value(r: Retrieved) -> float | None:
-        if r.query.name_set is None:
+        if r.query.name_set is None or not r.gold:
             return None
         return float(is_confused(r.pages[:k], r.gold, r.others))
 
-    return Measure("confused", value, k)
+    return Measure("confused", value, k, needs="a gold page and a name that others share")
 
 
 def namesake_hit(k: int | None) -> Measure:
@@ -78,49 +81,52 @@ def namesake_hit(k: int | None) -> Measure:
     def value(r: Retrieved) -> float | None:
         return float(not r.others.isdisjoint(r.pages[:depth])) if r.others else None
 
-    return Measure("namesake_hit", value, k)
+    return Measure("namesake_hit", value, k, needs="a page of another bearer of the name")
 
 
 def recall(k: int | None) -> Measure:
-    """The share of the query's gold pages among the first k pages."""
+    """For the best set of gold pages, the share of it among the first k pages.
+
+    Where all gold pages are needed they are one set, and this is the recall of trec_eval; where any of them is
+    enough each is a set of its own.
+    """
     depth = needs_depth("recall", k)
+    return Measure("recall", lambda r: _best_share(r, lambda pages: depth), k, needs=GOLD)
 
-    def value(r: Retrieved) -> float | None:
-        return len(r.gold.intersection(r.pages[:depth])) / len(r.gold) if r.gold else None
 
-    return Measure("recall", value, k)
+def _best_share(r: Retrieved, depth: Callable[[frozenset[str]], int]) -> float | None:
+    groups = [frozenset(e.page for e in g) for o in r.query.outputs for g in o.provenance if g]
+    if not groups:
+        return None
+    return max(len(pages.intersection(r.pages[: depth(pages)])) / len(pages) for pages in groups)
 
 
 def precision(k: int | None) -> Measure:
     """The share of gold among the first k places, filled or not."""
     depth = needs_depth("precision", k)
-    return Measure("precision", lambda r: len(r.gold.intersection(r.pages[:depth])) / depth, k)
+
+    def value(r: Retrieved) -> float | None:
+        return len(r.gold.intersection(r.pages[:depth])) / depth if r.gold else None
+
+    return Measure("precision", value, k, needs=GOLD)
 
 
 def reciprocal_rank(k: int | None) -> Measure:
     """One over the rank of the first gold page; 0 when it is not among the first k."""
 
-    def value(r: Retrieved) -> float:
+    def value(r: Retrieved) -> float | None:
+        if not r.gold:
+            return None
         rank = first_rank(r.pages if k is None else r.pages[:k], r.gold)
         return 1 / rank if rank else 0.0
 
-    return Measure("rr", value, k)
+    return Measure("rr", value, k, needs=GOLD)
 
 
 def r_precision(k: int | None) -> Measure:
-    """KILT's page-level R-precision: for the best output, the share of its R pages among the first R."""
+    """KILT's page-level R-precision: for the best set of R gold pages, the share of it among the first R."""
     no_depth("rprec", k)
-
-    def value(r: Retrieved) -> float:
-        best = 0.0
-        for output in r.query.outputs:
-            for group in output.provenance:
-                pages = {p.page for p in group}
-                if pages:
-                    best = max(best, len(pages.intersection(r.pages[: len(pages)])) / len(pages))
-        return best
-
-    return Measure("rprec", value)
+    return Measure("rprec", lambda r: _best_share(r, len), needs=GOLD)
 
 
 def failure(k: int | None) -> Measure:

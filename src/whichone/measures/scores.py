@@ -57,7 +57,23 @@ class Scores:
                 f"{self.system} was trained on {self.learned:,} of these {len(self.queries):,} questions:"
                 " what it finds there is no test"
             )
+        told += self.left_out()
         return told
+
+    def left_out(self) -> list[str]:
+        """Measures that do not apply to some or any of the queries, and what those queries lack."""
+        by_reason: dict[tuple[str, int], list[str]] = {}
+        for measure in self.measures:
+            without = int(np.isnan(self.values[str(measure)]).sum())
+            if without and measure.needs:
+                by_reason.setdefault((measure.needs, without), []).append(str(measure))
+        total = len(self.queries)
+        return [
+            f"{', '.join(names)}: a dash, no question has {needs}"
+            if without == total
+            else f"{', '.join(names)}: over the {total - without:,} of {total:,} questions that have {needs}"
+            for (needs, without), names in by_reason.items()
+        ]
 
     def to_arrow(self) -> pa.Table:
         """The long table: system, query, measure, value."""

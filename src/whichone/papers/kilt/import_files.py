@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.gold import check_gold
 from whichone.corpus.passage_files import (
     PassageFields,
     plain_title,
@@ -133,6 +134,7 @@ def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
     known = {page.page: page.paragraphs for page in snapshot.pages(gold)}
     problems = {q.id: found for q in queries if (found := page_problems(q, known))}
     _tell_problems(problems)
+    check_gold(queries, known, plan.knowledge or "")
     namesakes = Namesakes(plan.knowledge or "", gold)
     placed = [namesakes.place(query) for query in queries]
     used = {query.name_set for query in placed}
@@ -157,6 +159,7 @@ def _over_passages(queries: list[Query], plan: Plan) -> Corpus:
             problems[query.id] = [f"no page {page}" for page in lost]
         placed.append(_with_title_set(moved, titles, sets))
     _tell_problems(problems)
+    check_gold(placed, titles, plan.passages or "")
     return Corpus(
         queries=placed,
         passages=held,

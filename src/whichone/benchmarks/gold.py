@@ -1,0 +1,132 @@
+"""Gold of a question: which pages it names, whether any or all of them are needed, and whether the corpus has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.corpus.passage_files import plain_title, sets_from_titles
+from whichone.errors import BadInput, sample
+from whichone.names import title_key
+from whichone.progress import talk
+from whichone.records import NameSet, Passage, Provenance, Query, page_id
+
+GoldRule = Literal["any", "all"]
+RULES: dict[str, str] = {
+    "any": "alternatives: any of them is enough",
+    "all": "all of them are needed",
+}
+RELEVANCE = "relevance"
+NOT_RELEVANT = "judged_not_relevant"
+"""Attribute of a query: passages or pages that were judged and are not relevant."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    page: str
+    passage: str | None = None
+
+
+class GoldPages:
+    """The pages and passages of a corpus by every name that a question may use for them."""
+
+    def __init__(self, passages: Iterable[Passage], source: str) -> None:
+        self._source = source
+        self.titles: dict[str, str] = {}
+        self._places: dict[str, Place] = {}
+        titled: dict[str, Place] = {}
+        for passage in passages:
+            page = Place(passage.page)
+            self.titles.setdefault(passage.page, passage.title)
+            self._places.setdefault(passage.page, page)
+            for own in (passage.id, passage.source_id):
+                if own:
+                    self._places.setdefault(own, Place(passage.page, passage.id))
+            if passage.title:
+                titled.setdefault(passage.title, page)
+        for title, page in titled.items():
+            self._places.setdefault(title, page)
+        self.sets = sets_from_titles(self.titles)
+
+    def place(self, gold: str) -> Place | None:
+        """The page or passage that a gold title, page id or passage id means."""
+        return self._places.get(gold) or self._places.get(plain_title(gold))
+
+    def entry(self, gold: str, relevance: int = 1) -> Provenance:
+        """A gold page that the corpus does not have gets an id that no system can return."""
+        attributes: dict[str, Any] = {} if relevance == 1 else {RELEVANCE: relevance}
+        place = self.place(gold)
+        if place is None:
+            title = plain_title(gold)
+            return Provenance(page=page_id(self._source, title), title=title, attributes=attributes)
+        title = self.titles[place.page]
+        return Provenance(
+            page=place.page, title=title, passage=place.passage, attributes=attributes
+        )
+
+    def set_of(self, pages: Iterable[str]) -> NameSet | None:
+        for page in pages:
+            if found := self.sets.get(title_key(self.titles.get(page, ""))):
+                return found
+        return None
+
+
+def evidence(gold: Any, rule: str, pages: GoldPages) -> tuple[tuple[Provenance, ...], ...]:
+    """The sets of pages that support an answer: all pages of one set together, any one set suffices.
+
+    `gold` is a list of titles or ids, whose sets follow from the rule; a list of lists, which are the
+    sets; or ids with their relevance, as qrels have them.
+    """
+    if isinstance(gold, Mapping):
+        entries = [pages.entry(str(key), int(grade)) for key, grade in gold.items() if grade > 0]
+    elif gold and all(isinstance(group, list) for group in gold):
+        groups = [_distinct([pages.entry(str(key)) for key in group]) for group in gold]
+        return tuple(group for group in groups if group)
+    else:
+        entries = [pages.entry(str(key)) for key in gold]
+    entries = sorted(entries, key=lambda e: (e.page, e.passage or ""))
+    if rule == "all":
+        return (_distinct(entries),) if entries else ()
+    alternatives: dict[str, list[Provenance]] = {}
+    for entry in entries:
+        alternatives.setdefault(entry.page, []).append(entry)
+    return tuple(_distinct(group) for group in alternatives.values())
+
+
+def _distinct(entries: Sequence[Provenance]) -> tuple[Provenance, ...]:
+    return tuple({(e.page, e.passage): e for e in entries}.values())
+
+
+def in_corpus(
+    groups: Sequence[Sequence[Provenance]], pages: Mapping[str, Any] | frozenset[str]
+) -> bool | None:
+    """Whether a set of gold pages is in the corpus as a whole; None where no page is named."""
+    if not groups:
+        return None
+    return any(all(entry.page in pages for entry in group) for group in groups)
+
+
+def check_gold(queries: Sequence[Query], pages: Any, file: str | Path) -> dict[str, int]:
+    """Refuse gold that is mostly outside the corpus; warn once of the rest. Counts for the manifest."""
+    states = {q.id: in_corpus([g for o in q.outputs for g in o.provenance], pages) for q in queries}
+    named = [query for query, state in states.items() if state is not None]
+    lost = [query for query in named if not states[query]]
+    without = len(states) - len(named)
+    if len(lost) > len(named) / 2:
+        raise BadInput(
+            f"the gold of {len(lost)} of {len(named)} questions is not in the corpus: {sample(lost)}",
+            file=file,
+            hint="is --gold the field of titles, page ids or passage ids, and is this the corpus?",
+        )
+    if lost:
+        talk(
+            f"{len(lost)} questions have gold outside the corpus, never to be found: {sample(lost)}"
+        )
+    if without:
+        talk(
+            f"{without:,} of {len(states):,} questions have no gold page: measures that need one leave them out,"
+            " and print a dash where no question has one"
+        )
+    return {"gold_outside_corpus": len(lost), "without_gold_page": without}

@@ -1,0 +1,178 @@
+"""Questions as others keep them: files of records, BEIR folders, TREC topics with qrels, Hugging Face folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.benchmarks.trec_ids import from_trec
+from whichone.corpus.passage_files import field, read_records
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.lines import read_lines
+
+SPLITS = ("test", "dev", "validation", "train")
+Judgements = dict[str, dict[str, int]]
+"""Query, then passage or page, then its relevance; 0 is judged and not relevant."""
+
+
+class SourceRecord(msgspec.Struct, frozen=True):
+    """One question as its file has it; `gold` where judgements come from a file of their own."""
+
+    line: int
+    fields: dict[str, Any]
+    file: Path
+    gold: Mapping[str, int] | None = None
+
+
+def kind_of(path: Path) -> str:
+    """What a path is: "file", or a folder of BEIR, TREC or Hugging Face."""
+    if not path.is_dir():
+        return "file"
+    if any((path / name).exists() for name in ("queries.jsonl", "queries.jsonl.gz")):
+        return "beir"
+    if (path / "topics.tsv").exists():
+        return "trec"
+    if (path / "queries").is_dir():
+        return "hf"
+    raise Missing(
+        "neither queries.jsonl (BEIR) nor topics.tsv (TREC) nor queries/ (Hugging Face) is in the folder",
+        where=str(path),
+    )
+
+
+def read_questions(
+    path: Path,
+    *,
+    qrels: Path | None = None,
+    split: str | None = None,
+    id_field: str | None = None,
+    bad: list[str] | None = None,
+) -> Iterator[SourceRecord]:
+    """Every question; of a folder those of one split, or of all with split "all"."""
+    kind = kind_of(path)
+    if kind == "file":
+        yield from _of_file(path, qrels, id_field, bad)
+    elif kind == "beir":
+        name = "queries.jsonl" if (path / "queries.jsonl").exists() else "queries.jsonl.gz"
+        records = (SourceRecord(n, r, path / name) for n, r in read_records(path / name, bad))
+        files = {f.stem: f for f in sorted((path / "qrels").glob("*.tsv"))}
+        yield from _judged(records, _splits(files, split, path), "_id", read_beir_qrels)
+    elif kind == "trec":
+        judged = [path / name for name in ("qrels.passages.txt", "qrels.txt", "qrels.pages.txt")]
+        file = qrels or next((f for f in judged if f.exists()), None)
+        yield from _of_file(path / "topics.tsv", file, "id", bad)
+    else:
+        files = {f.stem: f for f in sorted((path / "default").glob("*.parquet"))}
+        yield from _judged(_parquet(path / "queries"), _splits(files, split, path), "id", _hf_qrels)
+
+
+def _of_file(
+    path: Path, qrels: Path | None, id_field: str | None, bad: list[str] | None
+) -> Iterator[SourceRecord]:
+    judged = read_trec_qrels(qrels) if qrels else None
+    records = _topics(path) if path.name.startswith("topics") else read_records(path, bad)
+    for line, record in records:
+        if judged is None:
+            yield SourceRecord(line, record, path)
+            continue
+        name = id_field or ("_id" if "_id" in record else "id")
+        key = str(field(record, name, path, line))
+        if key in judged:
+            yield SourceRecord(line, record, path, judged[key])
+
+
+def _topics(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """TREC topics as id and text between tabs, without a header."""
+    for line, text in read_lines(path):
+        key, tab, question = text.decode("utf-8", "replace").partition("\t")
+        if not tab:
+            raise BadInput("id and question between tabs are expected", file=path, line=line)
+        yield line, {"id": from_trec(key), "question": question}
+
+
+def _splits(files: dict[str, Path], split: str | None, folder: Path) -> dict[str, Path]:
+    if split == "all":
+        return files
+    wanted = split or next((name for name in SPLITS if name in files), next(iter(files), None))
+    if wanted is None:
+        raise Missing("a BEIR folder has qrels/test.tsv, this one has none", where=str(folder))
+    if wanted not in files:
+        raise UsageError(
+            f"there is no split {wanted!r}", hint=f"there are {', '.join(files)}, or all"
+        )
+    return {wanted: files[wanted]}
+
+
+def _judged(
+    records: Iterator[SourceRecord], files: dict[str, Path], key: str, read: Any
+) -> Iterator[SourceRecord]:
+    judged = {name: read(file) for name, file in files.items()}
+    for record in records:
+        own = from_trec(str(field(record.fields, key, record.file, record.line)))
+        for name, relevance in judged.items():
+            if own in relevance:
+                fields = {**record.fields, "_id": own, "split": name}
+                fields.setdefault("question", record.fields.get("text"))
+                fields.pop("text", None)
+                yield SourceRecord(record.line, fields, record.file, relevance[own])
+                break
+
+
+def read_beir_qrels(file: Path) -> Judgements:
+    """Query, passage and relevance between tabs, with or without a header."""
+    judged: Judgements = {}
+    for line, text in read_lines(file):
+        parts = text.decode("utf-8", "replace").split("\t")
+        if len(parts) != 3:
+            raise BadInput("three columns between tabs are expected", file=file, line=line)
+        if line == 1 and not parts[2].strip().lstrip("-").isdigit():
+            continue
+        _put(judged, parts[0], parts[1], parts[2], file, line)
+    return judged
+
+
+def read_trec_qrels(file: Path) -> Judgements:
+    """`query 0 document relevance` a line, between blanks."""
+    judged: Judgements = {}
+    for line, text in read_lines(file):
+        parts = text.decode("utf-8", "replace").split()
+        if parts and len(parts) != 4:
+            raise BadInput(
+                "four columns are expected: query 0 document relevance", file=file, line=line
+            )
+        if parts:
+            _put(judged, parts[0], parts[2], parts[3], file, line)
+    return judged
+
+
+def _put(judged: Judgements, query: str, document: str, grade: str, file: Path, line: int) -> None:
+    try:
+        judged.setdefault(from_trec(query), {})[from_trec(document)] = int(grade)
+    except ValueError:
+        raise BadInput(
+            f"the relevance is no whole number: {grade!r}", file=file, line=line
+        ) from None
+
+
+def _hf_qrels(file: Path) -> Judgements:
+    import pyarrow.parquet as pq
+
+    judged: Judgements = {}
+    for row in pq.read_table(file).to_pylist():
+        document = from_trec(str(row["corpus-id"]))
+        judged.setdefault(from_trec(str(row["query-id"])), {})[document] = int(row["score"])
+    return judged
+
+
+def _parquet(folder: Path) -> Iterator[SourceRecord]:
+    import pyarrow.parquet as pq
+
+    line = 0
+    for file in sorted(folder.glob("*.parquet")):
+        for row in pq.read_table(file).to_pylist():
+            line += 1
+            own = msgspec.json.decode(row.pop("attributes", None) or "{}")
+            yield SourceRecord(line, {**own, **row}, file)
