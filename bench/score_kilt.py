@@ -122,7 +122,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         files = options.files or write_files(Path(folder), options.records, options.depth)
-        ours = [sys.executable, "-m", "whichone", "score", "kilt", *files, "--json"]
+        gold, guess = files
+        named = ["--gold", str(gold), "--guess", str(guess)]
+        ours = [sys.executable, "-m", "whichone", "score", "kilt", *named, "--json"]
         plain = [sys.executable, "-c", PASS, *files]
         rounds = [(run(plain), run(ours)) for _ in range(options.rounds)]
     one_pass, scores = best([r[0] for r in rounds]), best([r[1] for r in rounds])

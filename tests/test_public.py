@@ -34,6 +34,7 @@ def test_exported_names() -> None:
         "compare",
         "evaluate",
         "interval",
+        "score_kilt",
     ]
     for name in whichone.__all__:
         assert getattr(whichone, name)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from whichone.api_compare import compare
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.measures.intervals import interval
+    from whichone.papers.kilt.score import score_kilt
     from whichone.records import Answer, Ask, Refuse
     from whichone.runs.run import Run
 
@@ -23,6 +24,7 @@ __all__ = [
     "compare",
     "evaluate",
     "interval",
+    "score_kilt",
 ]
 __version__ = "0.1.0"
 
@@ -36,6 +38,7 @@ _PLACES = {
     "compare": "whichone.api_compare",
     "evaluate": "whichone.api",
     "interval": "whichone.measures.intervals",
+    "score_kilt": "whichone.papers.kilt.score",
 }
 
 

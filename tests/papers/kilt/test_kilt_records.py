@@ -78,7 +78,7 @@ ODD = [
 
 @pytest.mark.parametrize("record", ODD, ids=lambda r: str(r["id"]))
 def test_odd_records_come_back(record: dict[str, Any]) -> None:
-    made = query_of(record, task="qa", text="joined")
+    made = query_of(record, task="qa")
     kept = msgspec.json.decode(msgspec.json.encode(made), type=type(made))
     assert strict(record_of(kept)) == strict(record)
 
@@ -172,7 +172,7 @@ def test_skipped_lines_lie_beside_the_benchmark(tmp_path: Path) -> None:
     assert made.folder.manifest.counts["skipped"] == 1
 
 
-def test_triviaqa_s_questions_are_joined_and_not_given_out(tmp_path: Path) -> None:
+def test_triviaqa_s_questions_are_joined_and_survive_export(tmp_path: Path) -> None:
     originals = tmp_path / "unfiltered-web-dev.json.gz"
     document = {"Data": [{"QuestionId": "sfq_1", "Question": "Who?", "Answer": {}}], "Version": 1.0}
     originals.write_bytes(gzip.compress(json.dumps(document).encode()))
@@ -181,7 +181,8 @@ def test_triviaqa_s_questions_are_joined_and_not_given_out(tmp_path: Path) -> No
     read, corpus = read_kilt([file], Plan(originals=(str(originals),)))
     assert corpus.queries[0].input == "Who?"
     assert read[0].without_input == 0
-    assert record_of(corpus.queries[0]) == record
+    assert record_of(corpus.queries[0]) == {**record, "input": "Who?"}
+    assert record_of(read_kilt([file], Plan())[1].queries[0]) == record
     with pytest.raises(BadInput, match="TriviaQA"):
         Originals([file])
 

@@ -65,7 +65,15 @@ def query_of(
     )
     said: dict[str, Any] = {"id": plain.id, "input": asked}
     kept = _remainder(record, {**said, "output": outputs} if outputs else said)
+    if text and given is None:  # a question that was joined stays when the record goes out
+        kept = _with_input(kept)
     return msgspec.structs.replace(plain, attributes={**(attributes or {}), KEPT: kept})
+
+
+def _with_input(kept: dict[str, Any]) -> dict[str, Any]:
+    absent = [key for key in kept.get(ABSENT, ()) if key != "input"]
+    others = {key: value for key, value in kept.items() if key not in (ABSENT, "input")}
+    return {**others, ABSENT: absent} if absent else others
 
 
 def record_of(query: Query) -> dict[str, Any]:

@@ -250,7 +250,7 @@ def test_processes_do_not_change_the_numbers(files: Files) -> None:
     guesses = [guess(n, f"a{n % 4}", [str(n % p) for p in (2, 3, 9)]) for n in range(records)]
     one = files.score(golds, guesses[::-1], workers=1)
 
-    command = [sys.executable, "-m", "whichone", "score", "kilt", str(files.gold), str(files.guess)]
+    command = [sys.executable, "-m", "whichone", "score", "kilt", str(files.guess), str(files.gold)]
     two = subprocess.run([*command, "--workers", "2", "--json"], capture_output=True, check=True)
     assert json.loads(two.stdout) == json.loads(json.dumps(one.document()))
 

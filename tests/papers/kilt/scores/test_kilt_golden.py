@@ -76,6 +76,9 @@ def test_what_stops_both_official_programs_is_one_error_with_its_place(shared: P
         if not all("error" in part for part in both):
             continue
         for rules in RULES:
+            if rules == "default" and case.name == "e09_gold_without_input":  # as TriviaQA's files
+                assert scored(case, {"ks": [1], "rank_keys": ["wikipedia_id"]}, rules).retrieval
+                continue
             with pytest.raises(BadInput) as caught:
                 scored(case, {"ks": [1, 5], "rank_keys": ["wikipedia_id"]}, rules)
             assert caught.value.file is not None and Path(caught.value.file).parent == case
@@ -88,7 +91,8 @@ def test_skipping_goes_on_and_lists_them(shared: Path) -> None:
         both = [expected["eval_downstream"], expected["eval_retrieval_k1_5"]]
         result = evaluate(case / "gold.jsonl", case / "guess.jsonl", on_error="skip")
         if all("error" in part for part in both):
-            assert len(result.problems) == 1, case.name
+            scored_now = case.name == "e09_gold_without_input"
+            assert len(result.problems) == 0 if scored_now else 1, case.name
 
 
 def test_what_one_official_program_scores_is_scored(shared: Path) -> None:

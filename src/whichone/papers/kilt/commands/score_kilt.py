@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command("kilt")
-@click.argument("gold", type=click.Path())
-@click.argument("guess", type=click.Path())
+@click.argument("files", nargs=-1, type=click.Path())
+@click.option("--gold", type=click.Path(), help="The gold file, where it is named.")
+@click.option("--guess", type=click.Path(), help="The predictions, where they are named.")
 @k_option("1,5,10,20", "--ks")
 @click.option(
     "--rank-keys",
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
     "--dataset", default=None, help="Such as nq; told by the gold file's name if it can be."
 )
 @click.option(
-    "--check", is_flag=True, help="Only check the predictions; exit 1 if anything is odd."
+    "--check",
+    is_flag=True,
+    help="Only check the predictions, for a test file without answers too; exit 1 if anything is odd.",
 )
 @click.option(
     "--workers", type=click.IntRange(1), default=None, help="Processes; by itself 1 to 8."
@@ -56,8 +59,9 @@ if TYPE_CHECKING:
 @per_query_option
 @json_option
 def command(
-    gold: str,
-    guess: str,
+    files: tuple[str, ...],
+    gold: str | None,
+    guess: str | None,
     depths: tuple[int, ...],
     rank_keys: tuple[str, ...],
     rules: Any,
@@ -69,21 +73,33 @@ def command(
     per_query: str | None,
     as_json: bool,
 ) -> None:
-    """Score predictions GUESS against GOLD, both in KILT's JSON lines (also .gz, .bz2, .zst).
+    """Score predictions against gold, both in KILT's JSON lines (also .gz, .bz2, .zst).
+
+    FILES are two, in the order of the official programs: the predictions, then the gold. Files that
+    look swapped are refused; --gold and --guess name them in any order.
 
     \b
-    whichone score kilt nq-dev-kilt.jsonl predictions.jsonl --json
-    whichone score kilt gold.jsonl guess.jsonl -k 1,5 --rank-keys wikipedia_id,start_paragraph_id
-    whichone score kilt gold.jsonl guess.jsonl --check
+    whichone score kilt predictions.jsonl nq-dev-kilt.jsonl --json
+    whichone score kilt --gold gold.jsonl --guess guess.jsonl -k 1,5
+    whichone score kilt guess.jsonl nq-test_without_answers-kilt.jsonl --check
     """
     from whichone.papers.kilt.scores.evaluate import evaluate
     from whichone.papers.kilt.scores.headline import headline, headline_of_file
+    from whichone.papers.kilt.scores.order import check_order
     from whichone.papers.kilt.scores.scoring import PARTS, Settings
 
+    if files and not (gold or guess) and len(files) == 2:
+        guess, gold = files
+        check_order(guess, gold)
+    elif files or not (gold and guess):
+        raise UsageError(
+            "two files are scored: the predictions, then the gold",
+            hint="whichone score kilt GUESS.jsonl GOLD.jsonl, or --gold GOLD.jsonl --guess GUESS.jsonl",
+        )
     if not rank_keys:
         raise UsageError("--rank-keys is empty", hint="such as --rank-keys wikipedia_id")
     marked = headline(dataset) if dataset else headline_of_file(gold)
-    settings = Settings(depths, rank_keys, (only,) if only else PARTS)
+    settings = Settings(depths, rank_keys, (only,) if only else PARTS, without_gold=check)
     result = evaluate(gold, guess, settings, rules=rules, on_error=on_error, workers=workers)
     _say(result)
     if per_query:

@@ -14,7 +14,7 @@ from whichone.files.lines import read_json_lines
 from whichone.measures.intervals import Estimate, interval
 from whichone.papers.kilt.datasets import Dataset, dataset_and_split
 from whichone.papers.kilt.scores.evaluate import Evaluation, evaluate
-from whichone.papers.kilt.scores.scoring import PARTS, Settings
+from whichone.papers.kilt.scores.scoring import PARTS, Part, Settings
 from whichone.progress import talk
 
 DEPTHS = (1, 5)
@@ -89,7 +89,12 @@ def _by_dataset(folder: Path) -> dict[tuple[str, str], tuple[Dataset, Path]]:
 
 def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
     answered, ranked = _predicted(guess)
-    part = PARTS if answered and ranked else ("downstream",) if answered else ("retrieval",)
+    part: tuple[Part, ...] = tuple(
+        name for name, given in zip(PARTS, (answered, ranked), strict=True) if given
+    )
+    if not part:
+        talk(f"{guess}: its predictions have neither an answer nor a ranking")
+        return {}
     scored = evaluate(gold, guess, Settings(DEPTHS, ("wikipedia_id",), part), on_error="skip")
     if scored.problems:
         first = scored.problems[0]
@@ -105,14 +110,22 @@ def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
 
 
 def _predicted(guess: Path) -> tuple[bool, bool]:
-    """Whether the first prediction has an answer and a ranking."""
+    """Whether any prediction has an answer of its own, and any a ranking.
+
+    KILT's retrieval driver writes the gold answers beside a ranking: those are nobody's predictions.
+    """
+    empty, answered, ranked = True, False, False
     for _, record in read_json_lines(guess):
-        outputs = record.get("output", ()) if isinstance(record, dict) else ()
-        return (
-            any("answer" in o for o in outputs if isinstance(o, dict)),
-            any("provenance" in o for o in outputs if isinstance(o, dict)),
-        )
-    raise BadInput("there are no predictions", file=guess)
+        empty = False
+        outputs = record.get("output") if isinstance(record, dict) else None
+        listed = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        answered = answered or (len(listed) == 1 and "answer" in listed[0])
+        ranked = ranked or any(output.get("provenance") for output in listed)
+        if answered and ranked:
+            break
+    if empty:
+        raise BadInput("there are no predictions", file=guess)
+    return answered, ranked
 
 
 def _clusters(gold: Path, scored: Evaluation) -> list[str]:

@@ -16,8 +16,10 @@ SHORT = {"accuracy": "Accuracy", "em": "EM", "f1": "F1", "rougel": "Rouge-L"}
 KILT_SHORT = {"accuracy": "KILT-AC", "em": "KILT-EM", "f1": "KILT-F1", "rougel": "KILT-RL"}
 ONE_METRIC = ("fc", "el")
 """Tasks whose tables in the paper's appendix give accuracy alone."""
+NO_GOLD = "no gold"
 NOTE = (
-    f"Percent, with {interval_note('gold page')}. A dash: not predicted. A prediction that is "
+    f"Percent, with {interval_note('gold page')}. A dash: not predicted. {NO_GOLD.capitalize()}: the "
+    "gold file has no answers or no evidence. A prediction that is "
     "missing or cannot be scored counts as wrong."
 )
 
@@ -65,7 +67,7 @@ def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:
         (4, "Page-level R-precision", lambda d: "Rprec"),
         (5, "KILT scores", lambda d: f"KILT-{d.metric}"),
     ):
-        found = {(s.system.name, s.dataset.name): s.values.get(metric(s.dataset)) for s in scored}
+        found = {(s.system.name, s.dataset.name): _cell(s, metric(s.dataset)) for s in scored}
         rows: list[Sequence[Cell]] = [
             (name, *(found.get((name, d.name)) for d in used)) for name in names
         ]
@@ -83,6 +85,12 @@ def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:
     return made
 
 
+def _cell(scored: Scored, name: str) -> Cell:
+    """A value, None where it was not predicted, or that the gold file has nothing to score it by."""
+    value = scored.values.get(name)
+    return NO_GOLD if value is not None and not value.n else value
+
+
 def _short(metric: str) -> str:
     return KILT_SHORT.get(metric.removeprefix("KILT-"), "") if "KILT" in metric else SHORT[metric]
 
@@ -98,7 +106,7 @@ def dataset_table(dataset: Dataset, scored: Sequence[Scored]) -> Table:
     heads = ["R-Precision", "Recall@5", *(SHORT[m] for m in metrics)]
     heads += [KILT_SHORT[m] for m in metrics]
     rows: list[Sequence[Cell]] = [
-        (s.split, s.system.name, *(s.values.get(name) for name in wanted))
+        (s.split, s.system.name, *(_cell(s, name) for name in wanted))
         for split in reversed(SPLITS)
         for s in scored
         if s.dataset is dataset and s.split == split

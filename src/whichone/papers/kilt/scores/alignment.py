@@ -111,5 +111,8 @@ def _seekable(path: str | Path) -> IO[bytes]:
         raise BadInput(
             f"damaged: {error}", file=path, hint="the file is truncated; fetch or write it again"
         ) from error
+    except BaseException:
+        unpacked.close()
+        raise
     unpacked.seek(0)
     return unpacked

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct
 
 from whichone.papers.kilt.scores.alignment import LineIndex
 from whichone.papers.kilt.scores.records import Unreadable, as_id
-from whichone.papers.kilt.scores.scoring import DOWNSTREAM, KILT, Flaw, RecordScorer
+from whichone.papers.kilt.scores.scoring import DOWNSTREAM, KILT, Flaw, RecordScorer, RecordScores
 from whichone.papers.kilt.scores.submission import PredictionInspector, SubmissionCheck
 
 BLOCK = 2_000
@@ -80,11 +80,15 @@ class BlockScorer:
             problems.append(Problem(self._gold.path, line + 1, record, reason))
         else:
             guess = self._read_guess(record, guess_line, problems)
-        scores = self._scorer.score(gold, guess)
+        if self._scorer.settings.without_gold and gold.output is UNSET:
+            gold.output = []
+            scores = self._scorer.look_at(guess) if guess is not None else RecordScores((), [])
+        else:
+            scores = self._scorer.score(gold, guess)
         if guess is not None:
             self._inspector.inspect(check, record, gold, guess, scores.pages)
         if not scores.flaws:
-            return scores.row
+            return scores.row or self._left_out()
         for side in ("gold", "guess"):
             if flaws := [flaw for flaw in scores.flaws if flaw.side == side]:
                 problems.append(self._problem(flaws, record, line, guess_line))

@@ -10,7 +10,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from whichone.errors import BadInput
 from whichone.papers.kilt.scores.alignment import LineIndex
@@ -31,8 +31,10 @@ LISTED = 1_000
 
 _HINTS = {
     "the gold record has no answer": "score retrieval alone with --only retrieval",
-    "the gold record has no input": "TriviaQA's inputs have to be joined first; downstream scores "
-    "alone need no input: --only downstream",
+    "the gold record has no input": "the default rules score it; TriviaQA's inputs can be joined by "
+    "import kilt --originals",
+    "the gold record has no output, as in the released test sets": "--check looks at predictions for "
+    "them; their scores are the leaderboard's",
 }
 
 
@@ -95,7 +97,7 @@ def evaluate(
     With `on_error="skip"` a gold record that cannot be scored is left out, and a prediction that is
     missing or cannot be scored counts as wrong; both are listed.
     """
-    settings = settings or Settings()
+    settings = structs.replace(settings or Settings(), needs_input=rules == "published")
     scorer = RecordScorer(settings)
     with (
         closing(LineIndex(gold, scorer.gold_reader)) as gold_index,
@@ -222,7 +224,9 @@ class Means:
 
     def of_retrieval(self) -> dict[str, float]:
         """Recall and success rate are not reported at 1, as in the official output."""
-        result = self.of(("Rprec", "entity_in_input"))
+        result = self.of(("Rprec",))
+        if self.count("entity_in_input"):  # TriviaQA's files have no inputs
+            result |= self.of(("entity_in_input",))
         for k in sorted(self._ks):
             for name in AT_K:
                 if k > 1 or name not in ("recall", "success_rate"):

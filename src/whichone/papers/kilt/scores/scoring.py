@@ -41,6 +41,10 @@ class Settings(Struct, frozen=True):
     ks: tuple[int, ...] = (1, 5, 10, 20)
     rank_keys: tuple[str, ...] = (PAGE_KEY,)
     parts: tuple[Part, ...] = PARTS
+    needs_input: bool = False
+    """Stop at a gold record without input, as the official programs do since they look into it."""
+    without_gold: bool = False
+    """Only look at the predictions where the gold file has no outputs, as the released test files."""
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -143,7 +147,7 @@ class RecordScorer:
                 )
                 precision = r_precision(ranked.ids, wanted.complete)
             row.append(precision)
-            row.append(1.0 if title_in_input(titles, gold.input) else 0.0)
+            row.append(_title_asked_for(titles, gold.input))
             self._add_cuts(row, ranked, wanted, mentions)
         else:
             row += self._no_retrieval
@@ -155,9 +159,19 @@ class RecordScorer:
             return "the gold record has no output, as in the released test sets"
         if not gold.output:
             return "the gold record has an empty output"
+        if self._retrieval and gold.input is UNSET:
+            return "the gold record has no input" if self.settings.needs_input else None
         if self._retrieval and type(gold.input) is not str:
-            return "the gold record has no input" if gold.input is UNSET else "input is not text"
+            return "input is not text"
         return None
+
+    def look_at(self, guess: Any) -> RecordScores:
+        """A prediction whose gold is not known: its ranking, and what no program could score."""
+        flaws: list[Flaw] = []
+        pages = self._guess_pages.ranked(_the_ranking(guess.output, flaws))
+        if self._downstream and (len(guess.output) != 1 or guess.output[0].answer is UNSET):
+            flaws.append(_no_single_answer(guess.output))
+        return RecordScores((), flaws, pages)
 
     def _answer_scores(self, guess: Any | None, golds: set[str], flaws: list[Flaw]) -> AnswerScores:
         if guess is None:
@@ -204,6 +218,11 @@ class RecordScorer:
                 hits / len(gold.evidence) if hits else 0.0,
                 1.0 if hits else 0.0,
             )
+
+
+def _title_asked_for(titles: set[str], text: Any) -> float:
+    """Whether a gold title is in the input; not a number where there is none, as in TriviaQA's files."""
+    return float("nan") if text is UNSET else float(title_in_input(titles, text))
 
 
 def _the_ranking(outputs: Sequence[Any], flaws: list[Flaw]) -> Sequence[Any]:
