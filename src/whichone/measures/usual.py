@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.outcomes import OUTCOME_MEASURES
 
@@ -12,7 +13,7 @@ COMPARED = ("acc@1", "all_correct@1", "confused@20")
 REPORTED = (*RANKINGS, "all_correct@1", "all_correct@20")
 """What the tables of a report need."""
 BOARD = ("acc@1", "acc@5", "acc@20", "all_correct@1", "confused@20", "rprec")
-"""The columns of a leaderboard."""
+"""The columns of a leaderboard, beside those that a paper adds."""
 ANSWERS = {
     "qa": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
     "sf": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
@@ -34,3 +35,14 @@ def usual_measures(benchmark: Benchmark) -> list[str]:
     """The measures that papers print for the tasks of this benchmark."""
     tasks = dict.fromkeys(query.task for query in benchmark.queries)
     return list(dict.fromkeys(m for task in tasks for m in ANSWERS.get(task, ANSWERS["qa"])))
+
+
+def board_measures(benchmark: Benchmark) -> list[str]:
+    """The columns of a leaderboard of runs."""
+    return list(dict.fromkeys([*BOARD, *of_papers(benchmark, "rankings")]))
+
+
+def of_papers(benchmark: Benchmark, of: str) -> list[str]:
+    """What papers add to leaderboards of their benchmarks (`BOARD_MEASURES`)."""
+    offered = registry.every("board_measures").values()
+    return [name for add in offered for name in add(benchmark, of)]

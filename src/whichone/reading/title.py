@@ -1,4 +1,4 @@
-"""Entity linking by exact title: the mention is taken to be the page that is called so."""
+"""Entity linking by titles: of the page called as the mention is, or of the best page shown."""
 
 from __future__ import annotations
 
@@ -46,6 +46,27 @@ class ExactTitle:
 
     def _in_corpus(self, wanted: str) -> str | None:
         return self._titles.get(wanted) if self._titles else wanted
+
+
+class BestTitle:
+    """The title of the best page shown: what a retriever says when it is asked to link an entity."""
+
+    name = "best-title"
+
+    @classmethod
+    def for_benchmark(cls, benchmark: Benchmark) -> Self:
+        return cls()
+
+    def describe(self) -> dict[str, Any]:
+        return {"reader": self.name}
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            best = next(iter(task.passages), None)
+            if best is None:
+                yield Answer(question=task.question.id, text=None)
+            else:
+                yield Answer(question=task.question.id, text=best.title, passages=(best.id,))
 
 
 def mention_of(question: Question) -> str:

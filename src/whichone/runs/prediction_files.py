@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, sample
 from whichone.files.folder import file_hash
@@ -39,6 +41,8 @@ class PageFinder:
         self._known = {
             title.replace("_", " "): page for page, title in sorted(benchmark.page_titles.items())
         }
+        for title, page in _gold_titles(benchmark):
+            self._known.setdefault(title.replace("_", " "), page)
         self._known |= {page: page for page in pages}
         self._known |= {passage: passage for passage in benchmark.passages["id"].to_pylist()}
 
@@ -53,6 +57,14 @@ class PageFinder:
         """A passage, page or title of the benchmark, as it is written there."""
         written = str(name)
         return self._known.get(written) or self._known.get(written.replace("_", " "))
+
+
+def _gold_titles(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
+    """Titles that the gold gives its pages: all there is where a benchmark has no corpus."""
+    for query in benchmark.queries:
+        for output in query.outputs:
+            for group in output.provenance:
+                yield from ((source.title, source.page) for source in group if source.title)
 
 
 class FileReader:
@@ -72,7 +84,8 @@ class FileReader:
             if answer.question not in tasks:
                 strangers.append(answer.question)
                 continue
-            self._answers[answer.question] = _label(answer, tasks[answer.question])
+            known = _linked(answer, tasks[answer.question], finder)
+            self._answers[answer.question] = _label(known, tasks[answer.question])
         if not self._answers and not strangers:
             raise BadInput("the file holds no answers", file=path)
         if strangers:
@@ -129,6 +142,14 @@ def _said(
     raise BadInput("the line has no output, answer or predicted_label", file=path, line=line)
 
 
+def _linked(answer: Answer, task: str, finder: PageFinder) -> Answer:
+    """In entity linking the answer is the title of a page: where no page is named, it is that one."""
+    page = finder.named(answer.text) if task == "el" and answer.text else None
+    if page is None or answer.passages:
+        return answer
+    return msgspec.structs.replace(answer, passages=(page,))
+
+
 def _label(answer: Answer, task: str) -> Answer:
     """KILT has two labels: what other systems call not enough information counts as REFUTES."""
     if task != "fc" or (answer.text or "").strip().upper() not in NOT_ENOUGH:
@@ -168,10 +189,13 @@ def export_kilt(
     answers = Answers.open(folder)
     base = answers.benchmark(benchmark)
     titles = base.page_titles
+    finder = PageFinder(base)
 
     def records() -> Iterator[dict[str, Any]]:
         for query in base.queries:
             answer = answers.answers.get(query.id)
+            if answer and query.task == "el":
+                answer = _linked(answer, query.task, finder)
             rests = (answer.passages if answer else ()) or answers.shown.get(query.id, ())
             pages = dict.fromkeys(map(page_of, rests))
             provenance = [

@@ -18,6 +18,9 @@ KNOWLEDGE_EXPORTS = {
 ANSWER_TABLES = {
     "kilt": "whichone.papers.kilt.report.answer_tables:answers_section",
 }
+BOARD_MEASURES = {
+    "kilt": "whichone.papers.kilt.statistics:board_measures",
+}
 DATASETS = {
     "kilt": "whichone.papers.kilt.datasets:published_files",
 }
@@ -25,6 +28,7 @@ MEASURES = {
     "kilt_accuracy": "whichone.papers.kilt.measures:kilt_accuracy",
     "kilt_em": "whichone.papers.kilt.measures:kilt_exact_match",
     "kilt_f1": "whichone.papers.kilt.measures:kilt_f1",
+    "kilt_recall": "whichone.papers.kilt.measures:kilt_recall",
     "kilt_rouge_l": "whichone.papers.kilt.measures:kilt_rouge_l",
 }
 SOURCES = {
@@ -34,5 +38,6 @@ STATISTICS = {
     "kilt": "whichone.papers.kilt.report.statistics:kilt_statistics",
 }
 TABLES = {
-    "kilt": "whichone.papers.kilt.report.namesakes:namesake_section",
+    "kilt": "whichone.papers.kilt.report.runs:runs_section",
+    "kilt-names": "whichone.papers.kilt.report.namesakes:namesake_section",
 }

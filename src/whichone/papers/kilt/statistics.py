@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.kilt.datasets import datasets
 from whichone.papers.kilt.record import KEPT
 from whichone.records import Output, Query
@@ -78,3 +79,14 @@ def datasets_per_page(queries: Iterable[Query]) -> dict[int, int]:
             using.setdefault(page, set()).add(str(query.attributes.get("dataset", "")))
     counts = Counter(len(names) for names in using.values())
     return dict(sorted(counts.items()))
+
+
+def board_measures(benchmark: Benchmark, of: str) -> list[str]:
+    """What KILT's tables show beside the usual: Recall@5 of runs, ROUGE-L where a dataset asks for it."""
+    if not is_kilt(benchmark.queries):
+        return []
+    if of == "rankings":
+        return ["kilt_recall@5"]
+    asked = {str(query.attributes.get("dataset", "")) for query in benchmark.queries}
+    long = any(d.metric == "rougel" for name, d in datasets().items() if name in asked)
+    return ["rouge_l"] if long else []

@@ -21,7 +21,7 @@ from whichone.errors import BadInput, WhichoneError
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_rule, estimate, score_run
-from whichone.measures.usual import BOARD, usual_measures
+from whichone.measures.usual import board_measures, of_papers, usual_measures
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
 from whichone.web.boards.board import boards, one_board, refresh_marks
@@ -30,7 +30,12 @@ from whichone.web.passage_cache import benchmark_named
 from whichone.web.site import Site
 from whichone.web.storage.database import Database, Row
 
-KILT_LIKE = {"em": ("kilt_em",), "f1": ("kilt_f1",), "accuracy": ("kilt_accuracy",)}
+KILT_LIKE = {
+    "em": ("kilt_em",),
+    "f1": ("kilt_f1",),
+    "accuracy": ("kilt_accuracy",),
+    "rouge_l": ("kilt_rouge_l",),
+}
 ON_DISK = "run"
 """The format of a run that lies in the served folder."""
 
@@ -154,7 +159,8 @@ class Scorer:
 def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
     """Every measure with its interval, and the first measure's value of each query, packed."""
     if isinstance(read, Run):
-        scores: Scores = score_run(read, benchmark, parse_measures(BOARD))
+        measures = parse_measures(board_measures(benchmark))
+        scores: Scores = score_run(read, benchmark, measures)
     else:
         scores = score_answers(read, benchmark, parse_measures(answer_measures(read, benchmark)))
     every = np.arange(len(scores.queries))
@@ -183,7 +189,7 @@ def _left_out(read: Run | Answers, queries: int) -> str:
 
 def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:
     """The usual ones; where answers say which pages they rest on, KILT's beside their like."""
-    usual = usual_measures(benchmark)
+    usual = list(dict.fromkeys([*usual_measures(benchmark), *of_papers(benchmark, "answers")]))
     if not any(a.passages for a in answers.answers.values()):
         return usual
     return [name for m in usual for name in (m, *KILT_LIKE.get(m, ()))]

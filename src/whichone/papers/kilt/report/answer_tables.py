@@ -13,6 +13,7 @@ from whichone.measures.comparison import check_comparable
 from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.scores import Scores, cluster_note, estimate, score_run
 from whichone.papers.kilt.scores.headline import METRIC
+from whichone.papers.kilt.statistics import is_kilt
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
 from whichone.report.page import Section
@@ -29,7 +30,7 @@ def answers_section(
 ) -> Section:
     """What a report of answers says by dataset."""
     tables: list[Table] = [downstream_table(answers, benchmark), kilt_table(answers, benchmark)]
-    if runs:
+    if runs and not is_kilt(benchmark.queries):  # a report of runs over KILT has its own
         tables.insert(1, retrieval_table(runs, benchmark))
     return Section("By dataset, as KILT", tables)
 
