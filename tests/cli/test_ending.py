@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,3 +51,55 @@ def test_output_that_cannot_be_written_is_an_error() -> None:
         )
     assert done.returncode == 3
     assert done.stderr.splitlines() == ["whichone: No space left on device"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sigterm_says_so_and_ends_the_workers(tmp_path: Path, workers: int) -> None:
+    words = ["world", str(tmp_path / "world"), "--entities", "500000", "--workers", str(workers)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "whichone", *words],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "world").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 128 + signal.SIGTERM
+        assert "ended by SIGTERM" in said
+        assert "Traceback" not in said
+        while _alive(process.pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_an_input_that_ends_too_early_is_no_interruption() -> None:
+    program = (
+        "import click, sys\n"
+        "from whichone import cli\n"
+        "@click.command()\n"
+        "def ends(): raise EOFError('Compressed file ended')\n"
+        "cli._commands = lambda: {'ends': '__main__:ends'}\n"
+        "sys.argv = ['whichone', 'ends']\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 3
+    assert "ended too early: Compressed file ended" in done.stderr

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,9 +16,11 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
+from whichone.files.folder import Folder
 from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.function import FunctionRetriever
+from whichone.runs.retrieve import retrieve
 from whichone.runs.run import Run
 from whichone.runs.runner import _spread, run_retriever
 
@@ -256,6 +259,20 @@ def test_bm25_runs_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> No
     Bm25.for_benchmark(small, tmp_path / "work", k1="1.2")
     assert place.stat().st_mtime_ns == before
     assert len(list((tmp_path / "work").iterdir())) == 2
+
+
+def test_a_first_run_waits_for_an_index_that_is_being_built(
+    small: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Bm25.for_benchmark(small, tmp_path / "elsewhere")
+    (place,) = (tmp_path / "elsewhere").iterdir()
+    other = Folder.create(tmp_path / "work" / place.name, "bm25 index", resume=True)
+    threading.Timer(0.5, other.close).start()
+    made = retrieve(
+        small.folder.root, tmp_path / "run", retriever="bm25", k=3, index=tmp_path / "work"
+    )
+    assert "waiting for another process" in capsys.readouterr().err
+    assert made.folder.manifest.counts["failures"] == 0
 
 
 def test_returns_must_be_said_when_both_fit(tmp_path: Path) -> None:

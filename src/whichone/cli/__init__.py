@@ -11,8 +11,10 @@ import contextlib
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 import threading
+from types import FrameType
 from typing import Any
 
 import click
@@ -113,6 +115,30 @@ def run() -> None:
         os._exit(ended.code if isinstance(ended.code, int) else 1)
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end: everything that an interrupt ends, ends the same way."""
+
+
+def _terminate(signal_number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def _stopped(error: BaseException) -> int:
+    """The message and exit code of an end that the command did not choose.
+
+    click turns an interrupt, and any `EOFError`, into its own `Abort`.
+    """
+    cause = error.__cause__ if isinstance(error, click.Abort) else error
+    if isinstance(cause, EOFError):
+        click.echo(f"whichone: an input ended too early: {cause or 'no more data'}", err=True)
+        return 3
+    if isinstance(cause, Terminated):
+        click.echo("whichone: ended by SIGTERM; start it again and it goes on", err=True)
+        return 128 + signal.SIGTERM
+    click.echo("whichone: stopped; start it again and it goes on", err=True)
+    return 130
+
+
 def main() -> None:
     """A command as it is typed: errors become one message and an exit code, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -120,6 +146,8 @@ def main() -> None:
     words = sys.argv[1:]
     if any(words[: len(lean)] == lean for lean in _LEAN) and "spark" not in " ".join(words):
         start_lean()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         code = whichone.main(standalone_mode=False)
         sys.stdout.flush()
@@ -138,9 +166,8 @@ def main() -> None:
         place = f"{error.filename}: " if error.filename is not None else ""
         click.echo(f"whichone: {place}{error.strerror or error}", err=True)
         code = 3
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("whichone: stopped; start it again and it goes on", err=True)
-        code = 130
+    except (click.Abort, KeyboardInterrupt) as error:
+        code = _stopped(error)
     except Exception as error:
         if "OutOfMemory" not in type(error).__name__ or "duckdb" not in type(error).__module__:
             raise

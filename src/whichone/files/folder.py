@@ -35,6 +35,7 @@ from whichone.files.output import refuse_to_replace, request_for
 from whichone.files.tables import TableSchema
 
 _NEXT = "next.json"
+_LOCK = ".lock"
 
 
 class Folder:
@@ -146,7 +147,7 @@ class Folder:
                 manifest = old
             else:
                 refuse_to_replace(root, kind)
-        elif root.exists() and any(p.name not in (".partial", ".lock") for p in root.iterdir()):
+        elif root.exists() and any(p.name not in (".partial", _LOCK) for p in root.iterdir()):
             raise UsageError(
                 "the folder holds other files", where=str(root), hint="name a new or empty folder"
             )
@@ -238,9 +239,9 @@ class Folder:
 
     def close(self) -> None:
         if self._lock is not None:
+            (self.root / _LOCK).unlink(missing_ok=True)  # before another process can have it
             os.close(self._lock)
             self._lock = None
-            (self.root / ".lock").unlink(missing_ok=True)
 
     def __enter__(self) -> Folder:
         return self
@@ -276,20 +277,43 @@ def _finish_interrupted(root: Path) -> None:
 
 
 def _lock(root: Path) -> int:
-    handle = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = os.read(handle, 32).decode(errors="replace").strip()
-        os.close(handle)
-        raise LockedFolder(
-            f"another process is writing this folder (process {holder or 'unknown'})",
-            file=root,
-            hint="wait for it, or end it",
-        ) from None
+    while True:
+        handle = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(handle, 32).decode(errors="replace").strip()
+            os.close(handle)
+            raise LockedFolder(
+                f"another process is writing this folder (process {holder or 'unknown'})",
+                file=root,
+                hint="wait for it, or end it",
+            ) from None
+        if _is_at(handle, root / _LOCK):
+            break
+        os.close(handle)  # its last owner removed the file after it was opened here
     os.ftruncate(handle, 0)
     os.write(handle, str(os.getpid()).encode())
     return handle
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_unlocked(root: Path) -> None:
+    """Return when the process that writes this folder has ended, or was none."""
+    try:
+        handle = os.open(root / _LOCK, os.O_RDWR)
+    except FileNotFoundError:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+    finally:
+        os.close(handle)
 
 
 def file_hash(path: Path) -> str:

@@ -14,7 +14,8 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import Missing, UsageError, did_you_mean
+from whichone.errors import LockedFolder, Missing, UsageError, did_you_mean
+from whichone.files.folder import wait_until_unlocked
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.retrieval.function import FunctionRetriever
@@ -40,7 +41,7 @@ def retrieve(
     remember_secrets(options or {})
     opened = Benchmark.open(benchmark)
     work = Path(index) if index else default_index_folder(opened)
-    made = make_retriever(retriever, opened, work, options or {})
+    made = _made_or_waited_for(retriever, opened, work, options or {})
     learned = 0 if ":" in retriever else learned_from(options or {}, opened)
     if learned:
         talk(
@@ -68,6 +69,21 @@ def retrieve(
         close = getattr(made, "close", None)  # connections, stores; a retriever need not have it
         if callable(close):
             close()
+
+
+def _made_or_waited_for(
+    name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]
+) -> Retriever:
+    """The retriever; where another process is building its index, wait and open what it built."""
+    while True:
+        try:
+            return make_retriever(name, benchmark, work, options)
+        except LockedFolder as error:
+            place = Path(error.file or "").resolve()
+            if work.resolve() not in (place, *place.parents):
+                raise
+            talk(f"waiting for another process that builds {place}")
+            wait_until_unlocked(place)
 
 
 def make_retriever(
