@@ -74,6 +74,8 @@ def test_it_runs(line: str, stage: Path, tmp_path: Path, monkeypatch: pytest.Mon
     own = next((run for pattern, run in RUNS.items() if re.search(pattern, line)), "RUN")
     words = [own if word == "RUN" else word for word in words]
     for target in written(words):
+        if Path(target).is_file():
+            Path(target).unlink()
         shutil.rmtree(target, ignore_errors=True)
     result = CliRunner().invoke(whichone, words, catch_exceptions=False)
     assert result.exit_code == 0, f"{line}\n{result.output}"

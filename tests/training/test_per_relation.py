@@ -116,7 +116,7 @@ def test_places_that_cannot_be(bench: Benchmark, checkpoint: Path, tmp_path: Pat
     start = ["--checkpoint", str(checkpoint)]
     for arguments, told in (
         ([tmp_path / "file", *start], "this is a file"),
-        ([bench.folder.root, *start], "holds a benchmark"),
+        ([bench.folder.root, *start], "both input and output"),
         ([tmp_path / "out", "--checkpoint", "no-such-model"], "no installed package"),
         ([tmp_path / "out", "--checkpoint", tmp_path], "no model lies in this folder"),
     ):

@@ -68,7 +68,7 @@ def test_runs_of_others(file: Path, tmp_path: Path) -> None:
         "run.txt": 2
     }
     guess.write_text('{"id": 9, "output": []}\n')
-    wrong = run("import", "run", guess, tmp_path / "run", *words)
+    wrong = run("import", "run", guess, tmp_path / "wrong", *words)
     assert isinstance(wrong.exception, BadInput)
     assert f"{guess}:1" in str(wrong.exception)
 

@@ -173,8 +173,8 @@ def test_bad_lines_of_a_task(
 
 
 def test_the_command(task: Path, snapshot_folder: Path, tmp_path: Path) -> None:
-    words = ["map", str(task), str(snapshot_folder), str(tmp_path / "out.jsonl"), "--json"]
     for rules in ("paper", "published"):
+        words = ["map", str(task), str(snapshot_folder), str(tmp_path / f"{rules}.jsonl"), "--json"]
         figure = tmp_path / f"{rules}.svg"
         result = CliRunner().invoke(whichone, [*words, "--rules", rules, "--figure", str(figure)])
         assert result.exit_code == 0, result.output
