@@ -227,3 +227,17 @@ def test_no_figure_without_gold(
 def _scored(bench: Benchmark, run: Path) -> Scores:
     made = run_retriever(as_retriever(lambda text, k: ["corpus:Turin"]), bench, run, k=1, name="t")
     return score_run(made, bench, parse_measures(["acc@1", "rprec"]))
+
+
+def test_flashrag_files(tmp_path: Path) -> None:
+    """`contents` is the title in quotation marks and the text; questions have golden_answers."""
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(json.dumps({"id": "0", "contents": '"Her (film)"\nBy Spike Jonze.'}) + "\n")
+    questions = tmp_path / "dev.jsonl"
+    record = {"id": "dev_0", "question": "Who made Her?", "golden_answers": ["Spike Jonze"]}
+    questions.write_text(json.dumps(record) + "\n")
+    fields = QuestionFields(id="id", answers="golden_answers")
+    bench = import_questions(questions, corpus, tmp_path / "bench", fields=fields)
+    (passage,) = bench.passage_records()
+    assert (passage.title, passage.text) == ("Her (film)", "By Spike Jonze.")
+    assert (bench.queries[0].id, bench.queries[0].answers()) == ("dev_0", ("Spike Jonze",))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.trec_ids import from_trec, to_trec
+from whichone.corpus.trec_ids import from_trec, to_trec
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.report.export import export
@@ -161,8 +161,8 @@ def test_trec_and_beir_folders(bench: Benchmark, tmp_path: Path) -> None:
     export(str(tmp_path / "bench"), tmp_path / "beir", "beir")
     assert (tmp_path / "beir/qrels/test.tsv").read_text().splitlines()[:3] == [
         "query-id\tcorpus-id\tscore",
-        "q 1\tenwiki:1#0\t1",
-        "q 1\tenwiki:1#1\t1",
+        "q%201\tenwiki:1#0\t1",
+        "q%201\tenwiki:1#1\t1",
     ]
     assert len((tmp_path / "beir/corpus.jsonl").read_text().splitlines()) == 6
     export(str(tmp_path / "bench"), tmp_path / "own.json", "dpr")

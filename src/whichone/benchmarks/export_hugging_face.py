@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.export_beir import relevant_passages
+from whichone.benchmarks.exported_ids import exported_ids, judgements, split_of
+from whichone.corpus.trec_ids import to_trec
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic
 from whichone.records import Query
@@ -33,6 +34,7 @@ _QUERIES = pa.schema(
         ("language", pa.string()),
         ("answers", pa.list_(pa.string())),
         ("gold_pages", pa.list_(pa.string())),
+        ("gold_sets", pa.list_(pa.list_(pa.string()))),  # pages of one set are needed together
         ("name", pa.string()),
         ("name_set", pa.string()),
         ("role", pa.string()),
@@ -68,7 +70,7 @@ class $task(AbsTaskRetrieval):
         type="Retrieval",
         category="t2t",
         modalities=["text"],
-        eval_splits=["test"],
+        eval_splits=[$splits],
         eval_langs=["$language"],
         main_score="ndcg_at_10",
         date=None,
@@ -86,27 +88,38 @@ class $task(AbsTaskRetrieval):
 def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """Write the folder; how many rows each file holds."""
     out = Path(out)
-    tables = {"queries": _rows(_QUERIES, map(_query, benchmark.queries))}
+    splits = sorted({split_of(query) for query in benchmark.queries})
+    tables = {
+        ("queries", split): _rows(
+            _QUERIES, (_query(q) for q in benchmark.queries if split_of(q) == split)
+        )
+        for split in splits
+    }
     if benchmark.passages.num_rows:
-        tables["corpus"] = benchmark.passages.select(["id", "title", "text", "page"])
-        judged = relevant_passages(benchmark)
-        rows = ({"query-id": q, "corpus-id": p, "score": 1} for q, p in judged)
-        tables["default"] = _rows(_QRELS, rows)
+        ids = exported_ids(benchmark)
+        corpus = benchmark.passages.select(["id", "title", "text", "page"])
+        own = pa.array([ids[passage] for passage in corpus["id"].to_pylist()])
+        tables["corpus", "test"] = corpus.set_column(0, "id", own)
+        rows: dict[str, list[dict[str, Any]]] = {split: [] for split in splits}
+        for query, passage, relevance in judgements(benchmark):
+            row = {"query-id": to_trec(query.id), "corpus-id": ids.get(passage, passage)}
+            rows[split_of(query)].append({**row, "score": relevance})
+        tables |= {("default", split): _rows(_QRELS, found) for split, found in rows.items()}
     if benchmark.sets:
-        tables["sets"] = _rows(_SETS, map(_set, benchmark.sets))
+        tables["sets", "test"] = _rows(_SETS, map(_set, benchmark.sets))
     written = {}
-    for name, table in sorted(tables.items()):
-        file = out / name / "test.parquet"
+    for (name, split), table in sorted(tables.items()):
+        file = out / name / f"{split}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, file, compression="zstd", row_group_size=ROW_GROUP)
-        written[f"{name}/test.parquet"] = table.num_rows
+        written[f"{name}/{split}.parquet"] = table.num_rows
     write_atomic(out / "README.md", _readme(benchmark, sorted(tables)).encode())
     return {**written, "README.md": 1}
 
 
 def export_mteb(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """The same folder as `data`, beside a `task.py` that mteb can evaluate any of its models on."""
-    if not benchmark.passages.num_rows or not any(relevant_passages(benchmark)):
+    if not benchmark.passages.num_rows or not any(judgements(benchmark)):
         raise UsageError(
             f"{benchmark.name} has no corpus with gold passages, which a retrieval task needs",
             hint="import it with --knowledge or --passages",
@@ -119,6 +132,7 @@ def export_mteb(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         "revision": benchmark.id.rpartition("-")[2],
         "queries": len(benchmark.queries),
         "passages": benchmark.passages.num_rows,
+        "splits": ", ".join(f'"{s}"' for s in sorted({split_of(q) for q in benchmark.queries})),
         "language": LANGUAGES.get(benchmark.queries[0].language, "eng-Latn"),
     }
     write_atomic(Path(out) / "task.py", _TASK.substitute(told).encode())
@@ -131,12 +145,17 @@ def _rows(schema: pa.Schema, rows: Any) -> pa.Table:
 
 def _query(query: Query) -> dict[str, Any]:
     return {
-        "id": query.id,
+        "id": to_trec(query.id),
         "text": query.input,
         "task": query.task,
         "language": query.language,
         "answers": list(query.answers()),
         "gold_pages": sorted(query.gold_pages()),
+        "gold_sets": [
+            list(dict.fromkeys(e.page for e in group))
+            for o in query.outputs
+            for group in o.provenance
+        ],
         "name": query.name,
         "name_set": query.name_set,
         "role": query.role,
@@ -156,7 +175,7 @@ def _set(name_set: Any) -> dict[str, Any]:
     }
 
 
-def _readme(benchmark: Benchmark, names: list[str]) -> str:
+def _readme(benchmark: Benchmark, names: list[tuple[str, str]]) -> str:
     """The card, under the header that tells a hub which file is which configuration.
 
     `datasets` keeps what it opened by the folder's last name and this header: without the benchmark's id in
@@ -165,10 +184,9 @@ def _readme(benchmark: Benchmark, names: list[str]) -> str:
     languages = sorted({query.language for query in benchmark.queries}) or ["en"]
     lines = ["---", "license: other", "language:", *(f"- {language}" for language in languages)]
     lines += ["tags:", "- whichone", "- entity-disambiguation", "configs:"]
-    for name in names:
-        lines += [f"- config_name: {name}", "  data_files:", "  - split: test"]
-        lines += [
-            f"    path: {name}/test.parquet",
-            f'  description: "{benchmark.folder.content_hash}"',
-        ]
+    for name in dict.fromkeys(name for name, _ in names):
+        lines += [f"- config_name: {name}", "  data_files:"]
+        for split in (split for other, split in names if other == name):
+            lines += [f"  - split: {split}", f"    path: {name}/{split}.parquet"]
+        lines += [f'  description: "{benchmark.folder.content_hash}"']
     return "\n".join([*lines, "---", "", benchmark.card or f"# {benchmark.name}", ""])

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.export_beir import relevant_passages
-from whichone.benchmarks.trec_ids import to_trec
+from whichone.benchmarks.exported_ids import exported_ids, judgements, page_grades
+from whichone.corpus.trec_ids import to_trec
 from whichone.files.lines import write_lines
 from whichone.records import Query
 
@@ -23,9 +23,10 @@ def export_trec(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         "topics.tsv": write_lines(out / "topics.tsv", _topics(benchmark.queries)),
         "qrels.pages.txt": write_lines(out / "qrels.pages.txt", _qrels(benchmark.queries)),
     }
+    ids = exported_ids(benchmark)
     passages = [
-        f"{to_trec(query)} 0 {to_trec(passage)} 1".encode()
-        for query, passage in relevant_passages(benchmark)
+        f"{to_trec(query.id)} 0 {ids.get(passage) or to_trec(passage)} {relevance}".encode()
+        for query, passage, relevance in judgements(benchmark)
     ]
     if passages:
         name = "qrels.passages.txt"
@@ -41,5 +42,5 @@ def _topics(queries: Iterable[Query]) -> Iterator[bytes]:
 
 def _qrels(queries: Iterable[Query]) -> Iterator[bytes]:
     for query in queries:
-        for page in sorted(query.gold_pages()):
-            yield f"{to_trec(query.id)} 0 {to_trec(page)} 1".encode()
+        for page, relevance in sorted(page_grades(query).items()):
+            yield f"{to_trec(query.id)} 0 {to_trec(page)} {relevance}".encode()

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.trec_ids import from_trec
 from whichone.corpus.passage_files import field, read_records
+from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.lines import read_lines
 
@@ -35,7 +35,7 @@ def kind_of(path: Path) -> str:
         return "beir"
     if (path / "topics.tsv").exists():
         return "trec"
-    if (path / "queries").is_dir():
+    if (path / "queries").is_dir() or (path / "data" / "queries").is_dir():
         return "hf"
     raise Missing(
         "neither queries.jsonl (BEIR) nor topics.tsv (TREC) nor queries/ (Hugging Face) is in the folder",
@@ -63,10 +63,9 @@ def read_questions(
     elif kind == "trec":
         judged = [path / name for name in ("qrels.passages.txt", "qrels.txt", "qrels.pages.txt")]
         file = qrels or next((f for f in judged if f.exists()), None)
-        yield from _of_file(path / "topics.tsv", file, "id", bad)
+        yield from _of_file(path / "topics.tsv", file, "_id", bad)
     else:
-        files = {f.stem: f for f in sorted((path / "default").glob("*.parquet"))}
-        yield from _judged(_parquet(path / "queries"), _splits(files, split, path), "id", _hf_qrels)
+        raise UsageError("a Hugging Face folder is imported as a whole", where=str(path))
 
 
 def _of_file(
@@ -90,7 +89,7 @@ def _topics(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         key, tab, question = text.decode("utf-8", "replace").partition("\t")
         if not tab:
             raise BadInput("id and question between tabs are expected", file=path, line=line)
-        yield line, {"id": from_trec(key), "question": question}
+        yield line, {"_id": from_trec(key), "question": question}
 
 
 def _splits(files: dict[str, Path], split: str | None, folder: Path) -> dict[str, Path]:
@@ -157,7 +156,7 @@ def _put(judged: Judgements, query: str, document: str, grade: str, file: Path, 
         ) from None
 
 
-def _hf_qrels(file: Path) -> Judgements:
+def read_hf_qrels(file: Path) -> Judgements:
     import pyarrow.parquet as pq
 
     judged: Judgements = {}
@@ -165,14 +164,3 @@ def _hf_qrels(file: Path) -> Judgements:
         document = from_trec(str(row["corpus-id"]))
         judged.setdefault(from_trec(str(row["query-id"])), {})[document] = int(row["score"])
     return judged
-
-
-def _parquet(folder: Path) -> Iterator[SourceRecord]:
-    import pyarrow.parquet as pq
-
-    line = 0
-    for file in sorted(folder.glob("*.parquet")):
-        for row in pq.read_table(file).to_pylist():
-            line += 1
-            own = msgspec.json.decode(row.pop("attributes", None) or "{}")
-            yield SourceRecord(line, {**own, **row}, file)

@@ -11,6 +11,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import NOT_RELEVANT, RULES, GoldPages, check_gold, evidence, in_corpus
+from whichone.benchmarks.import_hugging_face import import_hugging_face
 from whichone.benchmarks.question_files import SourceRecord, kind_of, read_questions
 from whichone.corpus.passage_files import (
     PassageFields,
@@ -59,6 +60,8 @@ def import_questions(
     """
     if gold_rule is not None and gold_rule not in RULES:
         raise UsageError(f"no gold rule {gold_rule!r}", hint=did_you_mean(gold_rule, RULES))
+    if kind_of(Path(questions)) == "hf":
+        return import_hugging_face(questions, out, name=name)
     judged = qrels is not None or kind_of(Path(questions)) != "file"
     rule = gold_rule or ("all" if judged else "any")
     fields = fields or QuestionFields()

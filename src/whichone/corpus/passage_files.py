@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput, Missing, did_you_mean
 from whichone.files.lines import decode_line, read_json, read_lines
 from whichone.files.separated import read_table_rows
@@ -99,23 +100,36 @@ def read_passages(
     Without a page field, passages whose plain titles are equal are one page.
     """
     path = Path(path)
-    if path.is_dir():
+    exchanged = path.is_dir()
+    if exchanged:
         path = _corpus_file(path)
         fields = msgspec.structs.replace(fields, id="_id") if fields.id == "id" else fields
     counts: dict[str, int] = {}
     seen: set[str] = set()
     for line, record in read_records(path):
         own = str(field(record, fields.id, path, line))
+        own = from_trec(own) if exchanged else own
         if own in seen:
             raise BadInput(f"passage id {own!r} occurs twice", file=path, line=line)
         seen.add(own)
-        title = plain_title(str(field(record, fields.title, path, line) or ""))
-        text = str(field(record, fields.text, path, line) or "")
+        title, text = _title_and_text(record, fields, path, line)
         key = str(field(record, fields.page, path, line)) if fields.page else title or own
         page = page_id(source, key)
         n = counts.get(page, 0)
         counts[page] = n + 1
         yield Passage(id=passage_id(page, n), page=page, title=title, text=text, source_id=own)
+
+
+def _title_and_text(
+    record: dict[str, Any], fields: PassageFields, path: Path, line: int
+) -> tuple[str, str]:
+    """FlashRAG's `contents` has both: the title, mostly in quotation marks, is its first line."""
+    usual = PassageFields(fields.id, page=fields.page)
+    if fields == usual and "contents" in record and "text" not in record:
+        title, _, text = str(record["contents"] or "").partition("\n")
+        return plain_title(str(record.get("title") or title.strip().strip('"'))), text
+    title = plain_title(str(field(record, fields.title, path, line) or ""))
+    return title, str(field(record, fields.text, path, line) or "")
 
 
 def _corpus_file(folder: Path) -> Path:

@@ -71,6 +71,8 @@ class Measure:
     of: Literal["rankings", "answers", "both"] = "rankings"
     needs: str = ""
     """What a query must have for it to apply, in words: "a gold page"."""
+    batch: Callable[[Sequence[Any]], Sequence[float | None]] | None = None
+    """`value` of many queries at once, where that is faster."""
 
     def __str__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"

@@ -19,6 +19,8 @@ from whichone.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
 
+BLOCK = 1024
+"""Queries that measures of many at once are given together."""
 COLUMNS = ("task", "role", "relation", "name", "name_set", "entity", "language", "mention")
 
 
@@ -138,6 +140,8 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     lookup = _passages(benchmark) if any(m.needs_text for m in measures) else None
     order = _ranked_passages(run) if lookup else {}
     values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
+    single = [m for m in measures if m.batch is None]
+    waiting: list[tuple[int, Retrieved]] = []
     for i, query in enumerate(benchmark.queries):
         retrieved = Retrieved(
             query=query,
@@ -148,10 +152,16 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
             passage=lookup,
             failed=query.id in failures,
         )
-        for measure in measures:
+        for measure in single:
             value = measure.value(retrieved)
             if value is not None:
                 values[str(measure)][i] = value
+        if len(single) < len(measures):
+            waiting.append((i, retrieved))
+            if len(waiting) == BLOCK:
+                _score_together(measures, waiting, values)
+                waiting = []
+    _score_together(measures, waiting, values)
     empty = known - pages.keys() - failures.keys()
     return Scores(
         run.name,
@@ -163,6 +173,19 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         frozenset(empty),
         int(run.folder.manifest.counts.get("learned_from", 0)),
     )
+
+
+def _score_together(
+    measures: Sequence[Measure],
+    waiting: Sequence[tuple[int, Retrieved]],
+    values: Mapping[str, Floats],
+) -> None:
+    for measure in measures:
+        if measure.batch is not None and waiting:
+            found = measure.batch([retrieved for _, retrieved in waiting])
+            for (i, _), value in zip(waiting, found, strict=True):
+                if value is not None:
+                    values[str(measure)][i] = value
 
 
 def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> Estimate:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from whichone.benchmarks.trec_ids import to_trec
+from whichone.benchmarks.exported_ids import exported_ids
+from whichone.corpus.trec_ids import to_trec, trec_order
 from whichone.files.lines import write_lines
 from whichone.records import Query
 from whichone.runs.dpr_results import results_of_run, write_dpr_results
@@ -18,14 +20,29 @@ Ranked = dict[str, list[dict[str, Any]]]
 
 
 def export_trec_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
-    """`query Q0 passage rank score tag` a line; blanks in ids are percent-encoded."""
+    """`query Q0 passage rank score tag` a line, passages by the ids of their own corpus.
+
+    trec_eval orders by score and not by rank, ties by id: where that would change the order, scores are lowered by
+    the least that single precision can tell apart.
+    """
     tag = to_trec(run.name or "whichone")
-    rows = (
-        f"{to_trec(r['question'])} Q0 {to_trec(r['passage'])} {r['rank']} {r['score']!r} {tag}"
-        for r in run.rankings.to_pylist()
-    )
+    ids = exported_ids(run.benchmark(where))
     path = _file(out, "run.txt")
-    return {path.name: write_lines(path, (row.encode() for row in rows))}
+    return {path.name: write_lines(path, _trec_lines(run, ids, tag))}
+
+
+def _trec_lines(run: Run, ids: Mapping[str, str], tag: str) -> Iterator[bytes]:
+    asked: str = ""
+    before: tuple[float, str] | None = None
+    for row in run.rankings.to_pylist():
+        own = ids.get(row["passage"]) or to_trec(row["passage"])
+        if row["question"] != asked:
+            asked, before = row["question"], None
+        score = row["score"]
+        if before is not None and trec_order(score, own) <= trec_order(*before):
+            score = float(np.nextafter(np.float32(before[0]), np.float32(-np.inf)))
+        before = (score, own)
+        yield f"{to_trec(asked)} Q0 {own} {row['rank']} {score!r} {tag}".encode()
 
 
 def export_kilt_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.trec_ids import from_trec
+from whichone.corpus.trec_ids import from_trec, trec_order
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_json_lines, read_lines
@@ -212,8 +212,8 @@ def _results(
 
 
 def _trec(file: Path) -> Iterator[Found]:
-    """In the order of the scores, as trec_eval takes them; the column of ranks breaks ties."""
-    found: dict[str, list[tuple[float, int, Found]]] = {}
+    """In trec_eval's order: by score, ties by id from the end of the alphabet; ranks do not count."""
+    found: dict[str, list[tuple[int, Found]]] = {}
     tag: str | None = None
     for line, text in read_lines(file):
         if not text.strip():
@@ -234,14 +234,17 @@ def _trec(file: Path) -> Iterator[Found]:
             )
         result = Found(question, identity, _number(score, "score", file, line), line)
         place = int(_number(rank, "rank", file, line))
-        found.setdefault(question, []).append((-result.score, place, result))
-    told = 0
+        found.setdefault(question, []).append((place, result))
+    contradicting = 0
     for listed in found.values():
-        ordered = sorted(listed, key=lambda r: r[:2])
-        told += [r[1] for r in ordered] != sorted(r[1] for r in listed)
-        yield from (result for _, _, result in ordered)
-    if told:
-        talk(f"{file.name}: {told} queries have ranks that contradict their scores; scores count")
+        ordered = sorted(listed, key=lambda r: trec_order(r[1].score, r[1].identity))
+        contradicting += [place for place, _ in ordered] != sorted(place for place, _ in listed)
+        yield from (result for _, result in ordered)
+    if contradicting:
+        talk(
+            f"{file.name}: {contradicting} queries have ranks that contradict their scores; taken in trec_eval's"
+            " order: by score, equal scores by id from the end of the alphabet"
+        )
 
 
 def _number(text: str, what: str, file: Path, line: int) -> float:

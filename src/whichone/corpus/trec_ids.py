@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from urllib.parse import quote, unquote
 
 _SAFE = "".join(chr(c) for c in range(33, 127) if chr(c) != "%")
@@ -14,6 +15,16 @@ def to_trec(identity: str) -> str:
 
 def _plain(c: str) -> bool:
     return c in _SAFE or (ord(c) > 160 and not c.isspace())
+
+
+def trec_order(score: float, identity: str) -> tuple[float, list[int]]:
+    """Sorts as trec_eval does: by score in single precision, equal ones by id, the last of the alphabet first.
+
+    trec_eval reads scores into a C float and compares ids byte by byte; it does not look at ranks.
+    """
+    return -struct.unpack("f", struct.pack("f", score))[0], [-b - 1 for b in identity.encode()] + [
+        0
+    ]
 
 
 def from_trec(text: str) -> str:
