@@ -32,8 +32,9 @@ from whichone.papers.ambigdocs.campaign.labels import AskedBearer, CategoryTask
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.web.annotation import queue
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task
+from whichone.web.links import Links
 from whichone.web.storage.database import open_database
-from whichone.web.tokens import Tokens, secret_of
+from whichone.web.tokens import Tokens, secret_in
 
 CAMPAIGN = "0123456789abcdef"
 
@@ -69,8 +70,10 @@ def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str
     tasks = made_tasks(kind, people * (clicks + 8) // 3 + people)
     plan = queue.Plan(seed=0, kind=kind)
     queue.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
-    signer = Tokens(secret_of(database))
-    tokens = [signer.link("annotator", f"p{n}") for n in range(people)]
+    links = Links(database, Tokens(secret_in(folder / "secret")))
+    scope = f"campaign:{CAMPAIGN}"
+    created = links.create_all("annotator", [f"p{n}" for n in range(people)], scope, 86_400)
+    tokens = [links.token(link) for link in created]
     database.close()
     return tokens
 
@@ -113,7 +116,7 @@ class Annotator:
         return received, time.perf_counter() - start
 
     async def next_task(self) -> dict[str, Any]:
-        task, seconds = await self.ask("GET", f"/api/campaigns/{CAMPAIGN}/task")
+        task, seconds = await self.ask("POST", f"/api/campaigns/{CAMPAIGN}/task")
         self.loads.append(seconds)
         return dict(task)
 
@@ -198,7 +201,9 @@ def measure(folder: Path, given: argparse.Namespace) -> None:
     command = [sys.executable, "-m", "whichone", "serve", str(folder), "--port", str(port)]
     environment = {**os.environ, "WHICHONE_CACHE": str(folder)}
     begun = 0.0
-    server = subprocess.Popen([*command, "--database", database], env=environment)
+    server = subprocess.Popen(
+        [*command, "--database", database, "--secret", str(folder / "secret")], env=environment
+    )
     try:
         for _ in range(300):
             try:

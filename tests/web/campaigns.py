@@ -23,8 +23,19 @@ def form_token(page: str) -> str:
     return found.group(1)
 
 
-def as_person(client: Any, name: str, role: str = "annotator") -> dict[str, str]:
-    return {"authorization": f"Bearer {client.app.state.site.tokens.link(role, name)}"}
+def as_person(client: Any, name: str, role: str = "annotator", scope: str = "") -> dict[str, str]:
+    """The header of a person with a link of their own."""
+    links = client.app.state.site.links
+    link = links.create(role, person=name, scope=scope)
+    return {"authorization": f"Bearer {links.token(link)}"}
+
+
+def begin(client: Any, which: str) -> str:
+    """The local admin agrees and gets a task; the page that shows it."""
+    page = client.get(f"/annotate/{which}").text
+    done = client.post(f"/annotate/{which}/consent", data={"form_token": form_token(page)})
+    assert done.status_code == 200, done.text
+    return str(done.text)
 
 
 def make_campaign(client: Any, key: str, **fields: Any) -> str:
@@ -36,8 +47,8 @@ def make_campaign(client: Any, key: str, **fields: Any) -> str:
 
 def annotate(client: Any, which: str, name: str, said: Any) -> dict[str, Any] | None:
     """One task done by one person; `said` gives the annotation for the task as the API shows it."""
-    who = as_person(client, name)
-    task = client.get(f"/api/campaigns/{which}/task", headers=who).json()
+    who = as_person(client, name, scope=f"campaign:{which}")
+    task = client.post(f"/api/campaigns/{which}/task", headers=who).json()
     if task["task"] is None:
         return None
     place = f"/api/campaigns/{which}/tasks/{task['task']}/annotation"

@@ -14,7 +14,7 @@ from web_server import postgres_server
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.web.app import make_app
-from whichone.web.site import Settings
+from whichone.web.settings import Settings
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def settings(served_folder: Path, tmp_path: Path) -> Settings:
     """Over a copy of the folder, so that what one test makes is not there for the next."""
     return Settings(
         folder=shutil.copytree(served_folder, tmp_path / "served"), database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
-        hosts=("testserver",),
+        hosts=("testserver",), login=False,
     )  # fmt: skip
 
 

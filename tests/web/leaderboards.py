@@ -20,7 +20,7 @@ def submitted(
 ) -> Any:
     """The submission once it has been scored or refused."""
     answer = client.post(
-        f"/api/boards/{board}/submissions", headers=as_person(client, "ann"),
+        f"/api/boards/{board}/submissions", headers=as_person(client, "ann", "submitter", f"board:{board}"),
         files={"file": ("../../etc/x.txt", content)},
         data={"name": name, "format": form, **fields},
     )  # fmt: skip

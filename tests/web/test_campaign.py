@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from campaigns import annotate, as_person, form_token, make_campaign
+from campaigns import annotate, as_person, begin, form_token, make_campaign
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.web.annotation import queue
@@ -124,8 +124,8 @@ def test_half_answers_are_refused(
     client: Any, key: str, passages: Any, rest: Any, message: str
 ) -> None:
     which = make_campaign(client, key)
-    who = as_person(client, "a")
-    task = client.get(f"/api/campaigns/{which}/task", headers=who).json()
+    who = as_person(client, "a", scope=f"campaign:{which}")
+    task = client.post(f"/api/campaigns/{which}/task", headers=who).json()
     judged = {p["id"]: passages for p in task["passages"]} if passages else {}
     place = f"/api/campaigns/{which}/tasks/{task['task']}/annotation"
     answer = client.post(place, json={"passages": judged, **rest}, headers=who)
@@ -135,7 +135,7 @@ def test_half_answers_are_refused(
 
 def test_a_form_keeps_an_annotation_and_says_so(client: Any, key: str) -> None:
     which = make_campaign(client, key)
-    page = client.get(f"/annotate/{which}").text
+    page = begin(client, which)
     names = re.findall(r'name="(enough:[^"]+)" value="yes"', page)
     number = re.search(r"/task/(\d+)", page)
     assert names and number
@@ -168,7 +168,7 @@ def test_an_answer_that_came_too_late_is_not_called_kept(
 ) -> None:
     """The task went to someone else meanwhile: the page says so, and asks something else."""
     which = make_campaign(client, key, questions=1, consent="")
-    page = client.get(f"/annotate/{which}").text  # the local admin takes the task
+    page = begin(client, which)  # the local admin takes the task
     names = re.findall(r'name="(enough:[^"]+)" value="yes"', page)
     fields = dict.fromkeys(names, "no") | {"form_token": form_token(page), "reason": "nothing"}
     monkeypatch.setattr(queue, "_STALE", -1.0)
@@ -183,7 +183,7 @@ def test_an_answer_that_came_too_late_is_not_called_kept(
 
 def test_a_refused_form_comes_back_as_it_was_filled_in(client: Any, key: str) -> None:
     which = make_campaign(client, key, questions=1, consent="")
-    page = client.get(f"/annotate/{which}").text
+    page = begin(client, which)
     passage = re.search(r'name="enough:([^"]+)" value="yes"', page)
     assert passage
     sent = {

@@ -51,7 +51,11 @@ def ambig(answered_folder: Path, tmp_path: Path, database_url: str) -> Iterator[
 
     folder = shutil.copytree(answered_folder, tmp_path / "served")
     settings = Settings(
-        folder=folder, database=database_url, cache=tmp_path / "cache", hosts=("testserver",)
+        folder=folder,
+        database=database_url,
+        cache=tmp_path / "cache",
+        hosts=("testserver",),
+        login=False,
     )
     with TestClient(make_app(settings)) as client:
         yield client
@@ -157,8 +161,8 @@ def test_three_opinions_go_to_a_fourth_person(ambig: Any) -> None:
 
 def test_a_person_agrees_first_and_chooses_one_of_five(ambig: Any) -> None:
     which = make_campaign(ambig, key_of(ambig), kind="categories", consent="What you say is kept.")
-    who = as_person(ambig, "a")
-    assert ambig.get(f"/api/campaigns/{which}/task", headers=who).status_code == 409
+    who = as_person(ambig, "a", scope=f"campaign:{which}")
+    assert ambig.post(f"/api/campaigns/{which}/task", headers=who).status_code == 409
     page = ambig.get(f"/annotate/{which}")
     assert "What you say is kept." in page.text
     page = ambig.post(f"/annotate/{which}/consent", data={"form_token": form_token(page.text)})
@@ -166,7 +170,7 @@ def test_a_person_agrees_first_and_chooses_one_of_five(ambig: Any) -> None:
     for category in Category:
         assert f'value="{category.value}"' in page.text
     assert ambig.post(f"/api/campaigns/{which}/consent", headers=who).json()["agreed"] is True
-    number = ambig.get(f"/api/campaigns/{which}/task", headers=who).json()["task"]
+    number = ambig.post(f"/api/campaigns/{which}/task", headers=who).json()["task"]
     place = f"/api/campaigns/{which}/tasks/{number}/annotation"
     refused = ambig.post(place, json={"category": "completely"}, headers=who)
     assert refused.status_code == 422

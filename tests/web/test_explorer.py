@@ -130,7 +130,7 @@ def test_folding_removes_accents_and_case() -> None:
 def test_bearers_of_unknown_popularity_have_no_figure(tmp_path: Path) -> None:
     ambigdocs_benchmark(tmp_path / "served" / "ambigdocs", 1)
     settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
-                        hosts=("testserver",))  # fmt: skip
+                        hosts=("testserver",), login=False)  # fmt: skip
     with TestClient(make_app(settings)) as client:
         key = client.get("/api/benchmarks").json()[0]["key"]
         page = client.get(f"/b/{key}/set/1").text
@@ -188,7 +188,7 @@ def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
         on_error="skip",
     )  # fmt: skip
     settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
-                        cache=tmp_path / "cache", hosts=("testserver",))  # fmt: skip
+                        cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
     with TestClient(make_app(settings)) as client:
         page = client.get(f"/b/{benchmark.folder.content_hash[:12]}").text
     scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))

@@ -30,7 +30,8 @@ def api(settings: Any, key: str) -> Iterator[httpx.Client]:
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    token = app.state.site.tokens.link("admin", "fuzz")
+    links = app.state.site.links
+    token = links.token(links.create("admin", person="fuzz"))
     headers = {"authorization": f"Bearer {token}"}
     place = f"http://127.0.0.1:{port}"
     wait_for(lambda: httpx.get(place, trust_env=False), httpx.TransportError)

@@ -130,7 +130,7 @@ def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> 
         (b'{"question": "q00", "passages": ["wiki:00#0"]}\n{"question"', "whichone", "line 2"),
         (b'{"question": "q00", "passages": ["x"]}', "whichone", "line 1: the corpus has no such"),
         (b'{"qid": "q00"}', "ambigdocs", "line 1: not a prediction"),
-        (b"\x1f\x8b broken", "trec", "unpack"),
+        (b"\x1f\x8b broken", "trec", "damaged"),
     ],
 )
 def test_messages_name_the_line_and_no_path(
@@ -147,18 +147,20 @@ def test_hidden_gold_never_leaves_the_server(client: Any, key: str, settings: An
     benchmark = Benchmark.open(settings.folder / "small")
     board = make_board(client, key, hidden=True)
     submitted(client, board, trec(benchmark), "trec")
-    for role in ("reader", "annotator"):
-        who = {"authorization": f"Bearer {client.app.state.site.tokens.link(role)}"}
-        assert client.get("/api/benchmarks", headers=who).json() == []
+    for role in ("reader", "submitter"):
+        who = as_person(client, "ann", role, f"board:{board}" if role == "submitter" else "")
+        listed = client.get("/api/benchmarks", headers=who)
+        assert listed.json() == [] if role == "reader" else listed.status_code == 403
         for place in (f"/b/{key}", f"/b/{key}/set/1", f"/b/{key}/query/1", f"/b/{key}/compare",
                       f"/b/{key}/queries", f"/api/benchmarks/{key}/queries",
                       f"/api/benchmarks/{key}/sets", f"/api/benchmarks/{key}/sets/1"):  # fmt: skip
-            assert client.get(place, headers=who).status_code == 404
+            assert client.get(place, headers=who).status_code == (404 if role == "reader" else 403)
         for place in (
             f"/boards/{board}",
             f"/boards/{board}/export/json",
             f"/api/boards/{board}",
-            "/",
+            f"/boards/{board}/questions.jsonl",
+            *(["/"] if role == "reader" else []),
         ):
             page = client.get(place, headers=who)
             assert page.status_code == 200
@@ -185,7 +187,7 @@ def test_gold_that_another_benchmark_shows_cannot_be_hidden(
         sets=old.sets,
     )  # fmt: skip
     client.app.state.site.folder.look_again()
-    boss = {"authorization": f"Bearer {client.app.state.site.tokens.link('admin')}"}
+    boss = as_person(client, "boss", "admin")
     refused = client.post("/boards", data={"benchmark": key, "hidden": "yes"}, headers=boss)
     assert refused.status_code == 422
     assert "shows 3 of the same queries" in refused.text

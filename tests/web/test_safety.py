@@ -18,7 +18,8 @@ from whichone.errors import BadInput
 from whichone.web.app import make_app
 from whichone.web.boards.upload_formats import unpack
 from whichone.web.limits import POLICY, Buckets
-from whichone.web.site import Settings, clean
+from whichone.web.settings import Settings
+from whichone.web.site import clean
 from whichone.web.tokens import Tokens
 
 WRITES = (
@@ -35,12 +36,17 @@ def opened(settings: Settings, **changes: Any) -> TestClient:
 @pytest.fixture
 def away(settings: Settings) -> Iterator[TestClient]:
     """A server that is bound to more than loopback."""
-    with opened(settings, host="0.0.0.0") as client:
+    with opened(settings, host="0.0.0.0", login=True) as client:
         yield client
 
 
+def token_of(client: Any, role: str, **rest: Any) -> str:
+    links = client.app.state.site.links
+    return str(links.token(links.create(role, **rest)))
+
+
 def bearer(client: Any, role: str, **rest: Any) -> dict[str, str]:
-    return {"authorization": f"Bearer {client.app.state.site.tokens.link(role, **rest)}"}
+    return {"authorization": f"Bearer {token_of(client, role, **rest)}"}
 
 
 @pytest.mark.parametrize("place", WRITES)
@@ -50,7 +56,7 @@ def test_nothing_is_writable_without_a_link_off_loopback(away: Any, place: str) 
 
 @pytest.mark.parametrize("public", [False, True])
 def test_reading_needs_a_link_unless_the_server_is_public(settings: Settings, public: bool) -> None:
-    with opened(settings, host="0.0.0.0", public=public) as client:
+    with opened(settings, host="0.0.0.0", login=True, public=public) as client:
         assert client.get("/").status_code == (200 if public else 401)
         assert client.get("/api/benchmarks").status_code == (200 if public else 401)
         assert client.get("/access").status_code == 401
@@ -59,30 +65,34 @@ def test_reading_needs_a_link_unless_the_server_is_public(settings: Settings, pu
 
 def test_each_role_may_do_what_it_may(away: Any, key: str) -> None:
     form = {"benchmark": key}
-    for role, reads, makes in (("reader", 200, 403), ("annotator", 200, 403), ("admin", 200, 200)):
-        who = bearer(away, role)
+    mine = {"scope": "study:0123456789abcdef"}
+    for role, scope, reads, makes in (
+        ("reader", {}, 200, 403), ("annotator", mine, 403, 403), ("submitter", mine, 403, 403),
+        ("invite", mine, 403, 403), ("admin", {}, 200, 200),
+    ):  # fmt: skip
+        who = bearer(away, role, **scope)
         assert away.get(f"/b/{key}", headers=who).status_code == reads
         assert away.post("/boards", data=form, headers=who).status_code == makes
         assert away.get("/access", headers=who).status_code == makes
     study = "/api/studies/0123456789abcdef/answers"
     body = {"item": 0, "page": "", "span": ""}
     assert away.post(study, json=body, headers=bearer(away, "reader")).status_code == 403
-    assert away.post(study, json=body, headers=bearer(away, "annotator")).status_code == 404
+    assert away.post(study, json=body, headers=bearer(away, "annotator", **mine)).status_code == 404
 
 
 def test_links_expire_and_cannot_be_forged(away: Any) -> None:
-    tokens: Tokens = away.app.state.site.tokens
-    good = tokens.link("admin", "someone")
-    assert tokens.person(good).role == "admin"  # type: ignore[union-attr]
-    assert tokens.person(tokens.link("admin", seconds=-1)) is None
-    assert tokens.person(good[:-2]) is None
-    assert Tokens("another secret").person(good) is None
-    assert away.get("/enter", params={"token": tokens.link("admin", seconds=-1)}).status_code == 401
+    links = away.app.state.site.links
+    good, old = token_of(away, "admin"), token_of(away, "admin", seconds=-1)
+    assert links.person(good).role == "admin"
+    assert links.person(old) is None
+    assert links.person(good[:-2]) is None
+    assert Tokens("another secret").link(good) is None
+    assert away.get("/enter", params={"token": old}).status_code == 401
     assert away.get("/access", headers={"authorization": "Bearer nonsense"}).status_code == 401
 
 
 def test_a_link_leaves_a_safe_cookie_and_stays_on_this_server(away: Any) -> None:
-    token = away.app.state.site.tokens.link("reader")
+    token = token_of(away, "reader")
     for to, place in (
         ("/study", "/study"),
         ("//evil.example", "/"),
@@ -114,10 +124,8 @@ def test_forms_of_other_sites_are_refused(client: Any, key: str) -> None:
 
 def test_another_persons_form_token_is_no_use(away: Any, key: str) -> None:
     tokens: Tokens = away.app.state.site.tokens
-    mine, theirs = (
-        tokens.person(tokens.link("admin", "a")),
-        tokens.person(tokens.link("admin", "b")),
-    )
+    links = away.app.state.site.links
+    mine, theirs = (links.person(token_of(away, "admin", person=who)) for who in "ab")
     assert mine and theirs
     away.cookies.set("whichone", mine.token)
     form = {"benchmark": key, "form_token": tokens.form_token(theirs)}
@@ -150,10 +158,9 @@ def test_tries_at_the_door_are_limited(away: Any) -> None:
 
 
 def test_many_with_good_links_may_come_from_one_address(away: Any) -> None:
-    tokens: Tokens = away.app.state.site.tokens
     for _ in range(50):
         answer = away.get(
-            "/enter", params={"token": tokens.link("annotator")}, follow_redirects=False
+            "/enter", params={"token": token_of(away, "reader")}, follow_redirects=False
         )
         assert answer.status_code == 303
 
@@ -178,8 +185,10 @@ def test_places_of_one_title_are_told_apart_where_links_are_made(client: Any, ke
 
 def test_links_and_cookies_behind_tls_are_for_tls(away: Any) -> None:
     tls = {"x-forwarded-proto": "https"}
-    made = away.post("/access", data={"count": "1"}, headers={**bearer(away, "admin"), **tls}).text
-    link = re.search(r"(https?)://testserver/enter[?]token=([^&]+)", made)
+    admin = {**bearer(away, "admin"), **tls}
+    assert away.post("/access", data={"count": "1"}, headers=admin).status_code == 200
+    made = away.get("/access", headers=admin).text
+    link = re.search(r"(https?)://testserver/enter[?]token=([^&<]+)", made)
     assert link
     assert link[1] == "https"
     for headers, secure in (({}, False), (tls, True)):
@@ -206,9 +215,10 @@ def test_bodies_are_limited_in_size(settings: Settings) -> None:
 
 def test_uploads_are_limited_in_number(settings: Settings, key: str) -> None:
     with opened(settings, submissions_a_day=2) as client:
-        admin, who = bearer(client, "admin"), bearer(client, "annotator", person="ann")
-        client.post("/boards", data={"benchmark": key}, headers=admin)
+        client.post("/boards", data={"benchmark": key}, headers=bearer(client, "admin"))
         board = client.get("/api/boards").json()[0]["board"]
+        who = bearer(client, "submitter", person="ann", scope=f"board:{board}")
+        client.app.state.scorer.stop()
         answers = [
             client.post(f"/api/boards/{board}/submissions", headers=who, files={"file": b"q Q0 x 1 1 t"},
                         data={"name": "n", "format": "trec"}).status_code
@@ -229,7 +239,7 @@ def test_uploads_are_limited_in_unpacked_size(tmp_path: Path, pack: Any) -> None
 @pytest.mark.parametrize(
     "place",
     [
-        "/assets/..%2f..%2fhouse.py", "/assets/%2e%2e/app.py", "/b/..%2f..%2fetc", "/b/small",
+        "/assets/..%2f..%2fsite.py", "/assets/%2e%2e/app.py", "/b/..%2f..%2fetc", "/b/small",
         "/b/small/set/1", "/api/benchmarks/..%2fsmall/sets", "/boards/..%2f..%2fx/export/json",
         "/study/..%2fx", "/annotate/small",
     ],
@@ -292,7 +302,8 @@ def test_what_people_write_is_escaped(client: Any, key: str) -> None:
         assert "&lt;img" in client.get(place).text
     name = "=cmd|calc"
     board = client.get("/api/boards").json()[0]["board"]
-    answer = client.post(f"/api/boards/{board}/submissions", headers=bearer(client, "annotator"),
+    who = bearer(client, "submitter", scope=f"board:{board}")
+    answer = client.post(f"/api/boards/{board}/submissions", headers=who,
                          files={"file": b"x"}, data={"name": name, "format": "trec"})  # fmt: skip
     assert answer.status_code == 422
 

@@ -186,7 +186,7 @@ def without_sets(tmp_path: Path, shared: Path) -> Iterator[Any]:
     folder = tmp_path / "served"
     import_kilt([shared / "data/kilt-samples/nq-dev-kilt.jsonl"], folder / "nq", Plan())
     settings = Settings(folder=folder, database=str(tmp_path / "w.sqlite"), cache=tmp_path,
-                        hosts=("testserver",))  # fmt: skip
+                        hosts=("testserver",), login=False)  # fmt: skip
     with TestClient(make_app(settings)) as client:
         yield client
 
@@ -244,7 +244,7 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
     run_retriever(FunctionRetriever(search, name="same"), made, tmp_path / "served" / "run", k=2,
                   name="same", benchmark_place=str(tmp_path / "served" / "plain"))  # fmt: skip
     settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
-                        hosts=("testserver",))  # fmt: skip
+                        hosts=("testserver",), login=False)  # fmt: skip
     with TestClient(make_app(settings)) as client:
         key = made.folder.content_hash[:12]
         run = next(b for b in client.get("/api/benchmarks").json() if b["key"] == key)["runs"][0]

@@ -37,7 +37,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
     def board(folder: Path) -> tuple[Any, str]:
         settings = Settings(folder=folder, database=str(tmp_path / "web.sqlite"),
-                            cache=tmp_path / "cache", hosts=("testserver",))  # fmt: skip
+                            cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
         client = TestClient(make_app(settings))
         client.__enter__()
         clients.append(client)

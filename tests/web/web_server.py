@@ -73,13 +73,14 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def served(
-    folder: Path, database: str, cache: Path
+    folder: Path, database: str, cache: Path, secret: Path | None = None, *options: str
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The real program in a process of its own, on a port of its own."""
     port = free_port()
     command = [sys.executable, "-m", "whichone", "serve", folder, "--port", str(port)]
     environment = {**os.environ, "WHICHONE_CACHE": str(cache)}
-    process = subprocess.Popen([*command, "--database", database], env=environment)
+    options += ("--secret", str(secret)) if secret else ("--no-login",)
+    process = subprocess.Popen([*command, "--database", database, *options], env=environment)
     place = f"http://127.0.0.1:{port}"
     try:
         wait_for(

@@ -18,6 +18,19 @@ from whichone.errors import missing_extra
     help="Where answers are kept: postgresql://USER@HOST/NAME, or a file for SQLite.  "
     "[default: FOLDER/whichone-web.sqlite]",
 )
+@click.option(
+    "--secret",
+    default=None,
+    envvar="WHICHONE_SECRET",
+    type=click.Path(dir_okay=False),
+    help="The file with the secret that signs links, readable by its owner alone; servers that share a "
+    "database share it.  [default: beside the database]",
+)
+@click.option(
+    "--no-login",
+    is_flag=True,
+    help="Let whoever uses a browser of this machine in as the admin, without a link.",
+)
 @click.option("--public", is_flag=True, help="Let anybody read; writing still needs a link.")
 @click.option(
     "--name",
@@ -32,19 +45,25 @@ from whichone.errors import missing_extra
     type=click.IntRange(1, 4096),
     help="Largest file of predictions, in MiB; unpacked it may be eight times as large.",
 )
+@click.option("--contact", default="", help="Whom to ask, shown wherever something is refused.")
+@click.option("--log", is_flag=True, help="Log every request as a line of JSON on standard error.")
 def command(
     folder: str | None,
     host: str,
     port: int,
     database: str | None,
+    secret: str | None,
+    no_login: bool,
     public: bool,
     names: tuple[str, ...],
     max_upload: int,
+    contact: str,
+    log: bool,
 ) -> None:
     """Show all benchmarks and runs below FOLDER (builtin/amber without one) as web pages.
 
-    On loopback whoever opens the page is its admin. Anywhere else nothing opens without a signed
-    link, and the admin's is printed at the start.
+    Nothing opens without a link; the admin's is printed at the start. With --no-login whoever uses
+    a browser of this machine is the admin.
 
     \b
     whichone demo OUT && whichone serve OUT
@@ -61,7 +80,7 @@ def command(
     from pathlib import Path
 
     from whichone.web.app import serve
-    from whichone.web.site import Settings
+    from whichone.web.settings import Settings
 
     serve(
         Settings(
@@ -69,7 +88,11 @@ def command(
             host=host,
             port=port,
             database=database,
+            secret=Path(secret).resolve() if secret else None,
+            login=not no_login,
             public=public,
+            contact=contact,
+            log=log,
             hosts=names,
             upload_bytes=max_upload * 2**20,
             unpacked_bytes=8 * max_upload * 2**20,

@@ -1,10 +1,12 @@
-"""The door: signed links in, and where the admin makes them."""
+"""The door: links in, where the admin makes, lists and revokes them, and people who come by an invite."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,71 +14,181 @@ from starlette.responses import RedirectResponse, Response
 
 from whichone.web.annotation.queue import campaigns
 from whichone.web.boards.board import boards
-from whichone.web.forms import received
-from whichone.web.site import COOKIE, may_read, scheme_of, set_cookie, show, site_of, when
+from whichone.web.exports import csv_response
+from whichone.web.forms import Form, received
+from whichone.web.links import Link, place_of_scope
+from whichone.web.pages import go, show, when
+from whichone.web.participants import delete_person
+from whichone.web.site import Site, clean, site_of
 from whichone.web.study.study import studies
-from whichone.web.tokens import DAY, ROLES
+from whichone.web.tokens import DAY, Role
+from whichone.web.visitors import COOKIE, may_read, scheme_of, set_cookie
 
 router = APIRouter(include_in_schema=False)
+LinkKey = Annotated[str, Path(pattern="^[0-9a-zA-Z-]{1,100}$")]
+Scope = Annotated[str, Query(max_length=100)]
+EXTERNAL = ("PROLIFIC_PID", "workerId", "participant")
+"""How platforms name the id of the participant that they send."""
+_EXTERNAL_ID = re.compile(r"[\w.@-]{1,100}")
 
 
 @router.get("/enter")
 async def enter(
-    request: Request, token: Annotated[str, Query(max_length=1000)], to: str = "/"
+    request: Request, token: Annotated[str, Query(max_length=1000)], to: str = ""
 ) -> Response:
-    """A signed link: keeps its token in a cookie and goes on to a page of this server."""
+    """A link: keeps its token in a cookie and goes on to the page that it is for."""
     site = site_of(request)
-    if site.tokens.person(token) is None:  # many who have one may come from one address
+    person = await run_in_threadpool(site.links.person, token)
+    if person is None:  # many who have one may come from one address
         if not site.tries.take(request.client.host if request.client else ""):
             raise HTTPException(429, "too many tries; wait a moment", {"retry-after": "30"})
         raise HTTPException(401, "this link is not valid, or has expired; ask for a new one")
+    if person.role == "invite":
+        external = next((v for name in EXTERNAL if (v := request.query_params.get(name))), "")
+        return show(request, "join.html", token=token, external=clean(external, 100))
     inside = to.startswith("/") and not to.startswith("//") and "\\" not in to
-    response = RedirectResponse(to if inside else "/", 303)
+    response = RedirectResponse(to if inside else place_of_scope(person.scope), 303)
     set_cookie(request, response, token)
     return response
 
 
+@router.post("/join")
+async def join(request: Request) -> Response:
+    """Whoever comes by an invite becomes a participant; the same id again, the same participant."""
+    site = site_of(request)
+    if not site.writes.take(f"join {request.client.host if request.client else ''}"):
+        raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "5"})
+    fields = await request.form(max_files=0, max_fields=5)
+    token, external = str(fields.get("token", "")), str(fields.get("external", "")).strip()
+    invite = await run_in_threadpool(site.links.person, token)
+    if invite is None or invite.role != "invite":
+        raise HTTPException(401, "this invite is not valid, or has expired; ask for a new one")
+    if not _EXTERNAL_ID.fullmatch(external):
+        raise HTTPException(422, "enter your participant id: letters, digits and .@-_")
+    link = await run_in_threadpool(_participant, site, invite.scope, external)
+    if link.state() != "valid":
+        raise HTTPException(403, "this participant may not take part any more")
+    response = RedirectResponse(link.place(), 303)
+    set_cookie(request, response, site.links.token(link))
+    return response
+
+
+def _participant(site: Site, scope: str, external: str) -> Link:
+    known = site.links.of_external(scope, external)
+    return known or site.links.create(
+        "annotator", scope=scope, label=external, external=external, seconds=90 * DAY
+    )
+
+
 @router.post("/leave")
 async def leave(request: Request) -> Response:
-    await received(request, "reader")
+    await received(request, None)
     response = RedirectResponse("/", 303)
     response.delete_cookie(COOKIE, path="/")
     return response
 
 
 @router.get("/access")
-def access(request: Request) -> Response:
+def access(request: Request, scope: Scope = "") -> Response:
+    """Every link, or those of one study, campaign or board: the screen to invite people from."""
     may_read(request, "admin")
-    return _page(request, [])
+    site = site_of(request)
+    places = _places(site)
+    chosen = next((place for place in places if place[0] == scope), None)
+    links = [
+        (link, f"{_base(request)}/enter?token={site.links.token(link)}")
+        for link in site.links.listed(scope if chosen else None)
+    ]
+    titles = {place[0]: place[1] for place in places}
+    return show(
+        request, "access.html", links=links, places=places, scope=scope, chosen=chosen,
+        titles=titles,
+    )  # fmt: skip
 
 
-def _page(request: Request, links: list[str]) -> Response:
-    """The form, with the places that links may open at by their titles."""
-    database = site_of(request).database
-    places = [
-        (f"{place}/{row[field]}", f"{what}: {row['title']}, made {when(row['made'])}")
-        for what, place, field, rows in (
-            ("study", "/study", "study", studies(database)),
-            ("annotation", "/annotate", "campaign", campaigns(database)),
-            ("leaderboard", "/boards", "board", boards(database)),
+def _places(site: Site) -> list[tuple[str, str, str]]:
+    """What a link can be for: its scope, a title that distinguishes it, and the role."""
+    return [
+        (f"{what}:{row[field]}", f"{called}: {row['title']}, made {when(row['made'])}", role)
+        for what, called, role, field, rows in (
+            ("study", "study", "annotator", "study", studies(site.database)),
+            ("campaign", "annotation", "annotator", "campaign", campaigns(site.database)),
+            ("board", "leaderboard", "submitter", "board", boards(site.database)),
         )
         for row in rows
     ]
-    return show(request, "access.html", roles=ROLES, links=links, places=places)
+
+
+def _base(request: Request) -> str:
+    return str(request.base_url.replace(scheme=scheme_of(request))).rstrip("/")
+
+
+@router.get("/access/links.csv")
+def links_csv(request: Request, scope: Scope = "") -> Response:
+    may_read(request, "admin")
+    site, base = site_of(request), _base(request)
+    rows = [
+        {
+            "label": link.label,
+            "role": link.role,
+            "for": link.scope or "everything",
+            "person": link.person,
+            "external": link.external,
+            "made": when(link.made),
+            "expires": when(link.expires),
+            "state": link.state(),
+            "link": f"{base}/enter?token={site.links.token(link)}",
+        }
+        for link in site.links.listed(scope or None)
+    ]
+    return csv_response(rows, "links.csv")
 
 
 @router.post("/access")
 async def make_links(request: Request) -> Response:
-    """Links for one role, each for a new pseudonym."""
+    """Links for one purpose, each for a new pseudonym."""
     form = await received(request, "admin")
     site = site_of(request)
-    role = form.text("role", "annotator")
-    if role not in ROLES:
-        raise HTTPException(422, f"role must be one of {', '.join(ROLES)}")
-    count = form.number("count", 1, 1, 500)
+    role, scope = await run_in_threadpool(_purpose, site, form)
+    labels = [line.strip()[:100] for line in form.text("labels").splitlines() if line.strip()]
+    if not labels:
+        count = form.number("count", 1, 1, 500)
+        labels = ["" if count == 1 else f"{n}" for n in range(1, count + 1)]
+    if len(labels) > 500:
+        raise HTTPException(422, "at most 500 links at a time")
     days = form.number("days", 30, 1, 3650)
-    to = form.text("to", "/", 200)
-    base = str(request.base_url.replace(scheme=scheme_of(request))).rstrip("/")
-    tokens = [site.tokens.link(role, seconds=days * DAY) for _ in range(count)]
-    links = [f"{base}/enter?token={token}&to={to}" for token in tokens]
-    return await run_in_threadpool(_page, request, links)
+    await run_in_threadpool(site.links.create_all, role, labels, scope, days * DAY)
+    return go(f"/access?scope={quote(scope)}" if scope else "/access")
+
+
+def _purpose(site: Site, form: Form) -> tuple[Role, str]:
+    """What links are for: reading, everything, or one study, campaign or board."""
+    purpose = form.text("for", "reader")
+    if purpose == "reader":
+        return "reader", ""
+    if purpose == "admin":
+        return "admin", ""
+    roles = {scope: role for scope, _, role in _places(site)}
+    if purpose not in roles:
+        raise HTTPException(422, "choose what the links are for")
+    if form.yes("invite") and roles[purpose] == "annotator":
+        return "invite", purpose
+    return ("submitter" if roles[purpose] == "submitter" else "annotator"), purpose
+
+
+@router.post("/access/{link}/{action}")
+async def change_link(request: Request, link: LinkKey, action: str) -> Response:
+    form, site = await received(request, "admin"), site_of(request)
+    if action == "revoke":
+        changed = await run_in_threadpool(site.links.revoke, link)
+    elif action == "renew":
+        days = form.number("days", 30, 1, 3650)
+        changed = await run_in_threadpool(site.links.renew, link, days * DAY)
+    elif action == "forget":
+        changed = await run_in_threadpool(delete_person, site, link)
+    else:
+        raise HTTPException(404, "there is no such action")
+    if not changed:
+        raise HTTPException(404, "there is no such link")
+    scope = form.text("scope", longest=100)
+    return go(f"/access?scope={quote(scope)}" if scope else "/access")

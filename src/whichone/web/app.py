@@ -16,14 +16,18 @@ from starlette.types import ASGIApp
 
 from whichone.errors import WhichoneError
 from whichone.versions import versions
-from whichone.web import access
+from whichone.web import access, health
 from whichone.web.annotation import routes as annotation
 from whichone.web.boards import routes as boards
-from whichone.web.boards.submissions import Scorer
+from whichone.web.boards.scorer import Scorer
 from whichone.web.explorer import routes as explorer
 from whichone.web.explorer.indexes import NotReady
-from whichone.web.limits import Guard, TooLarge
-from whichone.web.site import LOOPBACK, Settings, Site, asset, open_site, show
+from whichone.web.limits import Guard, TooLarge, TooSlow
+from whichone.web.logs import RequestLog
+from whichone.web.pages import asset, show, template_environment
+from whichone.web.settings import LOOPBACK, Settings
+from whichone.web.site import Site, open_site
+from whichone.web.storage.database import StorageUnavailable
 from whichone.web.study import routes as study
 
 _ASSETS = {
@@ -54,20 +58,26 @@ def make_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=life,
     )
-    app.state.site, app.state.scorer = site, scorer
-    for room in (annotation, study, explorer, boards, access):  # the busiest first
+    app.state.site, app.state.scorer, app.state.templates = site, scorer, template_environment()
+    for room in (annotation, study, explorer, boards, access, health):  # the busiest first
         app.include_router(room.router)
     app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
     app.add_exception_handler(HTTPException, _refusal)
     app.add_exception_handler(WhichoneError, _own_error)
     app.add_exception_handler(TooLarge, _too_large)
+    app.add_exception_handler(TooSlow, _too_slow)
     app.add_exception_handler(NotReady, _not_ready)
+    app.add_exception_handler(StorageUnavailable, _unavailable)
+    app.add_exception_handler(OSError, _no_room)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_middleware(
         Guard,
         hosts=_hosts(site),
         upload_bytes=settings.upload_bytes,
+        body_seconds=settings.body_seconds,
     )
+    if settings.log:
+        app.add_middleware(RequestLog)
     return app
 
 
@@ -124,26 +134,51 @@ async def _too_large(request: Request, error: Exception) -> Response:
     return _answer(request, 413, str(error))
 
 
+async def _too_slow(request: Request, error: Exception) -> Response:
+    return _answer(request, 408, str(error), {"connection": "close"})
+
+
+async def _unavailable(request: Request, error: Exception) -> Response:
+    """The database does not answer: says so, and that what was sent was not kept."""
+    message = f"{error}. What you sent was not kept; try again in a minute"
+    return _answer(request, 503, message, {"retry-after": "60"})
+
+
+async def _no_room(request: Request, error: Exception) -> Response:
+    """A full disk, mostly; anything else of the operating system is a fault of the server."""
+    import errno
+
+    assert isinstance(error, OSError)
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    return await _unavailable(request, StorageUnavailable("the server's disk is full"))
+
+
 def serve(settings: Settings) -> None:
-    """Run until stopped; says where it is, and the admin's link where one is needed."""
+    """Run until stopped; prints the address, with the admin's link where one is needed."""
     import uvicorn
 
     from whichone.progress import talk
+    from whichone.web.protocol import impatient_protocol
 
     app: ASGIApp = make_app(settings)
     site: Site = app.state.site  # type: ignore[attr-defined]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     place = f"http://{shown}:{settings.port}/"
     talk(f"serving {settings.folder or 'builtin/amber'} at {place}")
-    if not settings.loopback:
-        talk(f"the admin's link, valid for 30 days: {place}enter?token={site.tokens.link('admin')}")
+    if settings.login:
+        talk(f"open it with the admin's link: {place}enter?token={site.links.at_start()}")
+    else:
+        talk("without login: whoever uses a browser of this machine is the admin")
     sys.setswitchinterval(0.001)  # threads hand over quickly: clicks wait for the writer's
     uvicorn.run(
         app,
         host=settings.host,
         port=settings.port,
+        http=impatient_protocol(settings.body_seconds),
         log_level="warning",
         server_header=False,
         timeout_keep_alive=75,
+        timeout_graceful_shutdown=10,
         proxy_headers=False,
     )

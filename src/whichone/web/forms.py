@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -10,10 +11,11 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from whichone.web.boards.board import hidden_benchmarks
+from whichone.web.boards.hidden import hidden_benchmarks
 from whichone.web.served_folder import ServedBenchmark
-from whichone.web.site import clean, may_call, new_id, site_of
+from whichone.web.site import clean, new_id, site_of
 from whichone.web.tokens import Person, Role
+from whichone.web.visitors import may_call
 
 T = TypeVar("T")
 _MOST_FIELDS = 200
@@ -59,16 +61,29 @@ class Form:
             if name.startswith(prefix)
         }
 
-    async def file(self, name: str) -> bytes:
+    def choice(self, name: str, choices: Sequence[str], default: str = "") -> str:
+        value = self.text(name, default)
+        if value not in choices:
+            raise HTTPException(422, f"{name} must be one of {', '.join(choices)}")
+        return value
+
+    def address(self, name: str) -> str:
+        """A web address, or nothing."""
+        value = self.text(name, longest=500).strip()
+        if value and not value.startswith(("https://", "http://")):
+            raise HTTPException(422, f"{name} must begin with https://")
+        return value
+
+    def file(self, name: str) -> UploadFile:
         file = self._fields.get(name)
         if not isinstance(file, UploadFile):
             raise HTTPException(422, "choose a file")
-        return await file.read()
+        return file
 
 
-async def received(request: Request, role: Role) -> Form:
+async def received(request: Request, role: Role | None, scope: str = "") -> Form:
     """Lets a form in: a role, a limit on how often, and proof that the form was ours."""
-    person = may_call(request, role)
+    person = may_call(request, role, scope)
     if not request.headers.get("content-type", "").startswith(
         ("application/x-www-form-urlencoded", "multipart/form-data")
     ):
@@ -77,12 +92,13 @@ async def received(request: Request, role: Role) -> Form:
     if "authorization" not in request.headers and not site_of(request).tokens.form_is_ours(
         person, form.text("form_token")
     ):
+        await request.close()
         raise HTTPException(403, "this form was not made for you, or is too old; open it again")
     return form
 
 
 @dataclass(frozen=True)
-class Making:
+class Creation:
     """A study, campaign or leaderboard about to be made: its key and title, what it is over."""
 
     key: str
@@ -91,17 +107,17 @@ class Making:
     form: Form
 
 
-async def making(request: Request, *, shows_gold: bool) -> Making:
+async def creation(request: Request, *, shows_gold: bool) -> Creation:
     """An admin's form for something new over a benchmark; people see no gold that is hidden."""
     form = await received(request, "admin")
     site = site_of(request)
     served = site.folder.benchmark(form.text("benchmark"))
     if served is None:
         raise HTTPException(422, "choose a benchmark")
-    if shows_gold and served.id in await run_in_threadpool(hidden_benchmarks, site.database):
+    if shows_gold and served.id in await run_in_threadpool(hidden_benchmarks, site):
         raise HTTPException(422, "a leaderboard hides the gold of this benchmark: choose another")
     title = form.text("title", longest=_LONGEST_TITLE).strip() or served.name
-    return Making(new_id(), title, served, form)
+    return Creation(new_id(), title, served, form)
 
 
 def or_not_found(found: T | None, what: str) -> T:

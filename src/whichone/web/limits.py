@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import OrderedDict
@@ -53,11 +54,18 @@ class TooLarge(Exception):
     """The body of a request is longer than its page takes."""
 
 
+class TooSlow(Exception):
+    """The body of a request stopped coming."""
+
+
 class Guard:
     """Refuses foreign hosts and long bodies before any room sees them, and sets safe headers."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], upload_bytes: int) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: Iterable[str], upload_bytes: int, body_seconds: float = 30.0
+    ) -> None:
         self._app = app
+        self._body_seconds = body_seconds
         self._hosts = frozenset(hosts)
         self._upload_bytes = upload_bytes
 
@@ -66,6 +74,9 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        wants_body = scope["method"] != "HEAD"
+        if not wants_body:  # answered like a GET, without the body
+            scope = {**scope, "method": "GET"}
 
         async def safe_send(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -74,6 +85,8 @@ class Guard:
                     sent[name] = value
                 if not str(scope["path"]).startswith("/assets/"):
                     sent["cache-control"] = "no-store"
+            if message["type"] == "http.response.body" and not wants_body:
+                message = {**message, "body": b""}
             await send(message)
 
         if self._hosts and _host(headers.get("host", "")) not in self._hosts:
@@ -85,12 +98,18 @@ class Guard:
         if not length.isdigit() or int(length) > most:
             await PlainTextResponse(_too_large(most), 413)(scope, receive, safe_send)
             return
-        counted = 0
+        counted, whole = 0, False
 
         async def counting_receive() -> Message:
-            nonlocal counted
-            message = await receive()
+            nonlocal counted, whole
+            if whole:  # what comes now is the end of the connection, whenever that is
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), self._body_seconds)
+            except TimeoutError:
+                raise TooSlow(f"nothing came for {self._body_seconds:.0f} seconds") from None
             counted += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if counted > most:
                 raise TooLarge(_too_large(most))
             return message

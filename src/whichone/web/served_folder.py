@@ -22,6 +22,7 @@ from whichone.files.folder import Folder, folder_kinds
 from whichone.runs.answers import KIND as ANSWERS
 from whichone.runs.run import KIND as RUN
 from whichone.web.explorer.indexes import Indexes
+from whichone.web.search_key import fold
 
 _FRESH = 10.0
 """Seconds before the folder is looked through again."""
@@ -34,6 +35,13 @@ class ServedRun:
     key: str
     name: str
     folder: Folder
+
+    @property
+    def sees(self) -> str:
+        """What the system was given beside the questions, as its manifest says."""
+        parameters = self.folder.manifest.parameters
+        sees = parameters.get("sees") or self.folder.manifest.made.get("sees") or ()
+        return sees if isinstance(sees, str) else ", ".join(map(str, sees))
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,9 @@ class ServedBenchmark:
         """The tasks of its queries."""
         return _tasks(self.folder.path("queries.parquet"), self.key)
 
-    def questions(self) -> frozenset[tuple[str, str]]:
-        """The id and the words of every query."""
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(self.folder.path("queries.parquet"), columns=["id", "input"])
-        return frozenset(zip(table["id"].to_pylist(), table["input"].to_pylist(), strict=True))
+    def questions(self) -> frozenset[str]:
+        """The words of every query, as `search_key.fold` compares them."""
+        return _questions(self.folder.path("queries.parquet"), self.key)
 
 
 @functools.lru_cache(256)
@@ -80,6 +85,13 @@ def _tasks(queries: Path, key: str) -> frozenset[str]:
 @functools.lru_cache(64)
 def _corpus(root: Path, key: str) -> Corpus:
     return Benchmark.open(root).corpus
+
+
+@functools.lru_cache(64)
+def _questions(queries: Path, key: str) -> frozenset[str]:
+    import pyarrow.parquet as pq
+
+    return frozenset(map(fold, pq.read_table(queries, columns=["input"])["input"].to_pylist()))
 
 
 class ServedFolder:

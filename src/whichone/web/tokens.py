@@ -1,32 +1,40 @@
-"""Who may do what: signed links with a role and an expiry, and tokens against forged requests."""
+"""Signed tokens: what a link and a form must send back, and the secret that signs them."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
-import time
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Literal, get_args
 
 import msgspec
 from itsdangerous import BadSignature, URLSafeSerializer
 
-from whichone.web.storage.database import Database
+from whichone.errors import BadInput
 
-Role = Literal["reader", "annotator", "admin"]
+Role = Literal["reader", "annotator", "submitter", "invite", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 DAY = 86_400.0
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Who asks: a pseudonym, a role, and the token that says so."""
+    """Who asks: a pseudonym, a role, the one study, campaign or board it is for, and the token."""
 
     id: str
     role: Role
     token: str
+    scope: str = ""
+    """`study:KEY`, `campaign:KEY` or `board:KEY`; empty for readers and admins of the whole site."""
 
-    def may(self, role: Role) -> bool:
-        return ROLES.index(self.role) >= ROLES.index(role)
+    def may(self, role: Role, scope: str = "") -> bool:
+        """Admins everything; readers read; annotators and submitters only inside their scope."""
+        if self.role == "admin":
+            return True
+        if role == "reader":
+            return self.role == "reader" or (bool(scope) and self.scope == scope)
+        return self.role == role and bool(scope) and self.scope == scope
 
 
 class Tokens:
@@ -34,24 +42,19 @@ class Tokens:
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
-        self._links = URLSafeSerializer(secret, salt="whichone link")
+        self._links = URLSafeSerializer(secret, salt="whichone link 2")
 
-    def link(self, role: Role, person: str | None = None, *, seconds: float = 30 * DAY) -> str:
-        """A token for one person; without a name they get a random pseudonym."""
-        who = person or f"p-{secrets.token_hex(5)}"
-        signed = self._links.dumps({"p": who, "r": role, "e": int(time.time() + seconds)})
+    def sign(self, link: str) -> str:
+        """The token of a link, by the link's id."""
+        signed = self._links.dumps(link)
         return signed if isinstance(signed, str) else signed.decode()
 
-    def person(self, token: str) -> Person | None:
-        """Who a token speaks for; nobody when it is forged or has expired."""
+    def link(self, token: str) -> str | None:
+        """The id of the link that a token was signed for; None when it is forged."""
         try:
-            payload: Any = self._links.loads(token)
-            role, who, until = payload["r"], payload["p"], payload["e"]
-        except (BadSignature, KeyError, TypeError, ValueError):
+            return str(self._links.loads(token))
+        except (BadSignature, ValueError):
             return None
-        if role not in ROLES or until < time.time():
-            return None
-        return Person(str(who), role, token)
 
     def form_token(self, person: Person) -> str:
         """What a form must send back, bound to the token of the person it was shown to."""
@@ -62,13 +65,33 @@ class Tokens:
             self.form_token(person).encode(), sent.encode("utf-8", "replace")
         )
 
+    def keyed(self, *parts: str) -> bytes:
+        """Bytes that only this server can compute from the parts."""
+        return hmac.new(self._secret, "\0".join(parts).encode(), hashlib.sha256).digest()
 
-def secret_of(database: Database) -> str:
-    """The secret kept with the answers; made when the database is new."""
-    database.write(
-        lambda t: t.execute(
-            "insert into settings values ('secret', ?) on conflict do nothing",
-            (secrets.token_hex(32),),
+
+def secret_in(path: Path) -> str:
+    """The secret in a file that its owner alone can read; created when it is not there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            pass
+        else:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            raise BadInput(
+                "others can read the secret that signs links",
+                file=path,
+                hint=f"chmod 600 {path}; if it was read, delete it: all links are then made anew",
+            )
+        secret = path.read_text().strip()
+    except OSError as error:
+        raise BadInput(f"cannot be used for the secret: {error.strerror}", file=path) from error
+    if len(secret) < 32:
+        raise BadInput(
+            "too short for a secret", file=path, hint="delete the file: a new one is made"
         )
-    )
-    return str(database.read("select value from settings where name = 'secret'")[0]["value"])
+    return secret

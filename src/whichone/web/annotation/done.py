@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, Generic, TypeVar
@@ -68,16 +68,19 @@ def people_of(
     `controls` gives how many controls a task of the first queue holds, and how many a person passed.
     """
     found: dict[str, dict[str, Any]] = {}
+    nothing = {"tasks": 0, "second": 0, "controls": 0, "passed": 0}
     for done in tasks:
         for person, said in done.first.items():
-            figures = found.setdefault(
-                person, {"tasks": 0, "controls": 0, "passed": 0, "seconds": []}
-            )  # fmt: skip
+            figures = found.setdefault(person, {**nothing, "seconds": []})
             figures["tasks"] += 1
             figures["seconds"].append(done.seconds[person])
             seen, passed = controls(done.task, said)
             figures["controls"] += seen
             figures["passed"] += passed
+        for person in done.second:
+            figures = found.setdefault(person, {**nothing, "seconds": []})
+            figures["second"] += 1
+            figures["seconds"].append(done.seconds[person])
     for figures in found.values():
         figures["seconds"] = median(figures["seconds"])
         enough = figures["controls"] >= LEAST_CONTROLS
@@ -99,6 +102,20 @@ def annotation_lines(tasks: Sequence[Done[T, A]]) -> bytes:
         + b"\n"
         for d in tasks
     )  # fmt: skip
+
+
+def annotation_rows(
+    tasks: Sequence[Done[T, A]], external: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """A row an annotation, for a table: who, which task, which queue, what they said."""
+    for done in tasks:
+        for queue, said_by in ((FIRST, done.first), (SECOND, done.second)):
+            for person, said in said_by.items():
+                yield {
+                    "person": person, "external": external.get(person, ""), "task": done.number,
+                    "query": getattr(done.task, "query", ""), "queue": queue,
+                    "seconds": done.seconds[person], **msgspec.to_builtins(said),
+                }  # fmt: skip
 
 
 def version_path(root: Path, campaign: str, part: str = "") -> Path:

@@ -36,6 +36,12 @@ class Plan(msgspec.Struct, frozen=True):
     """What people agree to before their first task; nothing for no such step."""
     systems: dict[str, str] = {}
     """Categories: the id of the folder of answers by the system's name."""
+    guidelines: str = ""
+    per_person: int = 0
+    """How many tasks one person does; 0 for as many as there are."""
+    code: str = ""
+    """What participants copy to the platform that sent them, once they are done."""
+    return_url: str = ""
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -62,7 +68,7 @@ def make_campaign(
 
     def work(t: Transaction) -> None:
         t.execute(
-            "insert into campaigns values (?, ?, ?, ?, ?)",
+            "insert into campaigns (campaign, benchmark, title, plan, made) values (?, ?, ?, ?, ?)",
             (campaign, benchmark, title, content, time.time()),
         )
         for number, task in enumerate(tasks):
@@ -76,7 +82,7 @@ def make_campaign(
 
 def campaigns(database: Database) -> list[Row]:
     rows = database.read(
-        "select campaign, benchmark, title, plan, made from campaigns order by made, campaign"
+        "select campaign, benchmark, title, plan, made, state from campaigns order by made, campaign"
     )
     kinds = [msgspec.json.decode(row.pop("plan"), type=Plan).kind for row in rows]
     return [{**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)]
@@ -85,6 +91,17 @@ def campaigns(database: Database) -> list[Row]:
 def one_campaign(database: Readable, campaign: str) -> tuple[Row, Plan] | None:
     found = database.read("select * from campaigns where campaign = ?", (campaign,))
     return (found[0], msgspec.json.decode(found[0]["plan"], type=Plan)) if found else None
+
+
+def state_of(t: Readable, campaign: str) -> str:
+    """`open`, `paused` or `closed`."""
+    return str(t.read("select state from campaigns where campaign = ?", (campaign,))[0]["state"])
+
+
+def set_state(database: Database, campaign: str, state: str) -> None:
+    database.write(
+        lambda t: t.execute("update campaigns set state = ? where campaign = ?", (state, campaign))
+    )
 
 
 def agree(t: Transaction, campaign: str, person: str) -> None:
@@ -108,9 +125,12 @@ def next_task(database: Database, campaign: str, person: str) -> Given | None:
     return database.write(lambda t: hand_out(t, campaign, person))
 
 
-def hand_out(t: Transaction, campaign: str, person: str) -> Given | None:
-    """The same inside a transaction."""
-    return in_hand(t, campaign, person) or _take(t, campaign, person)
+def hand_out(t: Transaction, campaign: str, person: str, most: int = 0) -> Given | None:
+    """The same inside a transaction; a person who has kept `most` gets no more."""
+    held = in_hand(t, campaign, person)
+    if held is not None or (most and kept_by(t, campaign, person) >= most):
+        return held
+    return _take(t, campaign, person)
 
 
 def in_hand(t: Readable, campaign: str, person: str) -> Given | None:
@@ -119,7 +139,7 @@ def in_hand(t: Readable, campaign: str, person: str) -> Given | None:
         "select tasks.task, annotations.queue, tasks.content from annotations "
         "join tasks on tasks.campaign = annotations.campaign and tasks.task = annotations.task "
         "where annotations.campaign = ? and annotations.person = ? and annotations.answered is null "
-        "limit 1",
+        "order by case when annotations.content is null then 1 else 0 end, annotations.claimed limit 1",
         (campaign, person),
     )
     return _given(held[0]) if held else None
@@ -153,8 +173,10 @@ def _claim(t: Transaction, campaign: str, person: str, queue: int, people: int) 
             "select task, queue, content from tasks where campaign = ? and queue = ? and claimed < ? "
             "and not exists (select 1 from annotations where annotations.campaign = tasks.campaign "
             "and annotations.task = tasks.task and annotations.person = ?) "
+            "and not exists (select 1 from skipped_tasks where skipped_tasks.campaign = tasks.campaign "
+            "and skipped_tasks.task = tasks.task and skipped_tasks.person = ?) "
             f"order by claimed desc, task limit 1 {lock}",
-            (campaign, queue, people, person),
+            (campaign, queue, people, person, person),
         )
         if not rows and not lock:
             return None
@@ -173,7 +195,12 @@ def _claim(t: Transaction, campaign: str, person: str, queue: int, people: int) 
 
 
 def _release_stale(t: Transaction, campaign: str) -> int:
-    """Gives up tasks that were taken long ago and never answered."""
+    """Gives up tasks that were taken long ago and never answered; one opened again stays as it was."""
+    t.execute(
+        "update annotations set answered = claimed + seconds "
+        "where campaign = ? and answered is null and content is not null and claimed < ?",
+        (campaign, time.time() - _STALE),
+    )
     stale = t.read(
         "select task, person from annotations where campaign = ? and answered is null and claimed < ?",
         (campaign, time.time() - _STALE),
@@ -188,6 +215,62 @@ def _release_stale(t: Transaction, campaign: str) -> int:
             (campaign, row["task"]),
         )
     return len(stale)
+
+
+def skip(t: Transaction, campaign: str, number: int, person: str) -> bool:
+    """Gives up the task in hand; this person does not get it again."""
+    given_up = t.execute(
+        "delete from annotations where campaign = ? and task = ? and person = ? and answered is null",
+        (campaign, number, person),
+    )
+    if given_up:
+        t.execute(
+            "update tasks set claimed = claimed - 1 where campaign = ? and task = ? and claimed > 0",
+            (campaign, number),
+        )
+        t.execute(
+            "insert into skipped_tasks values (?, ?, ?, ?) on conflict do nothing",
+            (campaign, number, person, time.time()),
+        )
+    return bool(given_up)
+
+
+def reopen_last(t: Transaction, campaign: str, person: str) -> bool:
+    """Takes the annotation kept last in hand again, unless its task has moved on."""
+    last = t.read(
+        "select annotations.task, annotations.queue, tasks.queue as now from annotations "
+        "join tasks on tasks.campaign = annotations.campaign and tasks.task = annotations.task "
+        "where annotations.campaign = ? and person = ? and answered is not null "
+        "order by answered desc limit 1",
+        (campaign, person),
+    )
+    if not last or last[0]["queue"] != last[0]["now"]:
+        return False
+    return bool(
+        t.execute(
+            "update annotations set answered = null, claimed = ? - seconds "
+            "where campaign = ? and task = ? and person = ?",
+            (time.time(), campaign, last[0]["task"], person),
+        )
+    )
+
+
+def said_before(t: Readable, campaign: str, number: int, person: str) -> str | None:
+    """What this person said of a task that they opened again."""
+    rows = t.read(
+        "select content from annotations where campaign = ? and task = ? and person = ?",
+        (campaign, number, person),
+    )
+    return rows[0]["content"] if rows else None
+
+
+def skipped_by(database: Readable, campaign: str) -> dict[str, int]:
+    """How many tasks each person skipped."""
+    rows = database.read(
+        "select person, count(*) as n from skipped_tasks where campaign = ? group by person",
+        (campaign,),
+    )
+    return {row["person"]: int(row["n"]) for row in rows}
 
 
 def keep(
@@ -242,6 +325,12 @@ def kept_by(database: Readable, campaign: str, person: str) -> int:
         (campaign, person),
     )
     return int(mine[0]["n"])
+
+
+def count_of(database: Readable, campaign: str) -> int:
+    """How many tasks a campaign has."""
+    rows = database.read("select count(*) as n from tasks where campaign = ?", (campaign,))
+    return int(rows[0]["n"])
 
 
 def everything(database: Readable, campaign: str, task: int | None = None) -> list[Row]:

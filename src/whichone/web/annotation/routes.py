@@ -1,4 +1,4 @@
-"""The room of annotation: a task, what people say of it, what comes of it; whatever the kind."""
+"""The pages and the API of annotation: a task, what people say of it, its results; whatever the kind."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from whichone.errors import BadInput
 from whichone.web.annotation import queue
-from whichone.web.annotation.done import Done, annotation_lines, done_tasks
+from whichone.web.annotation.done import Done, annotation_lines, annotation_rows, done_tasks
 from whichone.web.annotation.kind import GivenAnnotation, Kind
 from whichone.web.annotation.kinds import KINDS, kind_named
-from whichone.web.explorer.routes import REFUSALS
-from whichone.web.forms import Form, making, or_not_found, received
+from whichone.web.exports import csv_response
+from whichone.web.forms import Form, creation, or_not_found, received
+from whichone.web.pages import go, show
 from whichone.web.passage_cache import benchmark_named
-from whichone.web.site import Site, committed, go, may_call, may_read, show, site_of
+from whichone.web.refusals import REFUSALS
+from whichone.web.site import Site, committed, site_of
 from whichone.web.storage.database import Readable, Row, Transaction
+from whichone.web.visitors import may_call, may_read, must_be
 
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's key.")]
@@ -35,8 +38,12 @@ _LOST = (
 )
 
 
+def _scope(key: str) -> str:
+    return f"campaign:{key}"
+
+
 def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, queue.Plan]:
-    """A campaign, which never changes once it is made, is read once."""
+    """A campaign; but for its state it never changes, and is read once."""
     known = site.campaigns.get(key)
     if known is None:
         known = or_not_found(queue.one_campaign(t, key), "campaign")
@@ -47,6 +54,12 @@ def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, queue.Plan]:
 def _agreed(t: Readable, key: str, plan: queue.Plan, person: str) -> None:
     if not queue.has_agreed(t, key, plan, person):
         raise HTTPException(409, "the campaign has not been agreed to")
+
+
+def _open(t: Readable, key: str) -> None:
+    state = queue.state_of(t, key)
+    if state != "open":
+        raise HTTPException(409, f"the campaign is {state}: nothing was kept")
 
 
 @router.get("/annotate", include_in_schema=False)
@@ -65,23 +78,29 @@ def campaign_list(request: Request) -> Response:
 
 
 @router.post("/annotate", include_in_schema=False)
-async def make(request: Request) -> Response:
-    new = await making(request, shows_gold=True)
+async def create(request: Request) -> Response:
+    new = await creation(request, shows_gold=True)
     kind = kind_named(new.form.text("kind", "evidence"))
     site = site_of(request)
     made = await run_in_threadpool(kind.make, site, new.served, new.form)
-    await run_in_threadpool(
-        queue.make_campaign, site.database, new.key, new.served.id, new.title, made.plan, made.tasks
+    plan = msgspec.structs.replace(
+        made.plan,
+        guidelines=new.form.text("guidelines", longest=10_000).strip(),
+        per_person=new.form.number("per_person", 0, 0, 100_000),
+        code=new.form.text("code", longest=100).strip(),
+        return_url=new.form.address("return_url"),
     )
-    return go(request, f"/annotate/{new.key}/results")
+    await run_in_threadpool(
+        queue.make_campaign, site.database, new.key, new.served.id, new.title, plan, made.tasks
+    )
+    return go(f"/access?scope=campaign:{new.key}")
 
 
 @router.get("/annotate/{key}", include_in_schema=False)
-async def here(request: Request, key: Key, kept: bool = False) -> Response:
+def here(request: Request, key: Key, kept: bool = False) -> Response:
     """The task this person has in hand."""
-    person = may_read(request, "annotator")
-    assert person is not None
-    return await run_in_threadpool(_here, request, key, person.id, kept, None, 200)
+    person = must_be(request, "annotator", _scope(key))
+    return _here(request, key, person.id, kept, None, 200)
 
 
 def _here(
@@ -91,35 +110,93 @@ def _here(
     """The task in hand; where a form for it was refused, with all that was filled in."""
     site = site_of(request)
     row, plan = _campaign(site, site.database, key)
-    if not queue.has_agreed(site.database, key, plan, person):
+    state = queue.state_of(site.database, key)
+    if state != "open":
+        return show(request, "not_open.html", title=row["title"], state=state)
+    given = queue.in_hand(site.database, key, person)
+    mine = queue.kept_by(site.database, key, person)
+    if given is None and not mine:
         return show(
-            request, "consent.html", title=row["title"], consent=plan.consent, note="",
-            action=f"/annotate/{key}/consent",
+            request, "consent.html", status, title=row["title"], consent=plan.consent, note="",
+            action=f"/annotate/{key}/consent", guidelines=plan.guidelines, error=error,
         )  # fmt: skip
     kind = kind_named(plan.kind)
-    given = queue.next_task(site.database, key, person)
     values = kind.shown(site, row["benchmark"], plan, given, person) if given else {}
     refused = sent is not None and given is not None and given.number == sent[0]
+    said = kind.from_form(sent[1]) if sent is not None and refused else None
+    if given is not None and said is None:
+        before = queue.said_before(site.database, key, given.number, person)
+        said = msgspec.json.decode(before, type=kind.annotation) if before else None
     return show(
         request,
         kind.asks,
         status,
         campaign=row,
+        plan=plan,
         given=given,
         kept=kept,
         error=error,
-        said=kind.from_form(sent[1]) if sent is not None and refused else None,
-        mine=queue.kept_by(site.database, key, person),
+        said=said,
+        mine=mine,
+        total=plan.per_person or queue.count_of(site.database, key),
         **values,
     )
 
 
+def _next(t: Transaction, site: Site, key: str, person: str) -> queue.Given | None:
+    """A task for this person, looking once more after finished tasks have moved on."""
+    row, plan = _campaign(site, t, key)
+    given = queue.hand_out(t, key, person, plan.per_person)
+    if given is None and not plan.per_person:
+        settle(t, site, key, row, plan)
+        given = queue.hand_out(t, key, person)
+    return given
+
+
 @router.post("/annotate/{key}/consent", include_in_schema=False)
 async def consent_form(request: Request, key: Key) -> Response:
-    form, site = await received(request, "annotator"), site_of(request)
+    """Agrees to the consent text, and hands out the first task; again, whenever none is in hand."""
+    form, site = await received(request, "annotator", _scope(key)), site_of(request)
     await run_in_threadpool(_campaign, site, site.database, key)
-    await committed(site, lambda t: queue.agree(t, key, form.person.id))
-    return go(request, f"/annotate/{key}")
+
+    def work(t: Transaction) -> bool:
+        _open(t, key)
+        queue.agree(t, key, form.person.id)
+        return _next(t, site, key, form.person.id) is not None
+
+    if not await committed(site, work):
+        return show(request, "nothing_left.html", title="Nothing to do now")
+    return go(f"/annotate/{key}")
+
+
+@router.post("/annotate/{key}/skip/{number}", include_in_schema=False)
+async def skip_form(request: Request, key: Key, number: Number) -> Response:
+    form, site = await received(request, "annotator", _scope(key)), site_of(request)
+
+    def work(t: Transaction) -> None:
+        _open(t, key)
+        queue.skip(t, key, number, form.person.id)
+        _next(t, site, key, form.person.id)
+
+    await committed(site, work)
+    return go(f"/annotate/{key}")
+
+
+@router.post("/annotate/{key}/back", include_in_schema=False)
+async def back_form(request: Request, key: Key) -> Response:
+    """Opens again what this person kept last, while nobody has built on it."""
+    form, site = await received(request, "annotator", _scope(key)), site_of(request)
+
+    def work(t: Transaction) -> bool:
+        _open(t, key)
+        return queue.reopen_last(t, key, form.person.id)
+
+    if not await committed(site, work):
+        return await run_in_threadpool(
+            _here, request, key, form.person.id, False,
+            "the task before cannot be changed any more: others have finished it", 409,
+        )  # fmt: skip
+    return go(f"/annotate/{key}")
 
 
 def _keep(
@@ -131,10 +208,11 @@ def _keep(
     said = kind.from_form(sent) if isinstance(sent, Form) else kind.from_api(sent)
     kept = queue.keep(t, key, number, person, said)
     if kept is None:
-        _agreed(t, key, plan, person)  # who has not was never handed anything
+        _agreed(t, key, plan, person)  # people who have not agreed have no task
         return False
+    _open(t, key)  # an error undoes the keeping
     given, full = kept
-    kind.check(site, row["benchmark"], given, said)  # an error undoes the keeping
+    kind.check(site, row["benchmark"], given, said)
     if full:
         settle(t, site, key, row, plan, number)
     return True
@@ -157,47 +235,79 @@ def _done(
     return done_tasks(queue.everything(database, key, number), kind.task, kind.annotation)
 
 
+def _settled(site: Site, key: str, row: Row, plan: queue.Plan) -> list[Done[Any, Any]]:
+    """The tasks as they are once finished ones have moved on, without moving them."""
+    kind = kind_named(plan.kind)
+    tasks = []
+    for done in _done(site.database, key, kind):
+        if done.queue == queue.FIRST and done.full:
+            again = kind.again(site, row["benchmark"], plan, done)
+            done = msgspec.structs.replace(done, queue=queue.SECOND if again else queue.SETTLED)
+        tasks.append(done)
+    return tasks
+
+
 @router.post("/annotate/{key}/task/{number}", include_in_schema=False)
 async def answer_form(request: Request, key: Key, number: Number) -> Response:
-    form, site = await received(request, "annotator"), site_of(request)
+    form, site = await received(request, "annotator", _scope(key)), site_of(request)
     person = form.person.id
+
+    def work(t: Transaction) -> bool:
+        kept = _keep(t, site, key, number, person, form) or queue.has_kept(t, key, number, person)
+        _next(t, site, key, person)
+        return kept
+
     try:
-        kept = await committed(
-            site,
-            lambda t: (
-                _keep(t, site, key, number, person, form) or queue.has_kept(t, key, number, person)
-            ),
-        )
+        kept = await committed(site, work)
     except BadInput as error:
         return await run_in_threadpool(
             _here, request, key, person, False, error.message, 422, (number, form)
         )
     if not kept:
         return await run_in_threadpool(_here, request, key, person, False, _LOST, 409)
-    return go(request, f"/annotate/{key}?kept=true")
+    return go(f"/annotate/{key}?kept=true")
+
+
+@router.post("/annotate/{key}/state", include_in_schema=False)
+async def change_state(request: Request, key: Key) -> Response:
+    """Opens, pauses or closes a campaign for everybody."""
+    form, site = await received(request, "admin"), site_of(request)
+    await run_in_threadpool(_campaign, site, site.database, key)
+    state = form.choice("state", ("open", "paused", "closed"))
+    await run_in_threadpool(queue.set_state, site.database, key, state)
+    return go(f"/annotate/{key}/results")
 
 
 @router.get("/annotate/{key}/results", include_in_schema=False)
-def results(request: Request, key: Key, made: Made = ()) -> Response:
+def results(request: Request, key: Key, made: Made = (), everybody: bool = False) -> Response:
     may_read(request, "admin")
     site = site_of(request)
     row, plan = _campaign(site, site.database, key)
-    found = _results(site, key, row, plan)
     page = kind_named(plan.kind).tells
-    return show(request, page, campaign=row, plan=plan, results=found, made=made)
+    return show(
+        request, page, campaign=row, plan=plan, made=made, everybody=everybody,
+        results=_results(site, key, row, plan, not everybody),
+        state=queue.state_of(site.database, key),
+    )  # fmt: skip
 
 
 def _results(
-    site: Site, key: str, row: Row, plan: queue.Plan, without_flagged: bool = False
+    site: Site, key: str, row: Row, plan: queue.Plan, without_flagged: bool = True
 ) -> dict[str, Any]:
-    site.database.write(lambda t: settle(t, site, key, row, plan))
+    """Flagged people are left out unless they are asked for, and the results say so."""
     served = benchmark_named(site.folder, row["benchmark"])
     kind = kind_named(plan.kind)
-    return kind.results(site, served, plan, _done(site.database, key, kind), without_flagged)
+    found = kind.results(site, served, plan, _settled(site, key, row, plan), without_flagged)
+    skipped = queue.skipped_by(site.database, key)
+    for person, figures in found["people"].items():
+        figures["skipped"] = skipped.get(person, 0)
+    return {**found, "left_out": found["flagged"] if without_flagged else []}
 
 
 @router.get("/annotate/{key}/export/{format}", include_in_schema=False)
-def export(request: Request, key: Key, format: Literal["json", "csv", "jsonl"]) -> Response:
+def export(
+    request: Request, key: Key, format: Literal["json", "csv", "jsonl", "annotations.csv"]
+) -> Response:
     """The results, a table of what was decided, or every annotation; for admins."""
     may_read(request, "admin")
     site = site_of(request)
@@ -208,6 +318,10 @@ def export(request: Request, key: Key, format: Literal["json", "csv", "jsonl"]) 
     tasks = _done(site.database, key, kind)
     if format == "csv":
         return PlainTextResponse(kind.labels(tasks), media_type="text/csv")
+    if format == "annotations.csv":
+        external = {k.person: k.external for k in site.links.listed(_scope(key))}
+        rows = annotation_rows(tasks, external)
+        return csv_response(rows, f"campaign-{key}-annotations.csv")
     return Response(annotation_lines(tasks), media_type="application/x-ndjson")
 
 
@@ -215,16 +329,17 @@ def export(request: Request, key: Key, format: Literal["json", "csv", "jsonl"]) 
 async def make_version(request: Request, key: Key) -> Response:
     """A new version of what was annotated, beside the others in the served folder."""
     form, site = await received(request, "admin"), site_of(request)
-    made = await run_in_threadpool(_make_version, site, key, form.yes("without_flagged"))
+    made = await run_in_threadpool(_make_version, site, key, not form.yes("everybody"))
     site.folder.look_again()
     names = "&".join(f"made={path.name}" for path in made)
-    return go(request, f"/annotate/{key}/results?{names}")
+    return go(f"/annotate/{key}/results?{names}")
 
 
 def _make_version(site: Site, key: str, without_flagged: bool) -> list[Place]:
     if site.folder.root is None:
         raise HTTPException(422, "a new version needs a folder: start the server with one")
     row, plan = _campaign(site, site.database, key)
+    site.database.write(lambda t: settle(t, site, key, row, plan))
     found = _results(site, key, row, plan, without_flagged)
     kind = kind_named(plan.kind)
     return kind.new_version(
@@ -243,7 +358,7 @@ def list_campaigns(request: Request) -> list[dict[str, Any]]:
 @router.post("/api/campaigns/{key}/consent", responses=REFUSALS)
 async def agree(request: Request, key: Key) -> dict[str, Any]:
     """This person agrees to the campaign's consent text."""
-    person = may_call(request, "annotator", bearer=True)
+    person = may_call(request, "annotator", _scope(key), bearer=True)
     site = site_of(request)
 
     def work(t: Transaction) -> str:
@@ -254,16 +369,17 @@ async def agree(request: Request, key: Key) -> dict[str, Any]:
     return {"agreed": True, "consent": await committed(site, work)}
 
 
-@router.get("/api/campaigns/{key}/task", responses=REFUSALS)
-async def task_in_hand(request: Request, key: Key) -> dict[str, Any]:
-    """The task this person has in hand, without what tells a control; null when none."""
-    person = may_call(request, "annotator", bearer=True)
+@router.post("/api/campaigns/{key}/task", responses=REFUSALS)
+async def take_task(request: Request, key: Key) -> dict[str, Any]:
+    """The task this person has in hand, else a new one, without what tells a control; null when none."""
+    person = may_call(request, "annotator", _scope(key), bearer=True)
     site = site_of(request)
 
     def work(t: Transaction) -> dict[str, Any]:
         row, plan = _campaign(site, t, key)
         _agreed(t, key, plan, person.id)
-        given = queue.hand_out(t, key, person.id)
+        _open(t, key)
+        given = _next(t, site, key, person.id)
         if given is None:
             return {"task": None}
         asked = kind_named(plan.kind).asked(site, row["benchmark"], given)
@@ -277,7 +393,7 @@ async def annotate(
     request: Request, key: Key, number: Number, given: GivenAnnotation
 ) -> dict[str, Any]:
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
-    person = may_call(request, "annotator", bearer=True)
+    person = may_call(request, "annotator", _scope(key), bearer=True)
     site = site_of(request)
     if not await committed(site, lambda t: _keep(t, site, key, number, person.id, given)):
         raise HTTPException(409, "this person does not have this task in hand")

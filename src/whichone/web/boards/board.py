@@ -1,30 +1,23 @@
-"""Leaderboards: one for a benchmark, whose gold may be hidden from everybody but the server."""
+"""Leaderboards: one for a benchmark, its systems ranked, its tables for papers."""
 
 from __future__ import annotations
 
-import base64
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-from whichone.measures.comparison import holm, permutation_p
-from whichone.measures.intervals import Estimate, cluster_sums, interval_note
-from whichone.measures.scores import cluster
-from whichone.records import Query
+from whichone.measures.intervals import Estimate, interval_note
 from whichone.report.table import Table
-from whichone.web.storage.database import Database, Row
+from whichone.web.boards.hidden import rounded, step_of
+from whichone.web.boards.submissions import About
+from whichone.web.storage.database import Database, Readable, Row, Transaction
 
 LEVEL = 0.05
-
-
-def hidden_benchmarks(database: Database) -> frozenset[str]:
-    """The benchmarks whose queries, answers and pages nobody but an admin is shown."""
-    rows = database.read("select benchmark from boards where hidden = 1")
-    return frozenset(row["benchmark"] for row in rows)
+KINDS = ("rankings", "answers")
+_TIED = 3
+"""Digits in which two systems must agree to share a rank: those that are shown, in percent."""
 
 
 def shown_to_people(database: Database, benchmark: str) -> bool:
@@ -44,35 +37,59 @@ def make_board(database: Database, board: str, benchmark: str, title: str, *, hi
     )
 
 
-def boards(database: Database) -> list[Row]:
+def boards(database: Readable) -> list[Row]:
     return database.read("select * from boards order by made, board")
 
 
-def one_board(database: Database, board: str) -> Row | None:
+def one_board(database: Readable, board: str) -> Row | None:
     found = database.read("select * from boards where board = ?", (board,))
     return found[0] if found else None
 
 
-def rows_of(database: Database, board: str) -> list[dict[str, Any]]:
+def delete_board(database: Database, board: str) -> None:
+    def work(t: Transaction) -> None:
+        t.execute(
+            "delete from upload_parts where submission in "
+            "(select submission from submissions where board = ?)",
+            (board,),
+        )
+        t.execute("delete from submissions where board = ?", (board,))
+        t.execute("delete from settings where name = ?", (f"marks {board}",))
+        t.execute("delete from boards where board = ?", (board,))
+
+    database.write(work)
+
+
+def rows_of(database: Readable, board: Row) -> list[dict[str, Any]]:
     """The scored systems of a board with their estimates; never a value of a single query."""
     rows = database.read(
-        "select submission, name, format, result, made from submissions "
-        "where board = ? and state = 'done' order by made, submission",
-        (board,),
+        "select submission, name, person, format, result, made, about from submissions "
+        "where board = ? and state = 'done' and shown = 1 order by made, submission",
+        (board["board"],),
     )
-    return [
-        {
-            "submission": row["submission"],
-            "name": row["name"],
-            "format": row["format"].partition("+")[0],
-            "kind": part["kind"],
-            "estimates": {name: Estimate(**e) for name, e in part["measures"].items()},
-            "counts": part["counts"],
-            "resampled": part.get("resampled", "name set"),
-        }
-        for row in rows
-        for part in parts_of(row["result"])
-    ]
+    systems = []
+    for row in rows:
+        about = msgspec.json.decode(row["about"], type=About)
+        for part in parts_of(row["result"]):
+            counts = part["counts"]
+            estimates = {name: Estimate(**e) for name, e in part["measures"].items()}
+            if board["hidden"]:
+                estimates = {n: rounded(e, counts["queries"]) for n, e in estimates.items()}
+            systems.append(
+                {
+                    "submission": row["submission"],
+                    "name": row["name"],
+                    "format": row["format"].partition("+")[0],
+                    "made": row["made"],
+                    "about": msgspec.structs.asdict(about),
+                    "kind": part["kind"],
+                    "estimates": estimates,
+                    "counts": counts,
+                    "complete": not counts.get("failures"),
+                    "resampled": part.get("resampled", "name set"),
+                }
+            )
+    return systems
 
 
 def parts_of(result: str) -> list[dict[str, Any]]:
@@ -81,84 +98,100 @@ def parts_of(result: str) -> list[dict[str, Any]]:
     return list(decoded.get("parts", [decoded]))  # a board of an older server has one, unlisted
 
 
-def refresh_marks(database: Database, board: str, queries: Sequence[Query]) -> None:
-    """Tests every system against the best of its kind, paired, by cluster, Holm-corrected together."""
-    rows = database.read(
-        "select submission, result from submissions where board = ? and state = 'done'", (board,)
-    )
-    clusters = np.array([":".join(cluster(q)) for q in queries])
-    tests: list[tuple[str, float]] = []
-    for kind in ("rankings", "answers"):
-        values = {
-            f"{row['submission']} {kind}": np.frombuffer(
-                base64.b64decode(part["values"]), np.float32
-            )
-            for row in rows
-            for part in parts_of(row["result"])
-            if part["kind"] == kind
-        }
-        if len(values) > 1:
-            tests += list(_against_best(values, clusters))
-    corrected = holm([p for _, p in tests])
-    marks = {name: p for (name, _), p in zip(tests, corrected, strict=True)}
-    content = msgspec.json.encode(marks).decode()
-    database.write(
-        lambda t: t.execute(
-            "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
-            (f"marks {board}", content),
-        )
+def set_marks(t: Transaction, board: str, marks: dict[str, float]) -> None:
+    t.execute(
+        "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
+        (f"marks {board}", msgspec.json.encode(marks).decode()),
     )
 
 
-def _against_best(
-    values: Mapping[str, npt.NDArray[np.float32]], clusters: npt.NDArray[Any]
-) -> Iterator[tuple[str, float]]:
-    best = max(sorted(values), key=lambda name: float(np.nanmean(values[name])))
-    for name in sorted(values):
-        if name == best:
-            continue
-        differences = values[best].astype(np.float64) - values[name]
-        keep = ~np.isnan(differences)
-        sums, _ = cluster_sums(differences[keep], clusters[keep])
-        yield name, permutation_p(sums)
-
-
-def marks_of(database: Database, board: str) -> dict[str, float]:
+def marks_of(database: Readable, board: str) -> dict[str, float]:
     """The corrected p of each system and kind ('SUBMISSION KIND') against the best of that kind."""
     found = database.read("select value from settings where name = ?", (f"marks {board}",))
     return msgspec.json.decode(found[0]["value"], type=dict[str, float]) if found else {}
 
 
-def board_tables(database: Database, board: Row) -> list[Table]:
-    """A table for rankings and one for answers, best first, with marks of significance."""
-    rows = rows_of(database, board["board"])
+def measures_of(systems: Sequence[dict[str, Any]]) -> list[str]:
+    """The measures of some systems; those of the one that has the most first."""
+    fullest = max(systems, key=lambda r: len(r["estimates"]))  # some have KILT's measures as well
+    others = (name for r in systems for name in r["estimates"])
+    return list(dict.fromkeys([*fullest["estimates"], *others]))
+
+
+LOW_IS_GOOD = ("confused", "failure", "namesake")
+
+
+def ranked(
+    database: Readable, board: Row, kind: str, by: str = "", text: str = ""
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """The measures of a kind and its systems, best first, with their ranks.
+
+    Equal figures share a rank. What leaves queries out is ranked behind everything that does not.
+    """
+    systems = [r for r in rows_of(database, board) if r["kind"] == kind]
+    if not systems:
+        return [], []
+    measures = measures_of(systems)
+    by = by if by in measures else measures[0]
+    sign = 1 if by.startswith(LOW_IS_GOOD) else -1
     marks = marks_of(database, board["board"])
+
+    def value(row: dict[str, Any]) -> float:
+        known = row["estimates"].get(by)
+        return 2.0 if known is None or known.value is None else sign * round(known.value, _TIED)
+
+    systems.sort(key=lambda r: (not r["complete"], value(r), r["name"]))
+    rank, before = 0, None
+    for place, row in enumerate(systems, 1):
+        now = (row["complete"], value(row))
+        rank = place if now != before else rank
+        before = now
+        row["rank"] = rank
+        row["below_best"] = marks.get(f"{row['submission']} {kind}", 1.0) < LEVEL
+    if text:
+        wanted = text.casefold()
+        systems = [r for r in systems if wanted in _searched(r)]
+    return measures, systems
+
+
+def _searched(row: dict[str, Any]) -> str:
+    return " ".join([row["name"], row["format"], *row["about"].values()]).casefold()
+
+
+def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
+    """What the figures of a table mean."""
+    note = (
+        f"Percent with {interval_note(systems[0]['resampled'])}. † significantly below the "
+        f"best in {measure} (paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
+    )
+    if any(not r["complete"] for r in systems):
+        note += " Incomplete systems leave queries out, which count as wrong; they are ranked last."
+    if board["hidden"]:
+        step = step_of(systems[0]["counts"]["queries"])
+        note += f" Figures are rounded to {100 * step:.2g} points: the gold is hidden."
+    return note
+
+
+def board_tables(database: Readable, board: Row) -> list[Table]:
+    """A table for rankings and one for answers, best first, with marks of significance."""
     tables = []
-    for kind in ("rankings", "answers"):
-        own = [row for row in rows if row["kind"] == kind]
-        if not own:
+    for kind in KINDS:
+        measures, systems = ranked(database, board, kind)
+        if not systems:
             continue
-        fullest = max(own, key=lambda r: len(r["estimates"]))  # some have KILT's measures as well
-        names = list(
-            dict.fromkeys([*fullest["estimates"], *(n for r in own for n in r["estimates"])])
-        )
-        own.sort(key=lambda r: (-(r["estimates"][names[0]].value or 0), r["name"]))
-        signs = {
-            (place, 1): "†"
-            for place, row in enumerate(own)
-            if marks.get(f"{row['submission']} {kind}", 1.0) < LEVEL
-        }
         tables.append(
             Table(
                 key=f"board-{kind}",
                 title=f"{board['title']}, {kind}",
-                columns=["system", *names],
-                rows=[[r["name"], *(r["estimates"].get(n) for n in names)] for r in own],
-                note=(
-                    f"Percent with {interval_note(own[0]['resampled'])}. † significantly below the best "
-                    f"in {names[0]} (paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
-                ),
-                marks=signs,
+                columns=["system", *measures, "rank", "date", "team", "sees", "complete"],
+                rows=[
+                    [r["name"], *(r["estimates"].get(n) for n in measures), r["rank"],
+                     time.strftime("%Y-%m-%d", time.gmtime(r["made"])), r["about"]["team"],
+                     r["about"]["sees"], "yes" if r["complete"] else "no"]
+                    for r in systems
+                ],
+                note=note_of(board, systems, measures[0]),
+                marks={(n, 1): "†" for n, r in enumerate(systems) if r["below_best"]},
             )
-        )
+        )  # fmt: skip
     return tables

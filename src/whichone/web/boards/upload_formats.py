@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
@@ -28,6 +30,7 @@ from whichone.web.boards.upload_answers import (
 )
 
 FORMATS = {
+    "auto": "detect it",
     "amber": "AmbER predictions",
     "kilt": "KILT predictions",
     "dpr": "DPR results",
@@ -35,6 +38,7 @@ FORMATS = {
     "whichone": "whichone rankings or answers (JSON lines)",
 }
 EXAMPLES = {
+    "auto": "any of the following",
     "amber": '{"id": "QUERY", "output": {"provenance": [{"wikipedia_id": "307"}]}}',
     "kilt": '{"id": "QUERY", "output": [{"answer": "TEXT", "provenance": [{"wikipedia_id": "307"}]}]}',
     "dpr": '[{"question": "TEXT", "answers": [], "ctxs": [{"id": "PASSAGE", "text": "", "score": "1.5"}]}]',
@@ -46,6 +50,57 @@ OF_PAPERS: dict[str, UploadFormat] = registry.every("uploads")
 FORMATS |= {name: offered.title for name, offered in OF_PAPERS.items()}
 EXAMPLES |= {name: offered.example for name, offered in OF_PAPERS.items()}
 _BLOCK = 1 << 20
+_LONGEST_LINE = 16 << 20
+_FIRST = 1 << 16
+
+
+def detected_format(file: Path) -> str:
+    """The format of a file by its first record."""
+    with file.open("rb") as source:
+        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+    first = start.splitlines()[0] if start else b""
+    if start.startswith(b"["):
+        if b'"ctxs"' in start:
+            return "dpr"
+        if b'"gen_answer"' in start or b'"qid"' in start:
+            return "ambigdocs"
+    elif start.startswith(b"{"):
+        try:
+            record = msgspec.json.decode(first)
+        except msgspec.DecodeError:
+            record = {}
+        for field, format in (("gen_answer", "ambigdocs"), ("ctxs", "dpr"), ("passages", "whichone"),
+                              ("text", "whichone")):  # fmt: skip
+            if field in record:
+                return format
+        if "output" in record:
+            return "amber" if isinstance(record["output"], dict) else "kilt"
+    elif len(first.split()) == 6:
+        return "trec"
+    raise BadInput(
+        "line 1: the format cannot be detected",
+        hint="choose it, or compare the file with the examples",
+    )
+
+
+def check_size(file: Path, format: str, queries: int, deepest: int) -> None:
+    """Refuses a file with more records than there can be, before anything of it is kept in memory."""
+    most = queries * deepest if format == "trec" else 10 * queries + 1000
+    records = 0
+    with file.open("rb") as source:
+        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+        if start.startswith(b"["):
+            return  # one document; the limit on memory is what bounds it
+        source.seek(0)
+        while line := source.readline(_LONGEST_LINE):
+            records += 1
+            if len(line) >= _LONGEST_LINE:
+                raise BadInput(f"longer than {_LONGEST_LINE:,} bytes", line=records)
+            if records > most and line.strip():
+                raise BadInput(
+                    f"more records than the {most:,} that {queries:,} queries can have",
+                    line=records,
+                )
 
 
 def unpack(packed: Path, out: Path, most: int) -> int:

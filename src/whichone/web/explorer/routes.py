@@ -6,16 +6,19 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whichone.web.boards.board import hidden_benchmarks
+from whichone.web.boards.hidden import hidden_benchmarks
 from whichone.web.explorer import listing, views
 from whichone.web.explorer.drawings import agreement_bar, popularity_bars
+from whichone.web.links import place_of_scope
+from whichone.web.pages import go, show
+from whichone.web.refusals import REFUSALS
 from whichone.web.served_folder import ServedBenchmark, ServedRun
-from whichone.web.site import clean, may_read, show, site_of
+from whichone.web.site import clean, site_of
+from whichone.web.visitors import may_read, visitor
 
 router = APIRouter()
 
@@ -26,34 +29,12 @@ Text = Annotated[str, Query(max_length=200)]
 Runs = Annotated[tuple[str, ...], Query(max_length=views.MOST_SYSTEMS, description="Keys of runs.")]
 
 
-class Refusal(BaseModel):
-    """Why a request was refused."""
-
-    detail: str
-
-
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Refusal, "description": text}
-    for status, text in {
-        400: "not a request",
-        401: "no link",
-        403: "not with this role",
-        404: "not here",
-        409: "not now",
-        413: "too large",
-        422: "not as it should be",
-        429: "too often",
-        503: "being indexed",
-    }.items()
-}
-
-
 def benchmark_of(request: Request, key: str) -> ServedBenchmark:
     """The benchmark that a request names; a hidden one exists for admins only."""
     person = may_read(request)
     site = site_of(request)
     served = site.folder.benchmark(key)
-    hidden = served is not None and served.id in hidden_benchmarks(site.database)
+    hidden = served is not None and served.id in hidden_benchmarks(site)
     if served is None or (hidden and not (person and person.may("admin"))):
         raise HTTPException(404, "there is no such benchmark here")
     return served
@@ -89,9 +70,13 @@ def _pair(served: ServedBenchmark, run: str, other: str) -> list[ServedRun]:
 
 @router.get("/", include_in_schema=False)
 def home(request: Request) -> Response:
-    person = may_read(request)
+    """What is served; people whose link is for one page are led to it."""
+    person = visitor(request)
+    if person is not None and person.scope:
+        return go(place_of_scope(person.scope))
+    may_read(request)
     site = site_of(request)
-    hidden = hidden_benchmarks(site.database)
+    hidden = hidden_benchmarks(site)
     every = site.folder.benchmarks().values()
     benchmarks = [s for s in every if s.id not in hidden or (person and person.may("admin"))]
     return show(
@@ -200,7 +185,7 @@ def list_benchmarks(request: Request) -> list[dict[str, Any]]:
     """Every benchmark with its runs."""
     person = may_read(request)
     site = site_of(request)
-    hidden = hidden_benchmarks(site.database)
+    hidden = hidden_benchmarks(site)
     return [
         {"key": s.key, "id": s.id, "name": s.name, "counts": s.folder.manifest.counts,
          "runs": [{"key": r.key, "name": r.name} for r in s.runs.values()]}

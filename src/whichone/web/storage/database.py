@@ -13,6 +13,10 @@ T = TypeVar("T")
 Row = dict[str, Any]
 
 
+class StorageUnavailable(Exception):
+    """The database does not take or give rows now: locked, full, gone. Nothing was kept."""
+
+
 class Readable(Protocol):
     """A database, or a transaction of one."""
 

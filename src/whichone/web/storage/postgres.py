@@ -9,9 +9,9 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from whichone.errors import BadInput, missing_extra
-from whichone.web.storage.database import Row, Transaction
+from whichone.web.storage.database import Row, StorageUnavailable, Transaction
 from whichone.web.storage.group_commit import GroupCommit, Work
-from whichone.web.storage.schema import statements
+from whichone.web.storage.schema import VERSION, checked_version, statements
 
 T = TypeVar("T")
 _CONNECTIONS = 4  # more would only wait for each other: the server is one Python process
@@ -52,8 +52,13 @@ class PostgresDatabase:
             raise BadInput(f"the database does not answer: {error}", where="--database") from error
         with first.transaction():
             first.execute("select pg_advisory_xact_lock(7203)")  # two servers may start together
-            for sql in statements(postgres=True):
-                first.execute(sql)
+            since = None
+            if first.execute("select to_regclass('settings')").fetchone()[0]:
+                row = first.execute("select value from settings where name = 'schema'").fetchone()
+                since = checked_version(row[0] if row else None)
+            if since != VERSION:
+                for sql in statements(postgres=True, since=since):
+                    first.execute(sql)
         self._idle.put(first)
         for _ in range(_CONNECTIONS - 1):
             self._idle.put(None)
@@ -61,7 +66,9 @@ class PostgresDatabase:
         self._group = GroupCommit(self._commit, _MOST_TOGETHER)
 
     def _connect(self) -> Any:
-        return self._psycopg.connect(self._url, autocommit=True)
+        return self._psycopg.connect(
+            self._url, autocommit=True, connect_timeout=5, options="-c lock_timeout=5000"
+        )
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[Any]:
@@ -75,8 +82,11 @@ class PostgresDatabase:
             self._idle.put(connection)
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        with self._lent() as connection:
-            return _Connected(connection).read(sql, values)
+        try:
+            with self._lent() as connection:
+                return _Connected(connection).read(sql, values)
+        except self._psycopg.OperationalError as error:
+            raise _unavailable(error) from error
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         return self.submit(work).result()
@@ -92,7 +102,7 @@ class PostgresDatabase:
             except self._psycopg.OperationalError as error:
                 if not isinstance(error, self._collided):  # who knows how far it came
                     for _, future in together:
-                        future.set_exception(error)
+                        future.set_exception(_unavailable(error))
                     return
             except Exception:  # of one of them, which raises it again when it is alone
                 pass
@@ -103,6 +113,8 @@ class PostgresDatabase:
         for work, future in together:
             try:
                 future.set_result(self._alone(work))
+            except self._psycopg.OperationalError as error:
+                future.set_exception(_unavailable(error))
             except Exception as error:
                 future.set_exception(error)
 
@@ -124,3 +136,12 @@ class PostgresDatabase:
             connection = self._idle.get_nowait()
             if connection is not None:
                 connection.close()
+
+
+def _unavailable(error: Exception) -> StorageUnavailable:
+    text = str(error).strip().splitlines()
+    if "lock" in str(error):
+        return StorageUnavailable("another program has locked the database")
+    if "No space left" in str(error):
+        return StorageUnavailable("the disk of the database is full")
+    return StorageUnavailable(f"the database does not answer ({text[0] if text else 'no reason'})")

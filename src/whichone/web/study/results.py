@@ -13,7 +13,7 @@ from whichone.runs.answers import Answers
 from whichone.text import squad
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.site import Site
-from whichone.web.study.study import Plan, answers
+from whichone.web.study.study import CHECK, SKIPPED, Plan, answers
 
 _DEEP = 1000
 
@@ -23,34 +23,77 @@ def exact_match(span: str | None, accepted: Sequence[str]) -> bool:
 
 
 def study_results(
-    site: Site, study: str, plan: Plan, served: ServedBenchmark | None
+    site: Site, study: str, plan: Plan, served: ServedBenchmark | None, *, everybody: bool = False
 ) -> dict[str, Any]:
-    """People one by one and together, their agreement, and systems; practice does not count."""
-    rows = [r for r in answers(site.database, study) if r["item"] >= plan.pilot]
-    scored = [
-        {**r, "right": r["page"] == plan.items[r["item"]].gold,
-         "exact": exact_match(r["span"], plan.items[r["item"]].answers)}
-        for r in rows
-    ]  # fmt: skip
+    """People one by one and together, their agreement, items, and systems; practice does not count.
+
+    Whoever failed an attention check is flagged, and left out unless `everybody` is asked for.
+    """
+    scored = scored_answers(site, study, plan)
     people = sorted({r["person"] for r in scored})
+    flagged = sorted({r["person"] for r in scored if r["check"] and not r["right"]})
+    counted = [
+        r for r in scored if not r["check"] and (everybody or r["person"] not in flagged)
+    ]  # fmt: skip
     picks = {
-        p: {r["item"]: plan.items[r["item"]].pages.index(r["page"]) for r in scored if r["person"] == p}
+        p: {r["item"]: plan.items[r["item"]].pages.index(r["page"])
+            for r in counted if r["person"] == p and r["page"] != SKIPPED}
         for p in people
     }  # fmt: skip
-    seen = sorted({r["item"] for r in scored})
+    seen = sorted({r["item"] for r in counted})
+    asked = [n for n in range(plan.pilot, len(plan.items)) if not _is_check(plan, n)]
     return {
-        "items": len(plan.items) - plan.pilot,
+        "items": len(asked),
         "answered_items": len(seen),
-        "people": [_person([r for r in scored if r["person"] == p], p) for p in people],
-        "all": _person(scored, "all people") if scored else None,
+        "checks": plan.checks,
+        "flagged": flagged,
+        "left_out": [] if everybody else flagged,
+        "people": [
+            {**_person([r for r in scored if r["person"] == p and not r["check"]], p),
+             "checks_passed": sum(r["right"] for r in scored if r["person"] == p and r["check"]),
+             "checks": sum(r["check"] for r in scored if r["person"] == p),
+             "flagged": p in flagged}
+            for p in people
+        ],
+        "all": _person(counted, "all people") if counted else None,
         "agreement": {"fleiss": fleiss_kappa(picks), "cohen": mean_cohen_kappa(picks)},
-        "systems": system_scores(site, plan, served, seen or range(plan.pilot, len(plan.items)))
-        if served
-        else [],
+        "per_item": [_item(plan, n, [r for r in counted if r["item"] == n]) for n in seen],
+        "systems": system_scores(site, plan, served, seen or asked) if served else [],
+    }  # fmt: skip
+
+
+def scored_answers(site: Site, study: str, plan: Plan) -> list[dict[str, Any]]:
+    """Every answer outside practice with its item, right or not, exact or not."""
+    return [
+        {**r, "query": plan.items[r["item"]].query, "question": plan.items[r["item"]].question,
+         "gold": plan.items[r["item"]].gold, "right": r["page"] == plan.items[r["item"]].gold,
+         "exact": exact_match(r["span"], plan.items[r["item"]].answers),
+         "skipped": r["page"] == SKIPPED, "check": _is_check(plan, r["item"])}
+        for r in answers(site.database, study)
+        if r["item"] >= plan.pilot
+    ]  # fmt: skip
+
+
+def _is_check(plan: Plan, item: int) -> bool:
+    return plan.items[item].query.startswith(CHECK)
+
+
+def _item(plan: Plan, item: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "item": item,
+        "query": plan.items[item].query,
+        "question": plan.items[item].question,
+        "answers": len(rows),
+        "right": sum(r["right"] for r in rows),
+        "exact": sum(r["exact"] for r in rows),
+        "skipped": sum(r["skipped"] for r in rows),
+        "seconds": median(r["seconds"] for r in rows),
     }
 
 
 def _person(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    if not rows:
+        return {"person": name, "answers": 0, "accuracy": None, "em": None, "seconds": None, "mean_seconds": None}  # fmt: skip
     items = [r["item"] for r in rows]
     return {
         "person": name,

@@ -1,25 +1,29 @@
-"""The room of the user study: consent, three pages, one answer, breaks, and what came of it."""
+"""The pages and the API of the user study: consent, three pages, one answer, breaks, results."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from whichone.benchmarks.three_choice import three_choices
 from whichone.errors import BadInput
-from whichone.web.explorer.routes import REFUSALS
-from whichone.web.forms import making, or_not_found, received
-from whichone.web.site import Site, clean, go, may_call, may_read, show, site_of
-from whichone.web.storage.database import Row
+from whichone.web.exports import csv_response
+from whichone.web.forms import Form, creation, or_not_found, received
+from whichone.web.pages import go, show
+from whichone.web.passage_cache import benchmark_named
+from whichone.web.refusals import REFUSALS
+from whichone.web.site import Site, clean, committed, site_of
+from whichone.web.storage.database import Row, Transaction
 from whichone.web.study import study as room
-from whichone.web.study.results import study_results
-from whichone.web.tokens import Person
+from whichone.web.study.results import scored_answers, study_results
+from whichone.web.visitors import may_call, may_read, must_be
 
 router = APIRouter()
 _ENDS = (".", "!", "?", '"', "”", "»", ")", ":", "。")
@@ -40,11 +44,9 @@ def _study(site: Site, key: str) -> tuple[Row, room.Plan]:
 
 def page_text(site: Site, benchmark: str, pages: list[str]) -> dict[str, tuple[str, list[str]]]:
     """Pages with all their text, from the benchmark that a study or campaign is over."""
-    served = next((s for s in site.folder.benchmarks().values() if s.id == benchmark), None)
-    if served is None:
-        raise HTTPException(404, "the benchmark of this study is not here any more")
-    found = site.tables.pages(served.corpus, pages)
-    return {page: (title, joined(texts)) for page, (title, texts) in found.items()}
+    served = benchmark_named(site.folder, benchmark)
+    texts = site.tables.pages(served.corpus, pages)
+    return {page: (title, joined(passages)) for page, (title, passages) in texts.items()}
 
 
 def joined(passages: list[str]) -> list[str]:
@@ -77,119 +79,175 @@ def study_list(request: Request) -> Response:
 
 
 @router.post("/study", include_in_schema=False)
-async def make(request: Request) -> Response:
-    new = await making(request, shows_gold=True)
-    form = new.form
+async def create(request: Request) -> Response:
+    new = await creation(request, shows_gold=True)
+    form, site = new.form, site_of(request)
     seed = form.number("seed", 0, 0, 2**31)
     pilot = form.number("pilot", 2, 0, 50)
     wanted = form.number("items", 20, 1, 5000)
     chosen = await run_in_threadpool(
         three_choices, new.served.open(), seed=seed, most=wanted + pilot
     )
+    pages = [page for item in chosen.items for page in item.pages]
+    texts = await run_in_threadpool(page_text, site, new.served.id, pages)
+    titles = {page: title for page, (title, _) in texts.items()}
     plan = room.Plan(
         seed=seed,
         consent=form.text("consent") or room.CONSENT,
         pilot=pilot,
         break_after=form.number("break_after", 10, 0, 1000),
-        items=chosen.items,
+        items=room.with_checks(chosen.items, pilot, form.number("checks", 0, 0, 50), titles),
         wanted=wanted,
+        guidelines=form.text("guidelines", longest=10_000).strip(),
+        code=form.text("code", longest=100).strip(),
+        return_url=form.address("return_url"),
     )
-    database = site_of(request).database
-    await run_in_threadpool(room.make_study, database, new.key, new.served.id, new.title, plan)
-    return go(request, f"/study/{new.key}/results")
+    await run_in_threadpool(room.make_study, site.database, new.key, new.served.id, new.title, plan)
+    return go(f"/access?scope=study:{new.key}")
 
 
 @router.get("/study/{key}", include_in_schema=False)
 def here(request: Request, key: Key) -> Response:
     """The one page of a study: whatever comes next for this person."""
-    return _here(request, key, _annotator(request), None, 200)
+    person = must_be(request, "annotator", f"study:{key}")
+    return _here(request, key, person.id, None, 200)
 
 
 def _here(
-    request: Request, key: str, person: Person, error: str | None, status: int, sent: str = ""
+    request: Request, key: str, person: str, error: str | None, status: int, sent: str = ""
 ) -> Response:
     site = site_of(request)
     row, plan = _study(site, key)
-    place = room.place_of(site.database, key, plan, person.id)
+    if row["state"] != "open":
+        return show(request, "not_open.html", title=row["title"], state=row["state"])
+    place = room.place_of(site.database, key, plan, person)
     if place.step == "consent":
         practice = f", after {plan.pilot} for practice" if plan.pilot else ""
         return show(
             request, "consent.html", title=row["title"], consent=plan.consent,
             action=f"/study/{key}/consent", note=f"{place.total} questions{practice}.",
+            guidelines=plan.guidelines, error=error,
         )  # fmt: skip
     values: dict[str, Any] = {"study": row, "plan": plan, "place": place}
     if place.step in ("pick", "mark") and place.item is not None:
-        room.item_shown(site.database, key, person.id, place.item)
-        pages = room.pages_for(plan, person.id, place.item)
+        pages = room.pages_for(plan, person, place.item)
         texts = page_text(site, row["benchmark"], pages)
         values["pages"] = [(p, *texts.get(p, (p, []))) for p in pages]
         values["item"] = plan.items[place.item]
     return show(request, "study.html", status, error=error, sent=sent, **values)
 
 
-def _annotator(request: Request) -> Person:
-    person = may_read(request, "annotator")
-    assert person is not None
-    return person
+_STEPS = {
+    "consent": room.consent, "rest": room.rest, "pause": room.pause, "resume": room.resume,
+    "back": room.back,
+}  # fmt: skip
+
+
+@router.post("/study/{key}/state", include_in_schema=False)
+async def change_state(request: Request, key: Key) -> Response:
+    """Opens, pauses or closes a study for everybody."""
+    form, site = await received(request, "admin"), site_of(request)
+    await run_in_threadpool(_study, site, key)
+    state = form.choice("state", get_args(room.States))
+    await run_in_threadpool(room.set_state, site.database, key, state)  # type: ignore[arg-type]
+    return go(f"/study/{key}/results")
 
 
 @router.post("/study/{key}/{step}", include_in_schema=False)
 async def step(request: Request, key: Key, step: str) -> Response:
-    form = await received(request, "annotator")
-    site, person = site_of(request), form.person
+    form = await received(request, "annotator", f"study:{key}")
+    site, person = site_of(request), form.person.id
     row, plan = await run_in_threadpool(_study, site, key)
-    if step == "consent":
-        await run_in_threadpool(room.consent, site.database, key, person.id)
-    elif step == "rest":
-        place = await run_in_threadpool(room.place_of, site.database, key, plan, person.id)
-        await run_in_threadpool(room.rest, site.database, key, person.id, place.done)
+    if row["state"] != "open":
+        raise HTTPException(409, f"the study is {row['state']}: nothing was kept")
+    if step in _STEPS:
+        await committed(site, lambda t: _STEPS[step](t, key, plan, person))
     elif step in ("pick", "mark"):
-        item = form.number("item", -1, 0, len(plan.items) - 1)
-        value = form.text("page" if step == "pick" else "span", longest=2000)
+        item, value = _given(form, plan, step)
         try:
-            await run_in_threadpool(_answer, site, key, row, plan, person.id, item, step, value)
+            await run_in_threadpool(_check, site, key, row, plan, person, item, step, value)
+            await committed(site, lambda t: _keep(t, key, plan, person, item, step, value))
         except BadInput as error:
             return await run_in_threadpool(_here, request, key, person, error.message, 422, value)
     else:
         raise HTTPException(404, "there is no such step")
-    return go(request, f"/study/{key}")
+    return go(f"/study/{key}")
 
 
-def _answer(
+def _given(form: Form, plan: room.Plan, step: str) -> tuple[int, str]:
+    item = form.number("item", -1, 0, len(plan.items) - 1)
+    if step == "pick" and form.yes("skip"):
+        return item, room.SKIPPED
+    return item, form.text("page" if step == "pick" else "span", "-", longest=2000)
+
+
+def _check(
     site: Site, key: str, row: Row, plan: room.Plan, person: str, item: int, step: str, value: str
 ) -> None:
-    """Checks and keeps one pick or mark; one that was kept before is left as it was."""
+    """Refuses what cannot be kept; what was sent twice, or from an old tab, passes and changes nothing."""
     place = room.place_of(site.database, key, plan, person)
     if place.step == "consent":
         raise HTTPException(409, "the study has not been agreed to")
     if place.item != item or place.step != step:
-        return  # sent twice, or from an old tab: what is kept stays
-    if step == "pick":
-        if value not in plan.items[item].pages:
-            raise BadInput("pick one of the three pages")
-        room.pick(site.database, key, person, item, value)
         return
-    assert place.page is not None
-    span = value.strip()
-    text = page_text(site, row["benchmark"], [place.page]).get(place.page, ("", []))[1]
-    if span and not holds(text, span):
-        raise BadInput("these words are not in the page; mark them in it, or copy them")
-    room.mark(site.database, key, person, item, span)
+    if step == "pick" and value not in (*plan.items[item].pages, room.SKIPPED):
+        raise BadInput("pick one of the three pages")
+    if step == "mark" and place.page and value.strip():
+        text = page_text(site, row["benchmark"], [place.page]).get(place.page, ("", []))[1]
+        if not holds(text, value.strip()):
+            raise BadInput("these words are not in the page; mark them in it, or copy them")
+
+
+def _keep(
+    t: Transaction, key: str, plan: room.Plan, person: str, item: int, step: str, value: str
+) -> None:
+    place = room.place_of(t, key, plan, person)
+    if place.item != item or place.step != step:
+        return
+    if step == "pick":
+        room.pick(t, key, plan, person, item, value)
+    else:
+        room.mark(t, key, plan, person, item, value.strip())
 
 
 @router.get("/study/{key}/results", include_in_schema=False)
-def results(request: Request, key: Key) -> Response:
+def results(request: Request, key: Key, everybody: bool = False) -> Response:
     may_read(request, "admin")
     site = site_of(request)
     row, plan = _study(site, key)
+    shown = _results(site, key, row, plan, everybody)
+    return show(
+        request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody
+    )
+
+
+def _results(
+    site: Site, key: str, row: Row, plan: room.Plan, everybody: bool = False
+) -> dict[str, Any]:
+    every = site.folder.benchmarks().values()
+    served = next((s for s in every if s.id == row["benchmark"]), None)
+    return study_results(site, key, plan, served, everybody=everybody)
+
+
+@router.get("/study/{key}/export/{what}", include_in_schema=False)
+def export(
+    request: Request, key: Key, what: Literal["answers.csv", "items.csv", "results.json"]
+) -> Response:
+    """Raw answers, the results of each item, or all results; for admins."""
+    may_read(request, "admin")
+    site = site_of(request)
+    row, plan = _study(site, key)
+    if what == "answers.csv":
+        external = {k.person: k.external for k in site.links.listed(f"study:{key}")}
+        rows = [
+            {**r, "external": external.get(r["person"], "")}
+            for r in scored_answers(site, key, plan)
+        ]
+        return csv_response(rows, f"study-{key}-answers.csv")
     found = _results(site, key, row, plan)
-    return show(request, "study_results.html", study=row, plan=plan, results=found)
-
-
-def _results(site: Site, key: str, row: Row, plan: room.Plan) -> dict[str, Any]:
-    benchmarks = site.folder.benchmarks().values()
-    served = next((s for s in benchmarks if s.id == row["benchmark"]), None)
-    return study_results(site, key, plan, served)
+    if what == "items.csv":
+        return csv_response(found["per_item"], f"study-{key}-items.csv")
+    return JSONResponse(found)
 
 
 @router.get("/api/studies", responses=REFUSALS)
@@ -200,25 +258,27 @@ def list_studies(request: Request) -> list[dict[str, Any]]:
 
 
 @router.get("/api/studies/{key}/results", responses=REFUSALS)
-def get_results(request: Request, key: Key) -> dict[str, Any]:
+def get_results(request: Request, key: Key, everybody: bool = False) -> dict[str, Any]:
     """People's accuracy, exact match, time and agreement, beside systems; for admins."""
     may_read(request, "admin")
     site = site_of(request)
     row, plan = _study(site, key)
-    return _results(site, key, row, plan)
+    return _results(site, key, row, plan, everybody)
 
 
 @router.post("/api/studies/{key}/answers", responses=REFUSALS)
-def answer(request: Request, key: Key, given: GivenAnswer) -> dict[str, Any]:
+async def answer(request: Request, key: Key, given: GivenAnswer) -> dict[str, Any]:
     """Keeps the answer to the item that is next for this person; it is on disk when this returns."""
-    person = may_call(request, "annotator", bearer=True)
+    person = may_call(request, "annotator", f"study:{key}", bearer=True).id
     site = site_of(request)
-    row, plan = _study(site, key)
-    place = room.place_of(site.database, key, plan, person.id)
-    if place.item != given.item or place.step not in ("pick", "mark"):
+    row, plan = await run_in_threadpool(_study, site, key)
+    place = await run_in_threadpool(room.place_of, site.database, key, plan, person)
+    if row["state"] != "open" or place.item != given.item or place.step not in ("pick", "mark"):
         raise HTTPException(409, f"the next step is {place.step}, item {place.item}")
-    if place.step == "pick":
-        room.item_shown(site.database, key, person.id, given.item)
-        _answer(site, key, row, plan, person.id, given.item, "pick", clean(given.page))
-    _answer(site, key, row, plan, person.id, given.item, "mark", clean(given.span))
+    for step, value in (("pick", clean(given.page)), ("mark", clean(given.span))):
+        await run_in_threadpool(_check, site, key, row, plan, person, given.item, step, value)
+        work = partial(
+            _keep, key=key, plan=plan, person=person, item=given.item, step=step, value=value
+        )
+        await committed(site, work)
     return {"kept": True, "item": given.item}

@@ -1,7 +1,7 @@
 """The user study of AmbER's Table 8: pick the page among three bearers', then mark the answer in it.
 
-Where a person stands follows from what is in the database alone, so a closed tab loses nothing. Time
-is counted while an item is shown: it starts again when the item is shown again.
+The next step of a person follows from the database alone, so a closed tab loses nothing. The clock
+of an item starts when the person is led to it, runs on over a reload, and stops while they pause.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ import msgspec
 
 from whichone.benchmarks.three_choice import ThreeChoice
 from whichone.errors import UsageError
-from whichone.web.storage.database import Database, Row, Transaction
+from whichone.web.storage.database import Database, Readable, Row, Transaction
 
-Step = Literal["consent", "pick", "mark", "break", "done"]
+Step = Literal["consent", "pick", "mark", "break", "paused", "done"]
+States = Literal["open", "paused", "closed"]
+CHECK = "check:"
+"""How the query of an attention check begins."""
+SKIPPED = ""
+"""The page of an item that a person could not decide."""
 
 CONSENT = (
     "You will see questions and, for each, three pages about bearers of one name. Pick the page that "
@@ -35,16 +40,24 @@ class Plan(msgspec.Struct, frozen=True):
     break_after: int
     items: tuple[ThreeChoice, ...]
     wanted: int = 0
-    """How many items were asked for, without practice; there may be fewer."""
+    """How many items were asked for, without practice and checks; there may be fewer."""
+    guidelines: str = ""
+    code: str = ""
+    """What participants copy to the platform that sent them, once they are done."""
+    return_url: str = ""
+
+    @property
+    def checks(self) -> int:
+        return sum(item.query.startswith(CHECK) for item in self.items)
 
     @property
     def short(self) -> int:
         """How many items fewer than were asked for."""
-        return max(0, self.wanted - (len(self.items) - self.pilot))
+        return max(0, self.wanted - (len(self.items) - self.pilot - self.checks))
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a person stands in a study."""
+    """The next step of a person in a study."""
 
     step: Step
     item: int | None
@@ -56,8 +69,24 @@ class Place(msgspec.Struct, frozen=True):
     """Whether each practice item was right, once practice is over and nothing else is done."""
 
 
+def with_checks(
+    items: tuple[ThreeChoice, ...], pilot: int, checks: int, titles: dict[str, str]
+) -> tuple[ThreeChoice, ...]:
+    """Attention checks behind the items: the question itself names the page to pick."""
+    asked = items[pilot:]
+    added = [
+        ThreeChoice(
+            query=f"{CHECK}{item.query}", name=item.name, gold=item.gold, pages=item.pages,
+            question=f"This one checks that you are reading: pick the page “{titles[item.gold]}”.",
+        )
+        for item in asked[:: max(1, len(asked) // checks)][:checks]
+        if len({titles.get(page) for page in item.pages}) == len(item.pages)
+    ] if checks and asked else []  # fmt: skip
+    return (*items, *added)
+
+
 def make_study(database: Database, study: str, benchmark: str, title: str, plan: Plan) -> None:
-    if len(plan.items) <= plan.pilot:
+    if len(plan.items) - plan.checks <= plan.pilot:
         raise UsageError(
             "there are not enough items for the pilot and the study",
             hint="names with three bearers' pages are needed; ask for a shorter pilot",
@@ -65,21 +94,29 @@ def make_study(database: Database, study: str, benchmark: str, title: str, plan:
     content = msgspec.json.encode(plan).decode()
     database.write(
         lambda t: t.execute(
-            "insert into studies values (?, ?, ?, ?, ?)",
+            "insert into studies (study, benchmark, title, plan, made) values (?, ?, ?, ?, ?)",
             (study, benchmark, title, content, time.time()),
         )
     )
 
 
 def studies(database: Database) -> list[Row]:
-    return database.read("select study, benchmark, title, made from studies order by made, study")
+    return database.read(
+        "select study, benchmark, title, made, state from studies order by made, study"
+    )
 
 
-def one_study(database: Database, study: str) -> tuple[Row, Plan] | None:
+def one_study(database: Readable, study: str) -> tuple[Row, Plan] | None:
     found = database.read("select * from studies where study = ?", (study,))
     if not found:
         return None
     return found[0], msgspec.json.decode(found[0]["plan"], type=Plan)
+
+
+def set_state(database: Database, study: str, state: States) -> None:
+    database.write(
+        lambda t: t.execute("update studies set state = ? where study = ?", (state, study))
+    )
 
 
 def order_for(plan: Plan, person: str) -> list[int]:
@@ -96,20 +133,11 @@ def pages_for(plan: Plan, person: str, item: int) -> list[str]:
     return pages
 
 
-def consent(database: Database, study: str, person: str) -> None:
-    database.write(
-        lambda t: t.execute(
-            "insert into study_people values (?, ?, ?, 0) on conflict do nothing",
-            (study, person, time.time()),
-        )
-    )
-
-
-def place_of(database: Database, study: str, plan: Plan, person: str) -> Place:
-    """Where a person stands, from what they answered so far."""
+def place_of(database: Readable, study: str, plan: Plan, person: str) -> Place:
+    """The next step of a person, from what they answered so far."""
     total = len(plan.items) - plan.pilot
     people = database.read(
-        "select rested from study_people where study = ? and person = ?", (study, person)
+        "select rested, paused from study_people where study = ? and person = ?", (study, person)
     )
     if not people:
         return Place("consent", None, 0, total, plan.pilot > 0)
@@ -124,6 +152,8 @@ def place_of(database: Database, study: str, plan: Plan, person: str) -> Place:
     if item is None:
         return Place("done", None, done, total, False)
     practice = item < plan.pilot
+    if people[0]["paused"] is not None:
+        return Place("paused", item, done, total, practice)
     due = bool(plan.break_after and done and done % plan.break_after == 0)
     if not practice and due and people[0]["rested"] < done:
         return Place("break", item, done, total, False)
@@ -134,58 +164,112 @@ def place_of(database: Database, study: str, plan: Plan, person: str) -> Place:
     return Place(step, item, done, total, practice, picked.get(item), practice_right)
 
 
-def item_shown(database: Database, study: str, person: str, item: int) -> None:
-    """The clock of an item starts, or starts again, when it is shown."""
-    now = time.time()
-
-    def work(t: Transaction) -> None:
-        t.execute(
-            "insert into study_answers values (?, ?, ?, null, null, ?, 0, null) "
-            "on conflict (study, person, item) do update set shown = excluded.shown",
-            (study, person, item, now),
-        )
-
-    database.write(work)
-
-
-def pick(database: Database, study: str, person: str, item: int, page: str) -> bool:
-    """The page a person picked; a second pick of one item changes nothing."""
-    now = time.time()
-    return bool(
-        database.write(
-            lambda t: t.execute(
-                "update study_answers set page = ?, seconds = seconds + ? - shown, shown = ? "
-                "where study = ? and person = ? and item = ? and page is null",
-                (page, now, now, study, person, item),
-            )
-        )
+def consent(t: Transaction, study: str, plan: Plan, person: str) -> None:
+    t.execute(
+        "insert into study_people (study, person, consented, rested) values (?, ?, ?, 0) "
+        "on conflict do nothing",
+        (study, person, time.time()),
     )
+    start_clock(t, study, plan, person)
 
 
-def mark(database: Database, study: str, person: str, item: int, span: str) -> bool:
+def start_clock(t: Transaction, study: str, plan: Plan, person: str) -> None:
+    """The clock of the item that comes next starts, unless it runs already."""
+    place = place_of(t, study, plan, person)
+    if place.step in ("pick", "mark") and place.item is not None:
+        t.execute(
+            "insert into study_answers (study, person, item, shown, seconds) values (?, ?, ?, ?, 0) "
+            "on conflict (study, person, item) do nothing",
+            (study, person, place.item, time.time()),
+        )
+
+
+def pick(t: Transaction, study: str, plan: Plan, person: str, item: int, page: str) -> bool:
+    """The page a person picked; a second pick of one item changes nothing.
+
+    A check is answered by its pick, and so is an item that a person skips.
+    """
+    start_clock(t, study, plan, person)
+    now = time.time()
+    whole = page == SKIPPED or plan.items[item].query.startswith(CHECK)
+    picked = t.execute(
+        "update study_answers set page = ?, seconds = seconds + ? - shown, shown = ?, answered = ?, "
+        "span = ? where study = ? and person = ? and item = ? and page is null",
+        (page, now, now, now if whole else None, "" if whole else None, study, person, item),
+    )
+    start_clock(t, study, plan, person)
+    return bool(picked)
+
+
+def mark(t: Transaction, study: str, plan: Plan, person: str, item: int, span: str) -> bool:
     """The answer a person marked in the page they picked."""
     now = time.time()
-    return bool(
-        database.write(
-            lambda t: t.execute(
-                "update study_answers set span = ?, seconds = seconds + ? - shown, answered = ? "
-                "where study = ? and person = ? and item = ? and page is not null and answered is null",
-                (span, now, now, study, person, item),
+    marked = t.execute(
+        "update study_answers set span = ?, seconds = seconds + ? - shown, answered = ? "
+        "where study = ? and person = ? and item = ? and page is not null and answered is null",
+        (span, now, now, study, person, item),
+    )
+    start_clock(t, study, plan, person)
+    return bool(marked)
+
+
+def back(t: Transaction, study: str, plan: Plan, person: str) -> None:
+    """From marking back to picking; before a pick, back to the item answered last."""
+    place = place_of(t, study, plan, person)
+    if place.step == "mark":
+        t.execute(
+            "update study_answers set page = null where study = ? and person = ? and item = ?",
+            (study, person, place.item),
+        )
+    elif place.step == "pick":
+        last = t.read(
+            "select item from study_answers where study = ? and person = ? and answered is not null "
+            "order by answered desc limit 1",
+            (study, person),
+        )
+        if last and (last[0]["item"] < plan.pilot) == place.practice:
+            t.execute(
+                "update study_answers set page = null, span = null, answered = null, shown = ? "
+                "where study = ? and person = ? and item = ?",
+                (time.time(), study, person, last[0]["item"]),
             )
+
+
+def pause(t: Transaction, study: str, plan: Plan, person: str) -> None:
+    """Stops the clock until `resume`."""
+    now, place = time.time(), place_of(t, study, plan, person)
+    if place.step in ("pick", "mark"):
+        t.execute(
+            "update study_answers set seconds = seconds + ? - shown, shown = ? "
+            "where study = ? and person = ? and item = ?",
+            (now, now, study, person, place.item),
         )
+        t.execute(
+            "update study_people set paused = ? where study = ? and person = ?",
+            (now, study, person),
+        )
+
+
+def resume(t: Transaction, study: str, plan: Plan, person: str) -> None:
+    t.execute(
+        "update study_people set paused = null where study = ? and person = ?", (study, person)
+    )
+    t.execute(
+        "update study_answers set shown = ? where study = ? and person = ? and answered is null",
+        (time.time(), study, person),
     )
 
 
-def rest(database: Database, study: str, person: str, done: int) -> None:
-    database.write(
-        lambda t: t.execute(
-            "update study_people set rested = ? where study = ? and person = ?",
-            (done, study, person),
-        )
+def rest(t: Transaction, study: str, plan: Plan, person: str) -> None:
+    """The break is over."""
+    done = place_of(t, study, plan, person).done
+    t.execute(
+        "update study_people set rested = ? where study = ? and person = ?", (done, study, person)
     )
+    start_clock(t, study, plan, person)
 
 
-def answers(database: Database, study: str) -> list[dict[str, Any]]:
+def answers(database: Readable, study: str) -> list[dict[str, Any]]:
     """Every finished answer of a study."""
     return database.read(
         "select person, item, page, span, seconds, answered from study_answers "

@@ -1,0 +1,255 @@
+"""Scores what waits, one submission after the other, each in a child process within limits.
+
+A submission and its file are in the database before the page says so; what was waiting when a server
+died is scored when it starts again, but what ended its process twice is refused.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.progress import talk
+from whichone.web.boards.board import boards, one_board, parts_of, set_marks
+from whichone.web.boards.scoring import OUT_OF_MEMORY, Job, Outcome
+from whichone.web.boards.submissions import ON_DISK, drop_upload, submit_run, write_upload
+from whichone.web.passage_cache import benchmark_named
+from whichone.web.site import Site
+from whichone.web.storage.database import Row, StorageUnavailable, Transaction
+
+_TRIES = 2
+_LOOK = 5.0
+"""Seconds after which the served folder is looked through for new runs."""
+_TOO_MUCH = "scoring this file took more memory or time than a submission may use"
+
+
+class Scorer:
+    """One thread that scores what waits and puts runs of the served folder on boards."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._wake = threading.Event()
+        self._stopping = False
+        self._child: subprocess.Popen[str] | None = None
+        self._compare: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="scorer", daemon=True)
+
+    def start(self) -> None:
+        self._site.database.write(_resume)
+        self._thread.start()
+        self.wake()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def compare_again(self, board: str) -> None:
+        """After a system was hidden or deleted: the tests against the best are made anew."""
+        self._compare.add(board)
+        self.wake()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self.wake()
+        if self._child is not None:
+            self._child.kill()
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._wake.wait(_LOOK)
+            self._wake.clear()
+            try:
+                put_runs_on_boards(self._site)
+                while not self._stopping and (row := self._next()):
+                    self._score(row)
+                while self._compare and not self._stopping:
+                    self._compare_board(self._compare.pop())
+            except StorageUnavailable as error:  # tried again in a moment
+                talk(f"scoring waits: {error}")
+
+    def _next(self) -> Row | None:
+        rows = self._site.database.read(
+            "select submission, board, name, format, attempts from submissions "
+            "where state = 'waiting' order by made, submission limit 1"
+        )
+        return rows[0] if rows else None
+
+    def _set(self, row: Row, **values: Any) -> None:
+        names = ", ".join(f"{name} = ?" for name in values)
+        self._site.database.write(
+            lambda t: t.execute(
+                f"update submissions set {names} where submission = ?",
+                (*values.values(), row["submission"]),
+            )
+        )
+
+    def _score(self, row: Row) -> None:
+        attempts = int(row["attempts"]) + 1
+        self._set(row, state="scoring", progress=0.05, message="starting", attempts=attempts)
+        try:
+            with tempfile.TemporaryDirectory() as work:
+                outcome = self._outcome(row, Path(work))
+        except StorageUnavailable:
+            raise
+        except Exception as error:
+            outcome = Outcome(refused=getattr(error, "message", type(error).__name__))
+        if self._stopping and outcome is None:
+            self._set(row, state="waiting", attempts=attempts - 1)
+        elif outcome is None and attempts < _TRIES:
+            self._set(row, state="waiting", message="trying again")
+        else:
+            self._finish(
+                row, outcome or Outcome(refused=f"{_TOO_MUCH}: refused after {attempts} tries")
+            )
+
+    def _finish(self, row: Row, outcome: Outcome) -> None:
+        """Keeps the result and drops the file."""
+        state = "refused" if outcome.refused else "done"
+        result = msgspec.json.encode({"parts": outcome.parts}).decode()
+        format = outcome.format or row["format"]
+
+        def work(t: Transaction) -> None:
+            t.execute(
+                "update submissions set state = ?, progress = 1, message = ?, result = ?, format = ? "
+                "where submission = ?",
+                (state, outcome.refused or outcome.message, None if outcome.refused else result,
+                 format, row["submission"]),
+            )  # fmt: skip
+            drop_upload(t, row["submission"])
+            if not outcome.refused:
+                set_marks(t, row["board"], outcome.marks)
+
+        self._site.database.write(work)
+
+    def _outcome(self, row: Row, work: Path) -> Outcome | None:
+        """What the child process found; None when it died."""
+        settings = self._site.settings
+        board = one_board(self._site.database, row["board"])
+        assert board is not None
+        served = benchmark_named(self._site.folder, board["benchmark"])
+        format, _, missing = row["format"].partition("+")
+        job: dict[str, Any] = {"format": format, "missing_is_wrong": bool(missing)}
+        if format == ON_DISK:
+            key = row["submission"].rpartition(":")[2]
+            if key not in served.runs:
+                return Outcome(refused="the run is not in the served folder any more")
+            job["run"] = str(served.runs[key].folder.root)
+        else:
+            job["file"] = str(work / "packed")
+            write_upload(self._site.database, row["submission"], work / "packed")
+        return self._in_child(
+            Job(
+                benchmark=str(served.folder.root), work=str(work), key=row["submission"],
+                name=row["name"], hidden=bool(board["hidden"]) and format != ON_DISK,
+                unpacked_bytes=settings.unpacked_bytes, memory_bytes=settings.scoring_bytes,
+                seconds=settings.scoring_seconds, values=self._values(row["board"]), **job,
+            ),
+            row,
+        )  # fmt: skip
+
+    def _in_child(self, job: Job, row: Row | None) -> Outcome | None:
+        work = Path(job.work)
+        (work / "job.json").write_bytes(msgspec.json.encode(job))
+        command = [sys.executable, "-m", "whichone.web.boards.scoring", str(work / "job.json")]
+        with (work / "errors").open("wb") as errors:
+            child = self._child = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=work
+            )
+        clock = threading.Timer(job.seconds, child.kill)
+        clock.start()
+        try:
+            assert child.stdout is not None
+            with child.stdout as lines:
+                for line in lines:
+                    progress, _, message = line.strip().partition(" ")
+                    if row is not None:
+                        self._set(row, progress=float(progress), message=message)
+            code = child.wait()
+        finally:
+            clock.cancel()
+            child.kill()
+            child.wait()
+            self._child = None
+        result = work / "outcome.json"
+        if code == 0 and result.exists():
+            return msgspec.json.decode(result.read_bytes(), type=Outcome)
+        if code > 0 and code != OUT_OF_MEMORY:
+            last = (work / "errors").read_text("utf-8", "replace").strip().splitlines()[-1:]
+            talk(f"scoring {job.name} failed: {' '.join(last)}")
+            return Outcome(refused="the file could not be scored")
+        return None
+
+    def _values(self, board: str) -> dict[str, dict[str, str]]:
+        """The first measure's values of every system that is shown, by kind."""
+        rows = self._site.database.read(
+            "select submission, result from submissions "
+            "where board = ? and state = 'done' and shown = 1",
+            (board,),
+        )
+        values: dict[str, dict[str, str]] = {}
+        for row in rows:
+            for part in parts_of(row["result"]):
+                name = f"{row['submission']} {part['kind']}"
+                values.setdefault(part["kind"], {})[name] = part["values"]
+        return values
+
+    def _compare_board(self, key: str) -> None:
+        board = one_board(self._site.database, key)
+        if board is None:
+            return
+        served = benchmark_named(self._site.folder, board["benchmark"])
+        with tempfile.TemporaryDirectory() as work:
+            job = Job(
+                benchmark=str(served.folder.root), work=work, key="", values=self._values(key)
+            )
+            outcome = self._in_child(job, None)
+        if outcome is not None:
+            self._site.database.write(lambda t: set_marks(t, key, outcome.marks))
+
+
+def _resume(t: Transaction) -> None:
+    """After a server died: what it was scoring waits again, unless it ended a process twice."""
+    t.execute(
+        "update submissions set state = 'refused', message = ? where state = 'scoring' and attempts >= ?",
+        (f"{_TOO_MUCH}: refused after {_TRIES} tries", _TRIES),
+    )
+    t.execute("update submissions set state = 'waiting' where state = 'scoring'")
+    t.execute("delete from submissions where state = 'receiving'")
+    t.execute(
+        "delete from upload_parts where submission not in "
+        "(select submission from submissions where state = 'waiting')"
+    )
+
+
+def put_runs_on_boards(site: Site) -> None:
+    """Rows for the runs that are stored in the served folder."""
+    for board in boards(site.database):
+        served = next(
+            (s for s in site.folder.benchmarks().values() if s.id == board["benchmark"]), None
+        )
+        if served is None:
+            continue
+        known = {
+            row["submission"]
+            for row in site.database.read(
+                "select submission from submissions where board = ? and person = ?",
+                (board["board"], "the served folder"),
+            )
+        }
+        for run in served.runs.values():
+            key = f"{board['board']}:{run.key}"
+            if key not in known:
+                submit_run(
+                    site.database, submission=key, board=board["board"], name=run.name,
+                    sees=run.sees,
+                )  # fmt: skip
