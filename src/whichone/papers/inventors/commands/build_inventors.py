@@ -1,0 +1,41 @@
+"""`whichone build inventors`: people of one name, by their patents."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option, seed_option
+
+
+@click.command()
+@click.argument("benchmark", type=click.Path())
+@click.option(
+    "--file",
+    type=click.Path(exists=True),
+    help="The archive, where it is not the one that `whichone fetch inventors` brought.",
+)
+@click.option("--most", default=2, show_default=True, type=click.IntRange(1, 4),
+              help="Questions an inventor at most, each by another clue.")  # fmt: skip
+@click.option(
+    "--without",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file of people to leave out, one a line: inventor, mention or patent id, or a name.",
+)
+@seed_option
+@json_option
+def command(
+    benchmark: str, file: str | None, most: int, without: str | None, seed: int, as_json: bool
+) -> None:
+    """Make BENCHMARK from PatentsView's inventors: real people of one name, part labelled by hand.
+
+    \b
+    whichone fetch inventors
+    whichone build inventors INVENTORS
+    whichone retrieve INVENTORS RUN --retriever bm25
+    whichone score RUN --measures acc@1,confused@20 --by clue,role,label
+    """
+    from whichone.cli.output import emit_benchmark
+    from whichone.papers.inventors.build import InventorOptions, build_inventors
+
+    options = InventorOptions(most=most, without=without, seed=seed)
+    emit_benchmark(build_inventors(benchmark, options, file=file), as_json)

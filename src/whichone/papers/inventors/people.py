@@ -1,0 +1,174 @@
+"""Who bears a name: inventors by their mentions, what tells them apart, and how sure the labels are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from whichone.names import name_key
+from whichone.papers.inventors.files import Mention
+from whichone.records import page_id
+
+KINDS = ("assignee", "field", "place", "co-inventor")
+"""What can tell two inventors of one name apart."""
+
+LABELLED_UNTIL = "2021-12-31"
+"""After this day mentions of the labelled people are, but for a few, without a label."""
+
+_LEGAL = re.compile(
+    r"\b(incorporated|inc|corporation|corp|company|co|limited|ltd|llc|llp|lp|gmbh|ag|kg|sa|nv|bv|plc|"
+    r"kabushiki kaisha|kk|the)\b"
+)
+_NO_WORD = re.compile(r"[^\w ]+")
+
+
+class Person(msgspec.Struct, frozen=True):
+    """An inventor: one disambiguated person under one name, with all patents."""
+
+    id: str
+    name: str
+    mentions: tuple[Mention, ...]
+    values: Mapping[str, Counter[str]]
+    """For each kind, how many patents have each value."""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether most of the mentions were labelled by hand."""
+        return 2 * sum(m.by_hand is not None for m in self.mentions) > len(self.mentions)
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        return tuple(sorted({patent_page(m.patent) for m in self.mentions}))
+
+
+def patent_page(patent: str) -> str:
+    return page_id("patent", patent)
+
+
+def same(kind: str, value: str) -> str:
+    """What two writings of a value have in common: "LSI Corporation" is "LSI CORP."."""
+    if kind == "co-inventor":
+        return name_key(value)
+    text = _NO_WORD.sub(" ", value.casefold().replace(".", ""))
+    if kind == "assignee":
+        text = _LEGAL.sub(" ", text)
+    return " ".join(text.split()) or value.casefold()
+
+
+def people_by_name(
+    mentions: Iterable[Mention], fields: Mapping[str, str], removed: Collection[str] = ()
+) -> dict[str, list[Person]]:
+    """Every name that two or more inventors have, most patents first."""
+    left_out = {name_key(entry) for entry in removed} | set(removed)
+    grouped: dict[str, dict[str, list[Mention]]] = defaultdict(lambda: defaultdict(list))
+    mentions = list(mentions)
+    labels = hand_labels(mentions)
+    for mention in mentions:
+        person, name = person_of(mention, labels), name_key(mention.name)
+        if left_out.isdisjoint({mention.id, mention.patent, person, f"{person}/{name}", name}):
+            grouped[name][person].append(mention)
+    shared = {}
+    for key, bearers in sorted(grouped.items()):
+        if len(bearers) > 1:
+            people = [_person(identity, held, fields) for identity, held in bearers.items()]
+            shared[key] = sorted(people, key=lambda p: (-len(p.pages), p.id))
+    return shared
+
+
+def hand_labels(mentions: Iterable[Mention]) -> dict[str, str]:
+    """The hand-labelled person of each of PatentsView's inventors: whom most labelled mentions are of."""
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    for mention in mentions:
+        if mention.by_hand:
+            counted[mention.predicted][mention.by_hand] += 1
+    return {key: max(held, key=lambda p: (held[p], p)) for key, held in counted.items()}
+
+
+def person_of(mention: Mention, labels: Mapping[str, str]) -> str:
+    """By hand where it was labelled; else PatentsView's, under the hand label of that inventor if any.
+
+    The hand labels end with 2021 and leave out some mentions, so that a mention without a label is
+    not known to be of somebody else.
+    """
+    by_hand = mention.by_hand or labels.get(mention.predicted)
+    return f"patentsview:hand-{by_hand}" if by_hand else f"patentsview:{mention.predicted}"
+
+
+def _person(identity: str, mentions: Sequence[Mention], fields: Mapping[str, str]) -> Person:
+    ordered = tuple(sorted(mentions, key=lambda m: (m.date, m.id)))
+    names = Counter(m.name for m in ordered)
+    name = max(names, key=lambda n: (names[n], n))
+    own = name_key(name)
+    values = {
+        "assignee": Counter(a for m in ordered for a in m.assignees),
+        "field": Counter(fields[m.field] for m in ordered if m.field in fields),
+        "place": Counter(m.city for m in ordered if m.city),
+        "co-inventor": Counter(n for m in ordered for n in m.inventors if name_key(n) != own),
+    }
+    return Person(f"{identity}/{own}", name, ordered, values)
+
+
+def clues(person: Person, others: Sequence[Person]) -> dict[str, str]:
+    """For each kind a value that this person alone has among the bearers of the name: the most usual."""
+    found = {}
+    for kind in KINDS:
+        taken = {same(kind, v) for other in others for v in other.values[kind]}
+        held = person.values[kind]
+        unique = [v for v in held if same(kind, v) not in taken]
+        if unique:
+            found[kind] = max(unique, key=lambda v: (held[v], v))
+    return found
+
+
+def label_error(mentions: Sequence[Mention]) -> dict[str, Any]:
+    """PatentsView's disambiguation against the labels by hand.
+
+    Precision and recall are of pairs of mentions of one name: of the pairs that PatentsView takes for
+    one person, how many the hand labels do, and the other way round. `least_pair_precision` counts
+    every unlabelled mention up to `LABELLED_UNTIL` that PatentsView gives to a labelled person as
+    somebody else's: the labels are said to be complete, and evidently are not.
+    """
+    labelled, unlabelled = (
+        _by_name(m for m in mentions if m.by_hand),
+        _by_name(m for m in mentions if not m.by_hand and m.date <= LABELLED_UNTIL),
+    )
+    agree = predicted = by_hand = doubtful = 0
+    people: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    clusters: dict[tuple[str, str], set[str | None]] = defaultdict(set)
+    for key, held in labelled.items():
+        agree += _pairs(held, lambda m: (m.predicted, m.by_hand))
+        predicted += _pairs(held, lambda m: m.predicted)
+        by_hand += _pairs(held, lambda m: m.by_hand)
+        sizes = Counter(m.predicted for m in held)
+        doubtful += sum(sizes[m.predicted] for m in unlabelled.get(key, ()))
+        for mention in held:
+            people[key, mention.by_hand].add(mention.predicted)
+            clusters[key, mention.predicted].add(mention.by_hand)
+    return {
+        "mentions": sum(map(len, labelled.values())),
+        "people": len({by_hand for _, by_hand in people}),
+        "pair_precision": _share(agree, predicted),
+        "least_pair_precision": _share(agree, predicted + doubtful),
+        "pair_recall": _share(agree, by_hand),
+        "split_people": _share(sum(len(p) > 1 for p in people.values()), len(people)),
+        "mixed_people": _share(sum(len(c) > 1 for c in clusters.values()), len(clusters)),
+    }
+
+
+def _by_name(mentions: Iterable[Mention]) -> dict[str, list[Mention]]:
+    grouped: dict[str, list[Mention]] = defaultdict(list)
+    for mention in mentions:
+        grouped[name_key(mention.name)].append(mention)
+    return grouped
+
+
+def _pairs(mentions: Sequence[Mention], key: Callable[[Mention], Any]) -> int:
+    return sum(n * (n - 1) // 2 for n in Counter(map(key, mentions)).values())
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

