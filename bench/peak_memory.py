@@ -52,20 +52,25 @@ def measure(command: Sequence[str], timeout: float | None = None) -> Usage:
 
 def descendants(pid: int) -> list[int]:
     """A process and all that it started."""
+    children: dict[int, list[int]] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        fields = _read(file).rpartition(")")[2].split()
+        if fields:
+            children.setdefault(int(fields[1]), []).append(int(file.parent.name))
     found, waiting = [], [pid]
     while waiting:
         found.append(waiting.pop())
-        for children in Path(f"/proc/{found[-1]}/task").glob("*/children"):
-            waiting += map(int, _read(children).split())
+        waiting += children.get(found[-1], [])
     return found
 
 
 def anonymous(pid: int) -> int:
-    """Resident memory in kB that is no file's."""
+    """Resident memory in kB that is no file's; where the system does not say, all but what is shared."""
     for line in _read(Path(f"/proc/{pid}/status")).splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1])
-    return 0
+    fields = _read(Path(f"/proc/{pid}/statm")).split()
+    return (int(fields[1]) - int(fields[2])) * 4 if len(fields) > 2 else 0
 
 
 def cpu_seconds(pid: int) -> float:

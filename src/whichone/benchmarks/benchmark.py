@@ -15,6 +15,7 @@ from whichone.benchmarks.licence import with_licence
 from whichone.benchmarks.tables import KIND, QUERIES, SETS
 from whichone.collector import without_collector
 from whichone.corpus.corpus import Corpus
+from whichone.corpus.page_views import PageIds, PageTitles
 from whichone.corpus.places import find_corpus
 from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
 from whichone.errors import BadInput, sample
@@ -108,12 +109,14 @@ class Benchmark:
         return self.corpus.passage_records()
 
     @functools.cached_property
-    def pages(self) -> frozenset[str]:
-        return frozenset(self.corpus.page_table.table()["page"].to_pylist())
+    def pages(self) -> PageIds:
+        """The ids of its corpus' pages, looked up there."""
+        return PageIds(self.corpus)
 
     @functools.cached_property
-    def page_titles(self) -> dict[str, str]:
-        return self.corpus.titles()
+    def page_titles(self) -> PageTitles:
+        """The titles of its corpus' pages, looked up there."""
+        return PageTitles(self.corpus)
 
     def other_pages(self, query: Query) -> frozenset[str]:
         """Pages of the other bearers of the query's name; a page that is gold is no other."""

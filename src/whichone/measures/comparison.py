@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -68,8 +68,10 @@ def compare(
     if baseline is not None:
         pairs = [(b, a) if b.system == baseline else (a, b) for a, b in pairs]
     found = [
-        msgspec.structs.replace(_pair(subset(a, chosen), subset(b, chosen), m, seed), where=where)
-        for where, chosen in _slices(systems[0].queries, by)
+        msgspec.structs.replace(
+            _pair(parts[a.system], parts[b.system], m, clusters, seed), where=where
+        )
+        for where, parts, clusters in _parts(systems, by)
         for m in measures
         for a, b in pairs
     ]
@@ -100,6 +102,16 @@ def comparison_rows(found: Sequence[Comparison]) -> list[dict[str, Any]]:
         }
         for c in found
     ]
+
+
+def _parts(
+    systems: Sequence[Scores], by: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], dict[str, Scores], npt.NDArray[np.str_]]]:
+    """For each slice what is common to its queries, every system's part, and the queries' clusters."""
+    for where, chosen in _slices(systems[0].queries, by):
+        parts = {s.system: subset(s, chosen) if by else s for s in systems}
+        queries = parts[systems[0].system].queries
+        yield where, parts, np.array([":".join(cluster(q)) for q in queries])
 
 
 def _slices(
@@ -135,8 +147,10 @@ def check_same_benchmark(asked: Sequence[tuple[str, str]]) -> None:
         )
 
 
-def _pair(a: Scores, b: Scores, measure: Measure, seed: int) -> Comparison:
-    values_a, values_b, clusters = _paired_values(a, b, measure)
+def _pair(
+    a: Scores, b: Scores, measure: Measure, names: npt.NDArray[np.str_], seed: int
+) -> Comparison:
+    values_a, values_b, clusters = _paired_values(a, b, measure, names)
     differences = values_b - values_a
     sums, counts = cluster_sums(differences, clusters)
     spread = float(np.std(sums / counts, ddof=1)) if len(sums) >= 2 else 0.0
@@ -158,12 +172,11 @@ def _pair(a: Scores, b: Scores, measure: Measure, seed: int) -> Comparison:
 
 
 def _paired_values(
-    a: Scores, b: Scores, measure: Measure
+    a: Scores, b: Scores, measure: Measure, names: npt.NDArray[np.str_]
 ) -> tuple[Floats, Floats, npt.NDArray[np.str_]]:
     """Both systems' values where both apply: one a query, or one a name set for all-correct."""
     values_a, values_b = a.values[str(measure)], b.values[str(measure)]
     keep = ~(np.isnan(values_a) | np.isnan(values_b))
-    names = np.array([":".join(cluster(q)) for q in a.queries])
     values_a, values_b, names = values_a[keep], values_b[keep], names[keep]
     if measure.aggregate == "mean":
         return values_a, values_b, names
@@ -188,6 +201,13 @@ def permutation_p(sums: Floats, *, seed: int = 0, permutations: int = PERMUTATIO
         patterns = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))) & 1
         return float((np.abs((2 * patterns - 1) @ moved) >= observed).mean())
     generator = np.random.default_rng(seed)
+    sizes, alike = np.unique(np.abs(moved), return_counts=True)
+    if (
+        len(sizes) <= len(moved) // 16
+    ):  # as many heads as tails are tossed, of clusters that differ alike
+        heads = generator.binomial(alike, 0.5, (permutations, len(sizes)))
+        hits = int((np.abs((2 * heads - alike) @ sizes) >= observed).sum())
+        return (hits + 1) / (permutations + 1)
     hits, step = 0, max(1, 4_000_000 // len(moved))
     for start in range(0, permutations, step):
         signs = generator.integers(0, 2, (min(step, permutations - start), len(moved))) * 2 - 1

@@ -14,7 +14,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.measures.intervals import Estimate, interval, interval_note
 from whichone.measures.measure import Measure, Retrieved
-from whichone.records import Passage, Query
+from whichone.measures.passage_blocks import PassageBlocks
+from whichone.records import Query
 from whichone.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -137,12 +138,13 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     if strangers:
         raise BadInput(f"the run names unknown queries: {sample(strangers)}", file=run.path)
     failures = run.failures
-    lookup = _passages(benchmark) if any(m.needs_text for m in measures) else None
-    order = _ranked_passages(run) if lookup else {}
+    order = run.ranked_passages() if any(m.needs_text for m in measures) else {}
+    lookup = PassageBlocks(benchmark.corpus, order) if order else None
+    queries = lookup.going_through(benchmark.queries) if lookup else benchmark.queries
     values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
     single = [m for m in measures if m.batch is None]
     waiting: list[tuple[int, Retrieved]] = []
-    for i, query in enumerate(benchmark.queries):
+    for i, query in enumerate(queries):
         retrieved = Retrieved(
             query=query,
             pages=pages.get(query.id, ()),
@@ -231,27 +233,3 @@ def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def _passages(benchmark: Benchmark) -> Callable[[str], Passage]:
-    rows = {identity: n for n, identity in enumerate(benchmark.passages["id"].to_pylist())}
-    first: dict[str, int] = {}
-    for n, page in enumerate(benchmark.passages["page"].to_pylist()):
-        first.setdefault(page, n)
-
-    def find(identity: str) -> Passage:
-        n = rows.get(identity, first.get(identity, -1))
-        row = benchmark.passages.slice(n, 1).select(["id", "page", "title", "text"]).to_pylist()[0]
-        return Passage(**row)
-
-    return find
-
-
-def _ranked_passages(run: Run) -> dict[str, list[str]]:
-    passages: dict[str, list[str]] = {}
-    table = run.rankings
-    for question, passage in zip(
-        table["question"].to_pylist(), table["passage"].to_pylist(), strict=True
-    ):
-        passages.setdefault(question, []).append(passage)
-    return passages

@@ -52,7 +52,20 @@ def telling_panels(
             Panel(name_set, rows, _telling([f for _, found in rows for f in found], rows))
         )
     panels.sort(key=lambda p: (-p.telling, p.name_set.name, p.name_set.id))
-    return panels[:most]
+    return [_titled(panel, benchmark) for panel in panels[:most]]
+
+
+def _titled(panel: Panel, benchmark: Benchmark) -> Panel:
+    """With the titles of what came first, which are looked up for the panels that are shown alone."""
+    titles = benchmark.page_titles
+
+    def titled(first: First) -> First:
+        if first.page is None:
+            return first
+        return msgspec.structs.replace(first, title=titles.get(first.page, first.page))
+
+    queries = [(query, [titled(f) for f in firsts]) for query, firsts in panel.queries]
+    return msgspec.structs.replace(panel, queries=queries)
 
 
 def _first(
@@ -69,7 +82,7 @@ def _first(
         return First(system, None, "nothing", "nothing")
     page = ranked[0]
     kind = kind_of_page(page, query.gold_pages(), benchmark.other_pages(query))
-    return First(system, page, benchmark.page_titles.get(page, page), kind)
+    return First(system, page, page, kind)
 
 
 def _telling(found: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) -> float:

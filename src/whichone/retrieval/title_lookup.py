@@ -7,7 +7,7 @@ explains, and its runs are marked so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ SEPARATOR = " [SEP] "
 class TitleLookup:
     """The page with exactly this title first, then those with the title but for parentheses."""
 
-    def __init__(self, titles: dict[str, str]) -> None:
+    def __init__(self, titles: Mapping[str, str]) -> None:
         self._exact: dict[str, list[str]] = {}
         self._bare: dict[str, list[str]] = {}
         for page, title in sorted(titles.items()):

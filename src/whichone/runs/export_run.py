@@ -82,7 +82,7 @@ def _own_id(query: Query) -> Any:
     return kept.get("id", query.id) if isinstance(kept, dict) else query.id
 
 
-def _entry(row: dict[str, Any], titles: dict[str, str]) -> dict[str, Any]:
+def _entry(row: dict[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
     entry = {"wikipedia_id": row["page"].partition(":")[2] or row["page"], "score": row["score"]}
     title = titles.get(row["page"])
     return {**entry, "wikipedia_title": title} if title is not None else entry

@@ -35,7 +35,7 @@ class PageFinder:
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
-        pages = benchmark.pages.union(*(q.gold_pages() for q in benchmark.queries))
+        pages = frozenset(benchmark.pages).union(*(q.gold_pages() for q in benchmark.queries))
         sources = Counter(page.partition(":")[0] for page in sorted(pages))
         self._source = sources.most_common(1)[0][0] if sources else "enwiki"
         self._known = {

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.files.tables import TableSchema
 from whichone.runs.results import Results
@@ -47,13 +51,28 @@ class Run(Results):
 
     def ranked_pages(self) -> dict[str, list[str]]:
         """For each question the pages in order of their best passage, each once."""
-        pages: dict[str, list[str]] = {}
-        seen: set[tuple[str, str]] = set()
-        table = self.rankings
-        for question, page in zip(
-            table["question"].to_pylist(), table["page"].to_pylist(), strict=True
-        ):
-            if (question, page) not in seen:
-                seen.add((question, page))
-                pages.setdefault(question, []).append(page)
-        return pages
+        return self._ranked_pages
+
+    @functools.cached_property
+    def _ranked_pages(self) -> dict[str, list[str]]:
+        return {q: list(dict.fromkeys(pages)) for q, pages in self._by_question("page")}
+
+    def ranked_passages(self) -> dict[str, list[str]]:
+        """For each question what the system returned, best first."""
+        return dict(self._by_question("passage"))
+
+    def _by_question(self, column: str) -> Iterator[tuple[str, list[str]]]:
+        """A column's values for each question; the table is in the order of questions and ranks.
+
+        Equal values are one object: most runs return a page many times.
+        """
+        table = self.folder.table("rankings", ["question", column])
+        questions = pc.dictionary_encode(table["question"].combine_chunks())
+        values = pc.dictionary_encode(table[column].combine_chunks())
+        distinct = np.array(values.dictionary.to_pylist(), object)
+        places = values.indices.to_numpy()
+        owners = questions.indices.to_numpy()
+        bounds = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), len(owners)]
+        names = questions.dictionary.to_pylist()
+        for start, end in itertools.pairwise(bounds):
+            yield names[owners[start]], distinct[places[start:end]].tolist()

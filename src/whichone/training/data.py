@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def training_facts(benchmark: Benchmark) -> Iterator[Query]:
             raise BadInput(f"not a training fact: {error!r}", file=file, line=line) from error
 
 
-def _training_query(fact: dict[str, Any], titles: dict[str, str]) -> Query:
+def _training_query(fact: dict[str, Any], titles: Mapping[str, str]) -> Query:
     page = fact["page"]
     gold = ((Provenance(page=page, title=titles.get(page)),),)
     answer, *aliases = fact["answers"]

@@ -1,0 +1,222 @@
+"""A corpus of Wikipedia's size, invented here: written, indexed by BM25 and `namesake`, and asked; time, memory, disk.
+
+    python bench/wikipedia_size.py all --passages 22000000 --place /data/wikipedia-size
+    python bench/wikipedia_size.py show --place /data/wikipedia-size
+
+Every step is a process of its own that is stopped after `--seconds`; the same command goes on with what is left, so
+that a machine that allows ten minutes a command suffices. Memory is the peak of what is resident and no file,
+children included. It needs about 45 GB of disk at 22 million passages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from invented import PER_PAGE, asked_pages, batches, page_id, question
+from peak_memory import measure
+from whichone.protocols import Retriever
+
+SHARD = 245_700  # of invented.BATCH
+STEPS = ("texts", "corpus", "bm25", "ask-bm25", "namesake", "ask-namesake")
+QUESTIONS = 1_000
+
+
+class ShardWriter:
+    """Writes one shard of the invented passages."""
+
+    def __init__(self, place: Path, passages: int) -> None:
+        self._place, self._passages = place, passages
+
+    def __call__(self, number: int) -> None:
+        from whichone.corpus.tables import PASSAGES
+
+        beside = self._place / f".{number:05}.arrow"
+        with pa.OSFile(str(beside), "wb") as sink, pa.ipc.new_file(sink, PASSAGES.schema) as out:
+            first = number * SHARD
+            for batch in batches(self._passages, PASSAGES.schema, first, first + SHARD):
+                out.write_batch(batch)
+        beside.rename(self._place / f"{number:05}.arrow")
+
+
+def make_texts(place: Path, passages: int) -> dict[str, object]:
+    from whichone.files.workers import available_cores, run_jobs
+
+    shards = place / "shards"
+    shards.mkdir(exist_ok=True)
+    wanted = [n for n in range(-(-passages // SHARD)) if not (shards / f"{n:05}.arrow").exists()]
+    for _ in run_jobs(ShardWriter(shards, passages), iter(wanted), available_cores()):
+        pass
+    return {"passages": passages, "shards made now": len(wanted)}
+
+
+def make_corpus(place: Path, passages: int) -> dict[str, object]:
+    from whichone.corpus.save import save_corpus
+    from whichone.corpus.tables import PASSAGES
+
+    def read() -> Iterator[pa.RecordBatch]:
+        for file in sorted((place / "shards").glob("*.arrow")):
+            with pa.ipc.open_file(pa.memory_map(str(file))) as shard:
+                for n in range(shard.num_record_batches):
+                    yield shard.get_batch(n)
+
+    corpus = save_corpus(
+        place / "corpus", pa.RecordBatchReader.from_batches(PASSAGES.schema, read())
+    )
+    assert len(corpus) == passages, len(corpus)
+    shutil.rmtree(place / "shards")
+    return {"passages": len(corpus), "pages": corpus.page_count}
+
+
+def make_bm25(place: Path, passages: int) -> dict[str, object]:
+    from whichone.corpus.corpus import Corpus
+    from whichone.retrieval.bm25 import Bm25
+
+    Bm25.build(Corpus.open(place / "corpus"), place / "bm25")
+    return {}
+
+
+def make_namesake(place: Path, passages: int) -> dict[str, object]:
+    from whichone.corpus.corpus import Corpus
+    from whichone.retrieval.namesake import NamesakeRetriever
+
+    NamesakeRetriever.build(Corpus.open(place / "corpus"), place / "namesake", encoder="none")
+    return {}
+
+
+def open_index(name: str, place: Path) -> Retriever:
+    if name == "bm25":
+        from whichone.retrieval.bm25 import Bm25
+
+        return Bm25.open(place)
+    from whichone.retrieval.namesake import NamesakeRetriever
+
+    return NamesakeRetriever.open(place)
+
+
+def ask(name: str, place: Path, passages: int) -> dict[str, object]:
+    """Questions a second after the first ten, and how often the page asked for came first."""
+    from whichone.records import Question, page_of
+
+    opened = time.perf_counter()
+    retriever = open_index(name, place / name)
+    opened = time.perf_counter() - opened
+    pages = -(-passages // PER_PAGE)
+    asked = asked_pages(QUESTIONS, pages)
+    questions = [Question(id=str(page), text=question(page, pages)) for page in asked]
+    list(retriever.search(questions[:10], 100))
+    started, used = time.perf_counter(), time.process_time()
+    firsts = [r.passages[:1] for r in retriever.search(questions, 100)]
+    wall, cpu = time.perf_counter() - started, time.process_time() - used
+    right = sum(
+        bool(first) and page_of(first[0]) == page_id(page)
+        for first, page in zip(firsts, asked, strict=True)
+    )
+    return {
+        "seconds to open": round(opened, 2),
+        "questions": len(questions),
+        "questions per second": round(len(questions) / wall, 1),
+        "questions per CPU second": round(len(questions) / cpu, 1),
+        "asked page first": round(right / len(questions), 3),
+    }
+
+
+def work(step: str, place: Path, passages: int) -> dict[str, object]:
+    if step.startswith("ask-"):
+        return ask(step.removeprefix("ask-"), place, passages)
+    steps = {
+        "texts": make_texts,
+        "corpus": make_corpus,
+        "bm25": make_bm25,
+        "namesake": make_namesake,
+    }
+    return steps[step](place, passages)
+
+
+def run_step(step: str, place: Path, passages: int, seconds: float) -> bool:
+    """Run a step in a process of its own and note what it took; whether it is complete."""
+    command = [sys.executable, __file__, step, "--inside", "--place", str(place)]
+    used = measure([*command, "--passages", str(passages)], timeout=seconds)
+    last = used.output.strip().splitlines()[-1:] or [""]
+    complete = used.code == 0
+    record = {
+        "step": step,
+        "complete": complete,
+        "passages": passages,
+        "wall s": round(used.wall, 1),
+        "CPU s": round(used.cpu, 1),
+        "peak MB": round(used.peak),
+        "disk MB": disk(place, step),
+        **(json.loads(last[0]) if complete else {}),
+    }
+    if not complete and used.code != 124:
+        print(used.output[-3000:], file=sys.stderr)
+    with (place / "results.jsonl").open("a") as file:
+        file.write(json.dumps(record) + "\n")
+    print(json.dumps(record), flush=True)
+    return complete
+
+
+def disk(place: Path, step: str) -> int:
+    folder = place / {"texts": "shards"}.get(step, step.removeprefix("ask-"))
+    sizes = {}
+    for file in folder.rglob("*") if folder.exists() else ():
+        status = file.stat()
+        sizes[status.st_ino] = status.st_size
+    return round(sum(sizes.values()) / 2**20)
+
+
+def results(place: Path) -> list[dict[str, object]]:
+    file = place / "results.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def show(place: Path) -> None:
+    """All calls as a Markdown table."""
+    print("| step | complete | wall s | CPU s | peak MB | disk MB | |\n" + "| --- " * 7 + "|")
+    usual = ("step", "complete", "passages", "wall s", "CPU s", "peak MB", "disk MB")
+    for row in results(place):
+        more = ", ".join(f"{key} {value:,}" for key, value in row.items() if key not in usual)
+        figures = " | ".join(f"{row[key]:,}" for key in usual[3:])
+        done = "yes" if row["complete"] else "no, went on"
+        print(f"| {row['step']} | {done} | {figures} | {more} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("step", choices=(*STEPS, "all", "show"))
+    parser.add_argument("--passages", type=int, default=22_000_000)
+    parser.add_argument("--place", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=570, help="for this call, all its steps")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.place.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("WHICHONE_CACHE", str(options.place / "cache"))
+    if options.step == "show":
+        show(options.place)
+        return
+    if options.inside:
+        print(json.dumps(work(options.step, options.place, options.passages)))
+        return
+    done = {str(row["step"]) for row in results(options.place) if row["complete"]}
+    end = time.monotonic() + options.seconds
+    for step in STEPS if options.step == "all" else (options.step,):
+        if options.step == "all" and step in done:
+            continue
+        left = end - time.monotonic()
+        if left < 5 or not run_step(step, options.place, options.passages, left):
+            sys.exit(f"not complete: {step}; the same command goes on")
+
+
+if __name__ == "__main__":
+    main()
