@@ -13,6 +13,7 @@ from whichone.measures.scores import Scores
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.agents import trace_of
 from whichone.runs.answers import Answers
+from whichone.runs.sees import sees
 from whichone.text import squad
 
 
@@ -44,7 +45,13 @@ def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Mea
             if value is not None:
                 values[str(measure)][i] = value
     return Scores(
-        answers.name, benchmark.id, benchmark.queries, measures, values, frozenset(failures)
+        answers.name,
+        benchmark.id,
+        benchmark.queries,
+        measures,
+        values,
+        frozenset(failures),
+        sees=sees(answers.folder),
     )
 
 

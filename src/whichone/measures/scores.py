@@ -17,6 +17,7 @@ from whichone.measures.measure import Measure, Retrieved
 from whichone.measures.passage_blocks import PassageBlocks
 from whichone.records import Query
 from whichone.runs.run import Run
+from whichone.runs.sees import MARK, more_than_corpus, sees
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,6 +41,13 @@ class Scores:
     """Queries to which it gave nothing."""
     learned: int = 0
     """How many of the benchmark's questions the system was trained on."""
+    sees: tuple[str, ...] = ()
+    """What the system was given, where it says so: "corpus", "knowledge base", "gold"."""
+
+    @property
+    def marked(self) -> str:
+        """The system's name, with a mark where it saw more than the corpus."""
+        return f"{self.system} {MARK}" if more_than_corpus(self.sees) else self.system
 
     def without_result(self) -> str:
         """How many queries failed or got nothing, in words; empty where none did."""
@@ -60,6 +68,8 @@ class Scores:
                 f"{self.system} was trained on {self.learned:,} of these {len(self.queries):,} questions:"
                 " what it finds there is no test"
             )
+        if more := more_than_corpus(self.sees):
+            told.append(f"{self.marked} saw more than the corpus: {', '.join(more)}")
         told += self.left_out()
         return told
 
@@ -174,6 +184,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         frozenset(failures),
         frozenset(empty),
         int(run.folder.manifest.counts.get("learned_from", 0)),
+        sees(run.folder),
     )
 
 

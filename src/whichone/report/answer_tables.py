@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
@@ -24,9 +25,8 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     """Table 7: readers with the gold page, with retrieved pages, and with another bearer's page."""
     tasks = sorted({q.task for q in benchmark.queries})
     measures = parse_measures(summary_measures(tasks))
-    rows = [
-        row for one in answers for row in summarise_answers(score_answers(one, benchmark, measures))
-    ]
+    scored = [score_answers(one, benchmark, measures) for one in answers]
+    rows = [row for s in scored for row in summarise_answers(replace(s, system=s.marked))]
     ordered = sorted(rows, key=lambda r: (r.collection, r.task))
     return Table(
         key="end-to-end",

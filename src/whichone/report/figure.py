@@ -42,6 +42,8 @@ def drawing(
         {
             "svg.hashsalt": "whichone",
             "svg.fonttype": "none",
+            "pdf.fonttype": 42,  # TrueType: submission systems refuse Type 3
+            "ps.fonttype": 42,
             "font.size": 9,
             "axes.spines.top": False,
             "axes.spines.right": False,

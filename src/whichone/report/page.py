@@ -90,7 +90,8 @@ def _section(number: int, section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    note = f'<p class="note">{_MEANING}{html.escape(table.note)}</p>' if table.note else ""
+    said = table.full_note
+    note = f'<p class="note">{_MEANING}{html.escape(said)}</p>' if said else ""
     formats = "".join(
         f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>"
         for name, text in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from whichone import registry
@@ -44,7 +45,8 @@ def make_report(
     base = opened[0].benchmark(benchmark)
     measures = parse_measures(REPORTED)
     check_same_benchmark([(f"{run.name} ({run.path.name})", run.benchmark_id) for run in opened])
-    systems = distinctly_named([score_run(run, base, measures) for run in opened], list(runs))
+    named = distinctly_named([score_run(run, base, measures) for run in opened], list(runs))
+    systems = [replace(scores, system=scores.marked) for scores in named]
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",

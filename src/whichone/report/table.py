@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from whichone.measures.intervals import Estimate
+from whichone.runs.sees import MARK, NOTE
 
 WIDE = 8
 """Tables with more columns than that put intervals below their values on paper."""
@@ -27,8 +28,26 @@ _LATEX = str.maketrans(
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "\\": r"\textbackslash{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        "−": "$-$",
+        "–": "--",
+        "—": "---",
+        "…": r"\ldots{}",
+        "×": r"$\times$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+        "∀": r"$\forall$",
+        "κ": r"$\kappa$",
+        "†": r"\dag{}",
+        "‡": r"\ddag{}",
+        "\u00a0": "~",
+        "\n": " ",
     }
 )
+"""What pdfLaTeX would not set as it is; other letters need a font that has them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +63,12 @@ class Table:
     """Whether estimates are printed in percent, as the papers do."""
     marks: dict[tuple[int, int], str] = field(default_factory=dict)
     """Signs of significance behind a cell, by row and column."""
+
+    @property
+    def full_note(self) -> str:
+        """The note, and what the mark behind a system's name means where there is one."""
+        marked = any(isinstance(c, str) and c.endswith(MARK) for row in self.rows for c in row)
+        return " ".join(filter(None, [self.note, f"{NOTE}." if marked else ""]))
 
     def text(self, row: int, column: int, *, interval: bool = True) -> str:
         shown = self._cell(self.rows[row][column], interval)
@@ -115,7 +140,9 @@ class Table:
         rows = [list(self.columns), rule, *self._texts()]
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
         return (
-            "\n".join([f"**{self.title}**", "", *lines, *(["", self.note] if self.note else [])])
+            "\n".join(
+                [f"**{self.title}**", "", *lines, *(["", self.full_note] if self.full_note else [])]
+            )
             + "\n"
         )
 
@@ -144,13 +171,27 @@ class Table:
         return out.getvalue()
 
     def to_latex(self) -> str:
+        """A floating table; the document needs `booktabs`, and `graphicx` where the table is wide."""
         kinds = "".join("r" if self.numeric(c) else "l" for c in range(len(self.columns)))
-        lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
-        lines.append(" & ".join(c.translate(_LATEX) for c in self.columns) + r" \\")
+        wide = len(self.columns) > WIDE
+        needed = "booktabs and graphicx" if wide else "booktabs"
+        lines = [f"% needs {needed}", r"\begin{table}", r"\centering"]
+        lines += [r"\resizebox{\textwidth}{!}{%"] if wide else []
+        lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
+        lines.append(" & ".join(_latex(c) for c in self.columns) + r" \\")
         lines.append(r"\midrule")
-        lines += [
-            " & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in self._texts()
-        ]
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        lines += [rf"\caption{{{self.title.translate(_LATEX)}}}", rf"\label{{tab:{self.key}}}"]
+        lines += [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self._texts()]
+        lines += [r"\bottomrule", r"\end{tabular}" + ("}" if wide else "")]
+        caption = " ".join(filter(None, [_sentence(self.title), self.full_note]))
+        lines += [rf"\caption{{{_latex(caption)}}}", rf"\label{{tab:{self.key}}}"]
         return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _latex(text: str) -> str:
+    """A cell that begins with a bracket would be taken for the optional argument of the line break above."""
+    shown = text.translate(_LATEX)
+    return f"{{}}{shown}" if shown.startswith(("[", "*")) else shown

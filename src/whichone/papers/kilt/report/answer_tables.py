@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -85,7 +86,8 @@ def retrieval_table(runs: Sequence[Run], benchmark: Benchmark) -> Table:
 
 def _scores(answers: Answers, benchmark: Benchmark, *, gated: bool) -> Scores:
     names = {_measure(q, gated) for q in benchmark.queries}
-    return score_answers(answers, benchmark, parse_measures(sorted(names)))
+    scores = score_answers(answers, benchmark, parse_measures(sorted(names)))
+    return replace(scores, system=scores.marked)
 
 
 def _measure(query: Query, gated: bool) -> str:
