@@ -19,7 +19,7 @@ from whichone.cli.import_open_questions import command as import_open_questions
 from whichone.papers.entityquestions.commands.import_entityquestions import (
     command as import_entityquestions,
 )
-from whichone.papers.entityquestions.files import export_entityquestions
+from whichone.papers.entityquestions.release import export_entityquestions
 from whichone.papers.popqa.commands.import_popqa import command as import_popqa
 from whichone.papers.popqa.files import export_popqa
 

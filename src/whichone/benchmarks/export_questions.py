@@ -10,8 +10,12 @@ from whichone.files.lines import write_atomic
 
 
 def export_dpr_questions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """One JSON list of {question, answers}, in the order of the queries."""
-    rows = [{"question": q.input, "answers": list(q.answers())} for q in benchmark.queries]
+    """One JSON list of {question, answers}, and relation where there is one, in the queries' order."""
+    rows = [
+        {"question": q.input, "answers": list(q.answers())}
+        | ({"relation": q.relation} if q.relation else {})
+        for q in benchmark.queries
+    ]
     path = Path(out)
     if path.suffix != ".json":
         path.mkdir(parents=True, exist_ok=True)

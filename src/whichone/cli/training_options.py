@@ -42,10 +42,16 @@ _DATA = (
     ),
     click.option(
         "--disjoint",
-        type=click.Choice(["names", "tokens"]),
-        default="names",
+        type=click.Choice(["splits", "names", "tokens"]),
+        default="splits",
         show_default=True,
-        help="What training and test may not share; tokens: no word of a name either.",
+        help="What training and test may not share: names, but within a relation in a benchmark's own "
+        "splits (splits), names everywhere (names), or no word of a name either (tokens).",
+    ),
+    click.option(
+        "--similar",
+        is_flag=True,
+        help="Learn from reworded questions (EntityQuestions' FT w/ similar).",
     ),
 )
 _TRAINING = (
@@ -98,7 +104,8 @@ def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
         held_out=values.pop("held_out"),
         test=values.pop("test"),
         drop_leaks=values.pop("drop_leaks"),
-        disjoint_tokens=values.pop("disjoint") == "tokens",
+        disjoint=values.pop("disjoint"),
+        similar=values.pop("similar"),
     )
     return plan, out
 

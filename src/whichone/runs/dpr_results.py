@@ -31,6 +31,8 @@ class DprResult(msgspec.Struct):
     question: str
     answers: list[str]
     ctxs: list[DprPassage]
+    relation: str | None = None
+    """Whichone's own field; DPR passes over it."""
 
 
 def read_dpr_results(path: str | Path) -> Iterator[DprResult]:
@@ -76,7 +78,8 @@ def write_dpr_results(
             if ctx.has_answer is not None:
                 row["has_answer"] = ctx.has_answer
             ctxs.append(row)
-        rows.append({"question": result.question, "answers": result.answers, "ctxs": ctxs})
+        record = {"question": result.question, "answers": result.answers, "ctxs": ctxs}
+        rows.append({**record, "relation": result.relation} if result.relation else record)
     write_atomic(path, json.dumps(rows, indent=4).encode())
     return len(rows)
 
@@ -104,7 +107,7 @@ def results_of_run(
             flag = has_answer(query, passage) if has_answer else None
             own = own_ids.get(identity) or identity
             ctxs.append(DprPassage(own, passage.text, passage.title, score, flag))
-        yield DprResult(query.input, list(query.answers()), ctxs)
+        yield DprResult(query.input, list(query.answers()), ctxs, query.relation)
 
 
 def rankings_of_results(path: str | Path, benchmark: Benchmark) -> Iterator[Ranking]:

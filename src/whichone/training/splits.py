@@ -31,21 +31,29 @@ def share_of(name: str, seed: int = 0) -> float:
 def split_by_name(
     queries: Sequence[Query], held_out: float, *, seed: int = 0
 ) -> tuple[list[Query], list[Query]]:
-    """Queries to learn from, and queries about names that are never seen."""
-    if not 0 < held_out < 1:
-        raise UsageError("the held-out share lies between 0 and 1")
+    """Queries to learn from, and queries about names that are never seen; 0 learns from all."""
+    if not 0 <= held_out < 1:
+        raise UsageError("the held-out share is 0 or more and below 1")
     train = [q for q in queries if share_of(name_of(q), seed) >= held_out]
     test = [q for q in queries if share_of(name_of(q), seed) < held_out]
     return train, test
 
 
 def leaks(
-    train: Sequence[Example], test: Sequence[Query], *, tokens: bool = False
+    train: Sequence[Example],
+    test: Sequence[Query],
+    *,
+    tokens: bool = False,
+    within_relation: bool = False,
 ) -> dict[str, dict[str, list[int]]]:
     """What stands on both sides: names, gold pages, questions, and with `tokens` words of names.
 
-    Under each of them what is shared, and the places of the examples that share it.
+    Under each of them what is shared, and the places of the examples that share it. With
+    `within_relation` a name or page may be learned of with another relation than it is asked about, as
+    in the published splits of EntityQuestions.
     """
+    if within_relation and not tokens:
+        return _leaks_by_relation(train, test)
     names = {name_of(q) for q in test}
     pages = {p for q in test for p in q.gold_pages()}
     questions = {q.input for q in test}
@@ -66,6 +74,22 @@ def leaks(
     return found
 
 
+def _leaks_by_relation(
+    train: Sequence[Example], test: Sequence[Query]
+) -> dict[str, dict[str, list[int]]]:
+    asked: dict[str, list[Query]] = {}
+    for query in test:
+        asked.setdefault(query.relation or "", []).append(query)
+    found: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
+    for relation in dict.fromkeys(example.relation for example in train):
+        places = [n for n, example in enumerate(train) if example.relation == relation]
+        shared = leaks([train[n] for n in places], asked.get(relation, []))
+        for what, things in shared.items():
+            for thing, positions in things.items():
+                found[what].setdefault(thing, []).extend(places[n] for n in positions)
+    return found
+
+
 def name_words(name: str) -> set[str]:
     """The tokens of a name, those without a letter or digit and the commonest words aside."""
     return {
@@ -75,9 +99,16 @@ def name_words(name: str) -> set[str]:
     }
 
 
-def check_leaks(train: Sequence[Example], test: Sequence[Query], *, tokens: bool = False) -> None:
+def check_leaks(
+    train: Sequence[Example],
+    test: Sequence[Query],
+    *,
+    tokens: bool = False,
+    within_relation: bool = False,
+) -> None:
     """Refuse what stands on both sides, naming it."""
-    for what, shared in leaks(train, test, tokens=tokens).items():
+    both = leaks(train, test, tokens=tokens, within_relation=within_relation)
+    for what, shared in both.items():
         if shared:
             raise BadInput(
                 f"{len(shared)} {what} stand in both training and test data: {sample(sorted(shared))}",
@@ -86,9 +117,13 @@ def check_leaks(train: Sequence[Example], test: Sequence[Query], *, tokens: bool
 
 
 def without_leaks(
-    train: Sequence[Example], test: Sequence[Query], *, tokens: bool = False
+    train: Sequence[Example],
+    test: Sequence[Query],
+    *,
+    tokens: bool = False,
+    within_relation: bool = False,
 ) -> list[Example]:
     """The examples that share nothing with the test data."""
-    found = leaks(train, test, tokens=tokens).values()
+    found = leaks(train, test, tokens=tokens, within_relation=within_relation).values()
     sharing = {place for shared in found for places in shared.values() for place in places}
     return [e for place, e in enumerate(train) if place not in sharing]

@@ -101,6 +101,16 @@ def test_table_5_by_hand(made: tuple[Run, Benchmark]) -> None:
     assert value(micro[1]) == pytest.approx(110 / 120)
 
 
+def test_table_1_leads_with_the_macro_average(made: tuple[Run, Benchmark]) -> None:
+    found = tables(made)["entityquestions-table-1"]
+    assert [row[0] for row in found.rows[:2]] == [
+        "all questions, macro average",
+        "all questions, micro average",
+    ]
+    assert found.rows[0][1] == "91.7"
+    assert value(found.rows[1][1]) == pytest.approx(110 / 120)
+
+
 def test_the_luck_in_the_hits(made: tuple[Run, Benchmark]) -> None:
     found = tables(made)["lucky-hits"]
     unique, shared = found.rows

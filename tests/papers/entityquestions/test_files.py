@@ -13,8 +13,8 @@ from whichone.papers.entityquestions.files import (
     place_of,
     read_questions,
     write_questions,
-    write_release,
 )
+from whichone.papers.entityquestions.release import write_release
 
 
 def test_places_in_the_release() -> None:

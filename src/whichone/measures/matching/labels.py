@@ -33,6 +33,7 @@ class StoredResult(msgspec.Struct):
     question: str
     answers: list[str]
     ctxs: list[StoredPassage]
+    relation: str | None = None
 
 
 class Labels(msgspec.Struct, frozen=True):
@@ -41,9 +42,20 @@ class Labels(msgspec.Struct, frozen=True):
     question: str
     passages: int
     hits: tuple[int, ...]
+    relation: str | None = None
+    """Where the record itself says it; else its file is of one relation."""
 
     def hit_at(self, k: int) -> bool:
         return bool(self.hits) and self.hits[0] < k
+
+
+def by_relation(files: Mapping[str, Sequence[Labels]]) -> dict[str, list[Labels]]:
+    """Questions under the relation that their record names, else under the name of their file."""
+    grouped: dict[str, list[Labels]] = {}
+    for name, questions in files.items():
+        for labels in questions:
+            grouped.setdefault(labels.relation or name, []).append(labels)
+    return grouped
 
 
 def per_query_rows(files: Mapping[str, Sequence[Labels]]) -> list[dict[str, Any]]:
@@ -160,7 +172,7 @@ def _label(
             hits = _hits(result, matcher.prepare(result.answers))
         except BadInput as error:
             return _Labelled(labels, _Problem(at, result.question, error.message, error.hint))
-        labels.append(Labels(result.question, len(result.ctxs), tuple(hits)))
+        labels.append(Labels(result.question, len(result.ctxs), tuple(hits), result.relation))
     return _Labelled(labels)
 
 

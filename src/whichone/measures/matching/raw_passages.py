@@ -33,6 +33,7 @@ class RawResult(msgspec.Struct):
     question: str
     answers: list[str]
     ctxs: list[RawPassage]
+    relation: str | None = None
 
 
 def ranks_with_answer(answers: TokenAnswers, passages: list[RawPassage]) -> list[int]:

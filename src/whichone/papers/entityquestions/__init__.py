@@ -9,7 +9,7 @@ COMMANDS = {
     "score entityquestions": "whichone.papers.entityquestions.commands.score_entityquestions:command",
 }
 EXPORTS = {
-    "entityquestions": "whichone.papers.entityquestions.files:export_entityquestions",
+    "entityquestions": "whichone.papers.entityquestions.release:export_entityquestions",
 }
 BUILTINS = {
     "builtin/entityquestions": "whichone.papers.entityquestions.build:build_builtin",

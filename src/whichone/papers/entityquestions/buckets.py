@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
+
 from whichone.papers.entityquestions.fact import EntityFact
 from whichone.papers.entityquestions.sampling import shuffled
 
@@ -21,10 +23,23 @@ BUCKETS = 8
 MOST = 1000
 
 
-def buckets_of(frequencies: Mapping[str, float | None], buckets: int = BUCKETS) -> dict[str, int]:
-    """The bucket of each subject, 0 the most frequent."""
+class Triples(msgspec.Struct, frozen=True):
+    """All triples of one relation in the knowledge base: how many a subject has, how often it is met."""
+
+    counts: Mapping[str, int]
+    frequencies: Mapping[str, float | None]
+
+
+def buckets_of(
+    frequencies: Mapping[str, float | None],
+    buckets: int = BUCKETS,
+    triples: Mapping[str, int] | None = None,
+) -> dict[str, int]:
+    """The bucket of each subject, 0 the most frequent; a subject counts once for each of its triples."""
     known = {subject: f for subject, f in frequencies.items() if f is not None}
     order = sorted(known, key=lambda subject: (-known[subject], subject))
+    if triples is not None:
+        known = {subject: f * triples.get(subject, 1) for subject, f in known.items()}
     total = sum(known.values())
     before = 0.0
     found: dict[str, int] = {}
@@ -38,10 +53,18 @@ def buckets_of(frequencies: Mapping[str, float | None], buckets: int = BUCKETS) 
     return found
 
 
-def bucketed(facts: Iterable[EntityFact], buckets: int = BUCKETS) -> dict[int, list[EntityFact]]:
-    """The facts of one relation by bucket; those without a frequency are left out."""
+def bucketed(
+    facts: Iterable[EntityFact], buckets: int = BUCKETS, triples: Triples | None = None
+) -> dict[int, list[EntityFact]]:
+    """The facts of one relation by bucket; those without a frequency are left out.
+
+    The paper cuts the buckets from all triples of the knowledge base, with evidence or without.
+    """
     held = list(facts)
-    places = buckets_of({fact.subject: fact.frequency for fact in held}, buckets)
+    if triples is None:
+        places = buckets_of({fact.subject: fact.frequency for fact in held}, buckets)
+    else:
+        places = buckets_of(triples.frequencies, buckets, triples.counts)
     found: dict[int, list[EntityFact]] = {number: [] for number in range(buckets)}
     for fact in held:
         if fact.subject in places:

@@ -24,6 +24,7 @@ from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
 from whichone.papers.entityquestions import knowledge
+from whichone.papers.entityquestions.buckets import Triples
 from whichone.papers.entityquestions.candidates import (
     named_facts,
     stated_in_trex,
@@ -100,7 +101,9 @@ def build_entityquestions(
     cut = Cut(way="words", size=options.words, keep_lists=True)
     articles = article_pages(folder)
     with _tables(folder, memory) as tables:
-        values, facts = _named_facts(tables, relations, options, account)
+        values, subjects = _values(tables, relations, options)
+        facts = _named_facts(tables, values, subjects, options, account)
+        triples = _triples(values, subjects)
         if options.trex:
             facts = stated_in_trex(facts, read_triples(options.trex), account)
         else:
@@ -117,7 +120,7 @@ def build_entityquestions(
         if options.train_questions:
             asked = (fact.subject for fact in facts if fact.relation in options.buckets)
             names = knowledge.names_of(tables, asked, options.language)
-        drawn, train = _draw(facts, counts, options, account, names)
+        drawn, train = _draw(facts, counts, options, account, names, triples)
         if not drawn:
             raise BadInput("no relation passes the criteria", file=kb, hint=_why(counts))
         maker = _maker(tables, relations, values, drawn, options)
@@ -157,13 +160,10 @@ def _tables(folder: Folder, memory: str) -> Any:
     return open_tables(folder, memory)
 
 
-def _named_facts(
-    tables: Tables,
-    relations: Mapping[str, Relation],
-    options: BuildOptions,
-    account: Account,
-) -> tuple[dict[tuple[str, str], list[str]], list[EntityFact]]:
-    """All values by (relation, subject), and the facts with names and a page."""
+def _values(
+    tables: Tables, relations: Mapping[str, Relation], options: BuildOptions
+) -> tuple[dict[tuple[str, str], list[str]], dict[str, knowledge.Subject]]:
+    """All values by (relation, subject), and the subjects that have an article."""
     relation = knowledge.facts_of(tables, list(relations))
     values: dict[tuple[str, str], list[str]] = {}
     ordered = sorted(
@@ -171,10 +171,34 @@ def _named_facts(
     )
     for row in ordered:
         values.setdefault((row["property"], row["entity"]), []).append(row["value"])
+    entities = relation.select("entity").distinct()
+    return values, knowledge.subjects(tables, entities, options.frequency)
+
+
+def _named_facts(
+    tables: Tables,
+    values: Mapping[tuple[str, str], Sequence[str]],
+    subjects: Mapping[str, knowledge.Subject],
+    options: BuildOptions,
+    account: Account,
+) -> list[EntityFact]:
+    """The facts whose objects have names and whose subject has a page."""
     ids = (value for held in values.values() for value in held)
     names = knowledge.names_of(tables, ids, options.language)
-    subjects = knowledge.subjects(tables, relation.select("entity").distinct(), options.frequency)
-    return values, named_facts(values, names, subjects, account)
+    return named_facts(values, names, subjects, account)
+
+
+def _triples(
+    values: Mapping[tuple[str, str], Sequence[str]], subjects: Mapping[str, knowledge.Subject]
+) -> dict[str, Triples]:
+    """All triples by relation, whether or not a page states them."""
+    counts: dict[str, dict[str, int]] = {}
+    for (relation, entity), held in values.items():
+        counts.setdefault(relation, {})[entity] = len(held)
+    return {
+        relation: Triples(own, {e: subjects[e].frequency if e in subjects else None for e in own})
+        for relation, own in counts.items()
+    }
 
 
 def _draw(
@@ -183,6 +207,7 @@ def _draw(
     options: BuildOptions,
     account: Account,
     names: Mapping[str, Sequence[str]],
+    triples: Mapping[str, Triples],
 ) -> tuple[list[Drawn], list[EntityFact]]:
     kept = {count.relation for count in counts if count.kept}
     seen = None
@@ -201,6 +226,7 @@ def _draw(
         seen,
         account,
         options.seed,
+        triples,
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from whichone.benchmarks.account import Account
 from whichone.papers.entityquestions.buckets import (
+    Triples,
     bucketed,
     random_entities,
     training_entities,
@@ -52,11 +53,13 @@ def draw(
     seen: Callable[[EntityFact], bool] | None,
     account: Account,
     seed: int,
+    triples: Mapping[str, Triples] | None = None,
 ) -> tuple[list[Drawn], list[EntityFact]]:
     """The benchmark's facts in order of relation and subject, and the training facts."""
     drawn: dict[str, Drawn] = {}
     train: list[EntityFact] = []
     step = account.step("shares no token with the test set", "training facts")
+    asked = account.step("is not asked for a bucket", "training facts")
     for relation in sorted({fact.relation for fact in facts}):
         members = [fact for fact in facts if fact.relation == relation]
         order = shuffled(members, lambda fact: fact.key, seed, "test and dev")
@@ -72,12 +75,15 @@ def draw(
             most=sizes.train,
             seed=seed,
         )
-        train += disjoint.facts
         step.kept += disjoint.candidates - disjoint.sharing
         step.removed += disjoint.sharing
-        by_bucket = bucketed(members)
+        by_bucket = bucketed(members, triples=(triples or {}).get(relation))
         if relation in bucket_relations:
             _draw_buckets(drawn, by_bucket, sizes.bucket, seen, seed)
+        unasked = [fact for fact in disjoint.facts if fact.key not in drawn]
+        asked.kept += len(unasked)
+        asked.removed += len(disjoint.facts) - len(unasked)
+        train += unasked
         for number, held in by_bucket.items():
             for fact in held:
                 if fact.key in drawn:

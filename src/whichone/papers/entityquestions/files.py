@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import published_relations
 from whichone.errors import BadInput, Missing
 from whichone.files.lines import read_json, read_json_lines, write_atomic
@@ -21,7 +20,9 @@ _FILE = re.compile(
     r"(?:(?P<relation>P\d+)(?:_(?P<kind>no_overlap|similar))?|bucket(?P<bucket>\d+)|(?P<other>.+?))"
     r"(?:\.(?P<split>train|dev|test))?\.(?P<format>jsonl|json)(?:\.(?:gz|bz2|zst))?"
 )
-ONE_OFF = ("common-random-buckets", "nq-seen-buckets", "no-overlap", "similar")
+RANDOM, SEEN = "common-random-buckets", "nq-seen-buckets"
+"""The two populations of Figure 1: random entities, and those met in NQ's training questions."""
+ONE_OFF = (RANDOM, SEEN, "no-overlap", "similar")
 
 
 class QuestionRecord(msgspec.Struct):
@@ -86,7 +87,13 @@ def _read_file(path: Path) -> Iterator[Query]:
     relation = published_relations().get(place.relation or "")
     attributes = {
         key: value
-        for key, value in (("split", place.split), ("set", place.set), ("bucket", place.bucket))
+        for key, value in (
+            ("split", place.split),
+            ("set", place.set),
+            ("bucket", place.bucket),
+            ("rand_ent", place.set == RANDOM or None),
+            ("train_ent", place.set == SEEN or None),
+        )
         if value is not None
     }
     count = 0
@@ -124,22 +131,3 @@ def write_questions(path: str | Path, queries: Iterable[Query]) -> int:
         data = json.dumps(records, indent=4).encode()
     write_atomic(path, data)
     return len(records)
-
-
-def write_release(folder: str | Path, queries: Iterable[Query]) -> dict[str, int]:
-    """`{split}/{relation}.{split}.json` under a folder, as released; how many went where."""
-    grouped: dict[tuple[str, str], list[Query]] = {}
-    for query in queries:
-        split = str(query.attributes.get("split", "test"))
-        grouped.setdefault((split, query.relation or "questions"), []).append(query)
-    counts = {}
-    for (split, relation), members in sorted(grouped.items()):
-        path = Path(folder) / split / f"{relation}.{split}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        counts[f"{split}/{path.name}"] = write_questions(path, members)
-    return counts
-
-
-def export_entityquestions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """The release's folders: one file for each split and relation."""
-    return write_release(out, benchmark.queries)

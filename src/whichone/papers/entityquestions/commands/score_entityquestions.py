@@ -41,19 +41,21 @@ def command(
     """Score retrieval RESULTS in DPR's format, one file (or a folder of files) a relation.
 
     A file is a JSON list (or JSON lines) of question, answers and ctxs, best first; .gz, .bz2 and
-    .zst are read too. Macro is the mean over files, micro the mean over questions.
+    .zst are read too. A file that names each question's relation, as `export RUN --format dpr` writes it,
+    is taken apart by it. Macro, which the paper's Table 1 reports, is the mean over relations, micro the
+    mean over questions.
 
     \b
     whichone score entityquestions P19.test.json P26.test.json -k 1,5,20,100 --json
     """
     from whichone.cli.output import emit_json, emit_table, write_rows
-    from whichone.measures.matching.labels import label_files, per_query_rows
+    from whichone.measures.matching.labels import by_relation, label_files, per_query_rows
     from whichone.measures.matching.top_k import relation_names, result_files, top_k
 
     paths = result_files(results)
     names = relation_names(paths)
     labelled = label_files(paths, matcher, empty_answers=empty_answers == "match", workers=workers)
-    files = {name: labels for name, (_, labels) in zip(names, labelled, strict=True)}
+    files = by_relation({name: labels for name, (_, labels) in zip(names, labelled, strict=True)})
     scores = top_k(files, depths)
     if per_query:
         write_rows(per_query, per_query_rows(files))

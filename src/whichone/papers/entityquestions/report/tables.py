@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import published_relations
-from whichone.measures.scores import Scores, slice_scores
+from whichone.measures.scores import Scores, slice_scores, subset
 from whichone.records import Query, page_of
 from whichone.report.table import Cell, Table
 from whichone.runs.run import Run
@@ -25,15 +25,17 @@ def question_of(relation: str) -> str:
 
 
 def table_1(systems: Sequence[Scores], measure: str) -> Table:
-    """Datasets first, then a few relations."""
+    """Datasets first, then a few relations; of questions with relations the macro average leads."""
     names = [s.system for s in systems]
     found: dict[str, dict[str, Cell]] = {}
     for scores in systems:
-        by = ["dataset"] if any("dataset" in q.attributes for q in scores.queries) else []
-        for where, estimates in slice_scores(scores, by):
-            found.setdefault(str(where.get("dataset", "all questions")), {})[scores.system] = (
-                estimates[measure]
-            )
+        for name, part in _datasets(scores):
+            related = subset(part, lambda query: bool(query.relation))
+            if related.queries:
+                macro = _macro_of(related, measure)
+                found.setdefault(f"{name}, macro average", {})[scores.system] = macro
+            row = f"{name}, micro average" if related.queries else name
+            found.setdefault(row, {})[scores.system] = _micro(part, measure)
         for where, estimates in slice_scores(scores, ["relation"]):
             if where["relation"] in IN_TABLE_1:
                 found.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
@@ -44,8 +46,28 @@ def table_1(systems: Sequence[Scores], measure: str) -> Table:
         title=f"Top-{K} retrieval accuracy (EntityQuestions, Table 1)",
         columns=("questions", *names),
         rows=[(row, *(cells.get(name) for name in names)) for row, cells in found.items()],
-        note=f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens).",
+        note=f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens). Macro: the "
+        "mean over relations, as published; micro: over questions.",
     )
+
+
+def _datasets(scores: Scores) -> list[tuple[str, Scores]]:
+    """The questions by dataset, where they say which they are of."""
+    known = dict.fromkeys(str(q.attributes.get("dataset") or "") for q in scores.queries)
+    if set(known) <= {""}:
+        return [("all questions", scores)]
+
+    def of(name: str) -> Callable[[Query], bool]:
+        return lambda query: str(query.attributes.get("dataset") or "") == name
+
+    return [(name or "other questions", subset(scores, of(name))) for name in known]
+
+
+def _macro_of(scores: Scores, measure: str) -> Cell:
+    """The mean over relations of each relation's mean, as the paper averages."""
+    found = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
+    values = [value for value in found if value is not None]
+    return f"{100 * sum(values) / len(values):.1f}" if values else None
 
 
 def relation_table(systems: Sequence[Scores], measure: str, number: int, note: str) -> Table:
