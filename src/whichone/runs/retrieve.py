@@ -14,7 +14,7 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import LockedFolder, Missing, UsageError, did_you_mean
+from whichone.errors import BadInput, LockedFolder, Missing, UsageError, did_you_mean
 from whichone.files.folder import wait_until_unlocked
 from whichone.progress import talk
 from whichone.protocols import Retriever
@@ -24,6 +24,9 @@ from whichone.runs.leaves_machine import what_leaves
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 from whichone.secrets import masked_options, remember_secrets
+
+ASKED_ELSEWHERE = frozenset({"haystack", "http", "langchain", "llama-index", "mteb"})
+"""Retrievers of others, which bring their own corpus."""
 
 
 def retrieve(
@@ -96,6 +99,12 @@ def make_retriever(
     """
     own = ":" in name
     kind = load_function(name) if own else registry.find("retrievers", name)
+    if not own and name not in ASKED_ELSEWHERE and not len(benchmark.corpus):
+        raise BadInput(
+            f"{benchmark.name} has no corpus: there is nothing that {name} could search",
+            file=benchmark.folder.root,
+            hint="import it again with --corpus CORPUS or --knowledge KB",
+        )
     if own and not hasattr(kind, "for_benchmark"):
         if inspect.isclass(kind):
             return as_retriever(_called(name, kind, (), options))

@@ -12,6 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines, write_json_lines
+from whichone.papers.amber.collection import builtin_names, labels
 from whichone.papers.amber.instantiate import SEPARATOR, TASKS
 from whichone.papers.amber.layout import (
     SETS_FILE,
@@ -21,7 +22,8 @@ from whichone.papers.amber.layout import (
     published_popularity,
     set_records,
 )
-from whichone.records import Bearer, NameSet, Output, Passage, Query, Role, page_id
+from whichone.papers.amber.pages import Place, in_place, open_place
+from whichone.records import Bearer, NameSet, Output, Query, Role, page_id
 
 _MOST_POPULAR = 308  # what a float can hold; whoever writes more means views
 _CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
@@ -84,22 +86,29 @@ def import_amber(
     *,
     name: str | None = None,
     task: str | None = None,
-    collection: str = "amber",
+    collection: str | Sequence[str] | None = None,
     source: str = "enwiki",
-    passages: Sequence[Passage] = (),
+    corpus: str | Path | None = None,
+    knowledge: str | Path | None = None,
+    words: int = 100,
 ) -> Benchmark:
-    """Released `amber_sets.jsonl` files, or a folder of them, as a benchmark.
+    """Released `amber_sets.jsonl` files, or folders of them, as one benchmark.
 
-    The files hold no text: without `passages` the benchmark can be scored but not searched.
+    The files hold no text: without a corpus or a knowledge base it can be scored but not searched.
+    `collection` is one name for all, or one for each path; else the folders' names say it.
     """
     files = _files(path)
+    collections = _collections(path, files, collection)
+    place = open_place(corpus, knowledge, words)
     queries: list[Query] = []
     sets: dict[str, NameSet] = {}
     kept: dict[str, dict[str, Any]] = {}
+    titles: dict[str, str] = {}
     for file in files:
         for line, record in read_json_lines(file):
             try:
-                made = _read_set(record, file, task, collection, source)
+                made = _read_set(record, file, task, collections[file], source)
+                titles |= _titles(record, source)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise BadInput(
@@ -108,21 +117,78 @@ def import_amber(
             sets.setdefault(made[0].id, made[0])
             kept.setdefault(made[0].id, _without_queries(record))
             queries += made[1]
-    unique = _unique(queries)
+    unique = _labelled(_unique(queries))
     lines = b"".join(msgspec.json.encode(line) + b"\n" for line in kept.values())
+    asked, name_sets = unique, list(sets.values())
+    if place is not None:
+        asked, name_sets = in_place(place, unique, name_sets, titles)
+    named = list(dict.fromkeys(collections.values()))
     return save_benchmark(
         bench,
-        name=name or f"amber-{collection}",
-        queries=unique,
-        sets=list(sets.values()),
-        passages=list(passages),
-        card=_card(files, len(sets), len(unique), len(queries)),
-        parameters={"format": "amber", "collection": collection, "source": source},
+        name=name or f"amber-{'-'.join(named)}",
+        queries=asked,
+        sets=name_sets,
+        passages=place.passages if place else (),
+        corpus=place.corpus if place else None,
+        card=_card(files, len(sets), len(unique), len(queries), place),
+        parameters={"format": "amber", "collection": "-".join(named), "source": source},
+        parents=place.parents if place else None,
         sources=[{"file": file.name} for file in files],
         counts={"sets": len(sets), "repeated_queries": len(queries) - len(unique)},
         allow_no_gold=True,
         files={TUPLES_FILE: lines},
     )
+
+
+def _collections(
+    path: str | Path | Sequence[str | Path],
+    files: Sequence[Path],
+    named: str | Sequence[str] | None,
+) -> dict[Path, str]:
+    """The collection of each file."""
+    given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
+    if isinstance(named, str):
+        return dict.fromkeys(files, named)
+    if named and len(named) not in (1, len(given)):
+        raise UsageError(
+            f"{len(named)} collections for {len(given)} paths",
+            hint="give one for all, or one for each",
+        )
+    if named:
+        of_path = dict(zip(given, named if len(named) > 1 else [*named] * len(given), strict=True))
+        return {f: next(n for p, n in of_path.items() if f == p or p in f.parents) for f in files}
+    known = builtin_names()
+    found: dict[Path, str] = {}
+    for file in files:
+        words = [part.lower() for part in file.parts]
+        own = next((p for p in given if p in file.parents), None)
+        said = next((name for name in known if name in words), None)
+        found[file] = said or (own.resolve().name if own and len(given) > 1 else "amber")
+    return found
+
+
+def _titles(record: Mapping[str, Any], source: str) -> dict[str, str]:
+    """Titles of the pages that a line names, by page."""
+    pages = [page for about in record["qids"].values() for page in about["wikipedia"]]
+    for about in record["qids"].values():
+        pages += (p for q in about["queries"] for p in q["output"]["provenance"])
+    return {page_id(source, p["wikipedia_id"]): p.get("title") or "" for p in pages}
+
+
+def _labelled(queries: Sequence[Query]) -> list[Query]:
+    """With the words for their properties, which slot filling says and known collections have."""
+    words = labels()
+    for query in queries:
+        if query.task == "sf" and query.relation and SEPARATOR in query.input:
+            words[query.relation] = query.input.partition(SEPARATOR)[2].strip()
+    return [
+        msgspec.structs.replace(
+            query, attributes={**query.attributes, "property_label": words[query.relation]}
+        )
+        if query.relation in words and "property_label" not in query.attributes
+        else query
+        for query in queries
+    ]
 
 
 def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -153,6 +219,7 @@ def _read_set(
         bearers.append(
             Bearer(
                 entity=entity,
+                label=_label(about),
                 role=role,
                 popularity=_views(about.get("popularity")),
                 types=tuple(about.get("entity_types", ())),
@@ -185,6 +252,12 @@ def _read_set(
             )
     bearers.sort(key=lambda b: (b.role != "head", -(b.popularity or 0), b.entity))
     return NameSet(id=set_id, name=name, collection=collection, bearers=tuple(bearers)), queries
+
+
+def _label(about: Mapping[str, Any]) -> str:
+    """What an entity is called: its first name where the file lists them, else its page's title."""
+    names = [*about.get("aliases", ()), *(page.get("title") or "" for page in about["wikipedia"])]
+    return next((str(name) for name in names if name), "")
 
 
 def _views(popularity: float | None) -> float | None:
@@ -225,7 +298,9 @@ def _unique(queries: list[Query]) -> list[Query]:
     return list({query.id: query for query in queries}.values())
 
 
-def _card(files: Sequence[Path], sets: int, unique: int, read: int) -> str:
+def _card(
+    files: Sequence[Path], sets: int, unique: int, read: int, place: Place | None = None
+) -> str:
     repeated = (
         f" {read - unique} repeated query ids: the last one is kept." if read > unique else ""
     )
@@ -233,4 +308,9 @@ def _card(files: Sequence[Path], sets: int, unique: int, read: int) -> str:
         f"# AmbER sets from {', '.join(f.parent.name + '/' + f.name for f in files)}\n\n"
         f"{sets} sets, {unique} queries.{repeated}\n\n"
         "AmbER sets: Chen and others, ACL 2021. The files name pages of the KILT knowledge source.\n"
+        + (
+            f"Asked of {place.described}.\n"
+            if place
+            else "No corpus: it can be scored, not searched.\n"
+        )
     )

@@ -1,0 +1,128 @@
+"""Released sets of both collections over a corpus or a knowledge base: they can be searched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.cli import whichone
+from whichone.errors import BadInput, UsageError
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import score_run
+from whichone.papers.amber.build import build_amber
+from whichone.papers.amber.collection import load_collection
+from whichone.papers.amber.files import export_amber, import_amber
+from whichone.records import Passage
+from whichone.runs.retrieve import retrieve
+
+TINY = {
+    "name": "Abe Lincoln",
+    "qids": {
+        "Q91": {
+            "is_head": True, "popularity": 4.0,
+            "wikipedia": [{"wikipedia_id": "307", "title": "Abraham_Lincoln"}], "queries": [],
+        },
+        "Q4666410": {
+            "is_head": False, "popularity": 2.0,
+            "wikipedia": [{"wikipedia_id": "9", "title": "Abe Lincoln (musician)"}],
+            "queries": [
+                {
+                    "id": "1", "input": "What instrument did Abe Lincoln play?",
+                    "output": {
+                        "answer": ["trombone"],
+                        "provenance": [{"wikipedia_id": "9", "title": "Abe Lincoln (musician)"}],
+                        "meta": {},
+                    },
+                    "meta": {"pid": "P1303"},
+                }
+            ],
+        },
+    },
+}  # fmt: skip
+
+
+def tiny(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "amber_sets.jsonl").write_text(json.dumps(TINY) + "\n")
+    return folder.parent
+
+
+def corpus(folder: Path, *pages: tuple[str, str]) -> str:
+    """A benchmark whose corpus has these pages, by key and title."""
+    passages = [
+        Passage(id=f"w:{key}#0", page=f"w:{key}", title=title, text=f"{title} text")
+        for key, title in pages
+    ]
+    from whichone.records import Output, Query
+
+    asked = [Query(id="q", task="qa", input="?", outputs=(Output(answer="x"),))]
+    save_benchmark(folder, name="other", queries=asked, passages=passages)
+    return str(folder)
+
+
+def test_both_collections_over_a_knowledge_base(tmp_path: Path) -> None:
+    """The built-in sets as released files, read back over the same knowledge base: the same scores."""
+    kb = builtin_benchmark("builtin/amber").parent / "kb"
+    for name in ("human", "nonhuman"):
+        made, *_ = build_amber(kb, tmp_path / f"{name}-bench", load_collection(name))
+        export_amber(made, tmp_path / "data" / name)
+    folders = [str(tmp_path / "data" / name) for name in ("human", "nonhuman")]
+    words = ["import", "amber", *folders, str(tmp_path / "bench"), "--knowledge", str(kb), "--json"]
+    result = CliRunner().invoke(whichone, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    both, own = Benchmark.open(tmp_path / "bench"), Benchmark.open("builtin/amber")
+    assert {q.id for q in both.queries} == {q.id for q in own.queries}
+    assert {q.task for q in both.queries} == {"qa", "sf", "fc"}
+    assert {s.collection for s in both.sets} == {"human", "nonhuman"}
+    labels = {q.id: q.attributes["property_label"] for q in own.queries}
+    assert {q.id: q.attributes["property_label"] for q in both.queries} == labels
+    assert all(bearer.label for s in both.sets for bearer in s.bearers)
+    measures = parse_measures(["acc@1", "confused@20"])
+    values = []
+    for name, place in (("a", tmp_path / "bench"), ("b", "builtin/amber")):
+        run = retrieve(place, tmp_path / name, retriever="bm25", k=20, index=tmp_path / f"i{name}")
+        scores = score_run(run, Benchmark.open(place), measures)
+        ids = [q.id for q in scores.queries]
+        values.append({m: dict(zip(ids, v, strict=True)) for m, v in scores.values.items()})
+    same = sum(values[0]["acc@1"][q] == values[1]["acc@1"][q] for q in values[0]["acc@1"])
+    assert same > 0.9 * len(values[0]["acc@1"]), "corpora are cut a little otherwise"
+
+
+def test_pages_are_found_by_title_in_another_corpus(tmp_path: Path) -> None:
+    place = corpus(
+        tmp_path / "other", ("1", "Abraham Lincoln"), ("2", "Abe Lincoln (musician)"), ("3", "Tea")
+    )
+    made = import_amber(tiny(tmp_path / "H" / "qa"), tmp_path / "bench", corpus=place)
+    assert made.queries[0].gold_pages() == {"w:2"}
+    assert {p for b in made.sets[0].bearers for p in b.pages} == {"w:1", "w:2"}
+    assert made.other_pages(made.queries[0]) == {"w:1"}
+    assert made.corpus.hash == Benchmark.open(place).corpus.hash
+    run = retrieve(tmp_path / "bench", tmp_path / "run", retriever="bm25", k=3)
+    assert not run.failures
+
+
+def test_no_corpus_is_an_error_when_it_is_searched(tmp_path: Path) -> None:
+    import_amber(tiny(tmp_path / "H" / "qa"), tmp_path / "bench")
+    words = ["retrieve", str(tmp_path / "bench"), str(tmp_path / "run"), "--retriever", "bm25"]
+    error = CliRunner().invoke(whichone, words).exception
+    assert isinstance(error, BadInput) and "no corpus" in error.message
+    assert "--knowledge" in str(error.hint)
+
+
+def test_wrong_places(tmp_path: Path) -> None:
+    folder = tiny(tmp_path / "H" / "qa")
+    with pytest.raises(BadInput, match="none of the 1 gold pages"):
+        place = corpus(tmp_path / "other", ("3", "Tea"))
+        import_amber(folder, tmp_path / "bench", corpus=place)
+    with pytest.raises(UsageError, match="not both"):
+        import_amber(folder, tmp_path / "bench", corpus="a", knowledge="b")
+    with pytest.raises(UsageError, match="2 collections for 1 paths"):
+        import_amber(folder, tmp_path / "bench", collection=["a", "b"])
+    tiny(tmp_path / "N" / "qa")
+    made = import_amber([tmp_path / "H", tmp_path / "N"], tmp_path / "two")
+    assert {s.collection for s in made.sets} == {"H", "N"}
