@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
@@ -33,12 +33,14 @@ class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """`run` is the folder to start from, `depth` how many of each question's passages are re-ordered.
 
     `model` is a cross-encoder (folder or name; ONNX as a folder or an `.onnx` file), or with `endpoint` the name of a chat model there.
-    It sees `window` passages of up to `characters` each at once, moves up by `step`, and is asked
+    `by=vectors` orders by a single-vector encoder, `by=tokens` by a late-interaction model instead.
+    A chat model sees `window` passages of up to `characters` each at once, moves up by `step`, and is asked
     `concurrency` questions at a time.
     """
 
     run: str
     model: str
+    by: Literal["pairs", "vectors", "tokens"] = "pairs"
     endpoint: str | None = None
     depth: Annotated[int, msgspec.Meta(ge=1)] = 100
     device: str | None = None
@@ -156,6 +158,16 @@ def _order(parameters: RerankParameters) -> Order:
         raise UsageError("re-ranking needs a model", hint="-o model=FOLDER")
     from whichone.retrieval.onnx_model import is_onnx
 
+    if parameters.by == "vectors":
+        from whichone.retrieval.dense.encoder import need_encoder
+        from whichone.retrieval.rerank.encoders import VectorOrder
+
+        return VectorOrder(need_encoder(parameters.model, device=parameters.device))
+    if parameters.by == "tokens":
+        from whichone.retrieval.late.encoder import open_token_encoder
+        from whichone.retrieval.rerank.encoders import TokenOrder
+
+        return TokenOrder(open_token_encoder(parameters.model, device=parameters.device))
     if is_onnx(parameters.model):
         from whichone.retrieval.rerank.onnx import OnnxCrossEncoder
 
