@@ -53,6 +53,8 @@ class FakeServer:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.now = self.most_at_once = 0
+        self.models: list[dict[str, Any]] | None = None
+        """What GET /models lists; None: there is no such list."""
         lock = threading.Lock()
         server = self
 
@@ -70,6 +72,12 @@ class FakeServer:
                     server.now -= 1
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     self._send(reply)
+
+            def do_GET(self) -> None:
+                if server.models is None:
+                    self.send_error(404)
+                else:
+                    self._send(Reply(body=json.dumps({"data": server.models}).encode()))
 
             def _send(self, reply: Reply) -> None:
                 self.send_response(reply.status)

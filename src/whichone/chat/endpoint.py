@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import threading
@@ -107,7 +108,30 @@ class Endpoint:
 
     def describe(self) -> dict[str, Any]:
         told: dict[str, Any] = {"endpoint": self.options.url, "model": self.options.model}
-        return told if self.options.seed is None else {**told, "sampling_seed": self.options.seed}
+        if self.options.seed is not None:
+            told["sampling_seed"] = self.options.seed
+        served = self.served
+        return {**told, "served": served} if served else told
+
+    @functools.cached_property
+    def served(self) -> dict[str, Any]:
+        """What the endpoint's list of models says about this one; empty where it has no such list.
+
+        A server may swap the weights behind a name. When it was started is no part of it.
+        """
+        url = self.options.url.rstrip("/").removesuffix("/chat/completions")
+        try:
+            reply = self._client.get(f"{url}/models", timeout=min(5.0, self.options.timeout))
+            listed = reply.json()["data"] if reply.status_code == 200 else []
+            entries = [e for e in listed if e.get("id") == self.options.model]
+        except (self._http.HTTPError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+        passing = ("created", "permission", "object", "id")
+        return (
+            {k: v for k, v in sorted(entries[0].items()) if k not in passing and v}
+            if entries
+            else {}
+        )
 
     def complete(
         self,

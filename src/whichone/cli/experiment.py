@@ -13,8 +13,14 @@ from whichone.cli.options import json_option
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--out", type=click.Path(), default=None, help="Folder of the cells.")
 @click.option("--dry-run", is_flag=True, help="Show what would run, with estimated time and cost.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False),
+    default=None,
+    help="Write a report of this experiment's own cells, a page for each benchmark.",
+)
 @json_option
-def command(file: str, out: str | None, dry_run: bool, as_json: bool) -> None:
+def command(file: str, out: str | None, dry_run: bool, report: str | None, as_json: bool) -> None:
     """Do everything that FILE (TOML) crosses, each cell into a folder of its own.
 
     Cells that are done are not done again; killed and started again it goes on per question. Any
@@ -22,11 +28,12 @@ def command(file: str, out: str | None, dry_run: bool, as_json: bool) -> None:
 
     \b
     whichone experiment study.toml --dry-run
-    whichone experiment study.toml
+    whichone experiment study.toml --report study.html
     """
     from whichone.cli.output import emit_json, emit_table
     from whichone.errors import BadInput
     from whichone.experiment import run as experiment
+    from whichone.progress import talk
 
     if dry_run:
         planned = experiment.dry_run(file, out)
@@ -44,6 +51,9 @@ def command(file: str, out: str | None, dry_run: bool, as_json: bool) -> None:
             rows = [_shown(r) for r in results if r.kind == kind]
             if rows:
                 emit_table(rows, columns=list(dict.fromkeys(c for r in rows for c in r)))
+    if report:
+        for page in experiment.report_experiment(results, report):
+            talk(f"the page: {page}")
     failed = [r for r in results if r.status == "failed"]
     if failed:
         raise BadInput(

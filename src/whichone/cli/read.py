@@ -58,7 +58,12 @@ from whichone.errors import UsageError
     "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the reader."
 )
 @click.option("--name", default=None, help="The system's name in tables.")
-@click.option("--limit", type=int, default=None, help="Ask only the first questions.")
+@click.option(
+    "--limit",
+    type=int,
+    default=None,
+    help="Ask only so many questions, of names drawn by --seed, all tasks of a name together.",
+)
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip"]),
@@ -68,6 +73,12 @@ from whichone.errors import UsageError
 )
 @click.option(
     "--retry", is_flag=True, help="In finished answers: ask again what failed or came back empty."
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    help="Ask everything so many times, past the cache, and count the questions whose answers differ.",
 )
 @seed_option
 @json_option
@@ -90,6 +101,7 @@ def command(
     limit: int | None,
     on_error: str,
     retry: bool,
+    repeat: int,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -106,7 +118,7 @@ def command(
     """
     from whichone.cli.output import emit_json
     from whichone.cli.retrieve import parse_options
-    from whichone.runs.read import read
+    from whichone.runs.repeat import read_repeatedly
 
     flags = {
         "endpoint": endpoint,
@@ -123,9 +135,10 @@ def command(
             raise UsageError(f"--{stray[0]} is for the reader llm, not for {reader}")
     if limit is not None and limit < 1:
         raise UsageError("--limit must be at least 1")
-    made = read(
+    made, differing = read_repeatedly(
         benchmark,
         answers,
+        repeat,
         reader=reader,
         options={**given, **parse_options(options)},
         passages=passages,
@@ -141,10 +154,16 @@ def command(
     )
     counts, details = made.folder.manifest.counts, made.folder.manifest.made
     if as_json:
-        emit_json({"answers": answers, "name": made.name, "counts": counts, "made": details})
+        document = {"answers": answers, "name": made.name, "counts": counts, "made": details}
+        emit_json({**document, **({"repeated": differing} if differing else {})})
         return
     told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
     click.echo(f"{answers}: {made.name}, {told}; p50 {details.get('latency_p50', 0):.3f} s")
+    if differing:
+        click.echo(
+            f"asked {differing['times']} times: {differing['differing']:,} of {differing['questions']:,} questions"
+            " were answered differently"
+        )
 
 
 def _typed(key: str) -> bool:

@@ -51,7 +51,7 @@ class SettingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that is crossed; `limit` asks only the first questions of each benchmark."""
+    """Everything that is crossed; `limit` asks only so many questions of each benchmark, drawn by name."""
 
     benchmarks: list[str]
     retriever: list[RetrieverPlan] = []

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, WhichoneError
-from whichone.experiment.cells import Cell, cells
+from whichone.experiment.cells import Cell, cells, plain
 from whichone.experiment.estimate import Estimator
 from whichone.experiment.plan import Plan, read_plan
 from whichone.files.lines import write_atomic
 from whichone.measures.score import score_folder, slice_rows
 from whichone.progress import talk
+from whichone.report.report import make_report
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
 from whichone.versions import environment
@@ -87,6 +88,23 @@ def run_experiment(file: str | Path, out: str | Path | None = None) -> list[Cell
     if len(failed) == len(listed):
         raise BadInput(f"all {len(listed)} cells failed, the last one so: {results[-1].error}")
     return results
+
+
+def report_experiment(results: Sequence[CellResult], out: str | Path) -> list[Path]:
+    """A report of the cells of this experiment alone, one page for each benchmark.
+
+    Folders beside them may be cells of earlier versions of the file.
+    """
+    places: dict[str, list[str]] = {}
+    for result in results:
+        if result.status == "done":
+            places.setdefault(result.benchmark, []).append(result.path)
+    out = Path(out)
+    written = []
+    for benchmark, paths in places.items():
+        name = f"{out.stem}-{plain(benchmark)}{out.suffix}" if len(places) > 1 else out.name
+        written += make_report(paths, out.with_name(name), benchmark=benchmark)[:1]
+    return written
 
 
 def _do(cell: Cell, plan: Plan) -> None:

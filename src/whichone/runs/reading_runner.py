@@ -29,6 +29,7 @@ from whichone.runs.answer_entries import (
     write_tables,
 )
 from whichone.runs.answers import KIND, Answers
+from whichone.runs.identity import drawn, identified
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shown, Shows
 from whichone.secrets import masked
@@ -85,7 +86,12 @@ class ReadingRunner:
     ) -> Answers:
         parameters = masked(
             msgspec.to_builtins(
-                {"reader": dict(description), "setting": self.setting, "limit": self.limit}
+                {
+                    "reader": identified(self.reader, description),
+                    "setting": self.setting,
+                    "limit": self.limit,
+                    **({"drawn": "by name"} if self.limit is not None else {}),
+                }
             )
         )
         parents = self._parents(parameters["reader"])
@@ -127,11 +133,11 @@ class ReadingRunner:
         return Answers.open(path)
 
     def _shown(self) -> dict[str, Shown]:
-        most = len(self.queries) if self.limit is None else self.limit
-        beyond = Shown(left_out=f"only the first {most:,} questions are asked")
-        return {
-            q.id: self.shows.choose(q) if n < most else beyond for n, q in enumerate(self.queries)
-        }
+        if self.limit is None:
+            return {q.id: self.shows.choose(q) for q in self.queries}
+        chosen = drawn(self.queries, self.limit, self.setting.seed)
+        beyond = Shown(left_out=f"only {self.limit:,} questions, drawn by name, are asked")
+        return {q.id: self.shows.choose(q) if q.id in chosen else beyond for q in self.queries}
 
     def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:
         told = msgspec.json.encode(reader, order="deterministic")
@@ -261,5 +267,11 @@ def _finished(
     except WhichoneError:
         return None
     manifest = answers.folder.manifest
-    same = manifest.parameters == parameters and manifest.parents == parents
+    same = manifest.parents == parents and manifest.parameters == parameters
+    if not same and "served" not in parameters["reader"]:  # an endpoint that is not up says nothing
+        reader = dict(manifest.parameters.get("reader", {}))
+        reader.pop("served", None)
+        less = {**manifest.parameters, "reader": reader}
+        others = {k: v for k, v in parents.items() if k != "reader"}
+        same = less == parameters and others.items() <= manifest.parents.items()
     return answers if same and manifest.made.get("code") == code else None

@@ -25,6 +25,7 @@ from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.function import MEND_IT
 from whichone.runs.checks import RankingCheck, Returns
+from whichone.runs.identity import identified
 from whichone.runs.results import FAILURES
 from whichone.runs.run import KIND, NOTES, RANKINGS, TIMING, Run
 from whichone.secrets import masked, masked_text
@@ -72,7 +73,7 @@ class Runner:
     def run(
         self, path: Path, *, name: str, description: Mapping[str, Any], benchmark_place: str
     ) -> Run:
-        parameters = masked({**description, "k": self.k})
+        parameters = masked({**identified(self.retriever, description), "k": self.k})
         identity = {
             "benchmark": self.benchmark.id,
             "parameters": msgspec.to_builtins(parameters),

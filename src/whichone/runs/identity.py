@@ -1,0 +1,125 @@
+"""What changes a system's numbers beside its options: who wrote it, at which commit, and with which weights."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from whichone.files.folder import file_hash
+from whichone.files.manifest import MANIFEST
+from whichone.records import Query
+
+
+def identified(system: object, description: Mapping[str, Any]) -> dict[str, Any]:
+    """A description with the plugin's version and commit, and the hashes of local models that it names."""
+    found = dict(description)
+    if plugin := plugin_of(system):
+        found["plugin"] = plugin
+    hashes = dict(_local_models(description))
+    if hashes:
+        found["model_hashes"] = hashes
+    return found
+
+
+def plugin_of(system: object) -> dict[str, str]:
+    """Package, version and commit of a system that is not whichone's own; empty for whichone's and for loose code."""
+    own = getattr(system, "own_code", system)
+    module = str(getattr(own, "__module__", "") or type(own).__module__)
+    top = module.partition(".")[0]
+    if top in ("whichone", "builtins", "__main__"):
+        return {}
+    packages = metadata.packages_distributions().get(top, [])
+    if not packages:
+        return {}
+    distribution = metadata.distribution(packages[0])
+    found = {"package": packages[0], "version": distribution.version}
+    return {**found, **_commit(distribution)}
+
+
+def _commit(distribution: metadata.Distribution) -> dict[str, str]:
+    """From what pip wrote at installation; of an editable installation from its git checkout."""
+    text = distribution.read_text("direct_url.json")
+    if not text:
+        return {}
+    origin = msgspec.json.decode(text)
+    if commit := origin.get("vcs_info", {}).get("commit_id"):
+        return {"commit": str(commit)}
+    url = str(origin.get("url", ""))
+    if not url.startswith("file://"):
+        return {}
+    folder = url.removeprefix("file://")
+    head = _git(folder, "rev-parse", "HEAD")
+    if not head:
+        return {}
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": f"{head}+changes" if changed else head}
+
+
+def _git(folder: str, *words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, *words], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+_MODEL_FILES = ("*.safetensors", "*.bin", "*.onnx", "*.pt", "*.gguf")
+
+
+def _local_models(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Options that name a folder or file with weights, unless the description has their hash already."""
+    hashed = "weights" in description
+    for key, value in description.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", found) for name, found in _local_models(value))
+        elif isinstance(value, str) and not hashed and _has_weights(Path(value)):
+            yield key, model_hash(Path(value))
+
+
+def _has_weights(path: Path) -> bool:
+    try:
+        if path.is_file():
+            return any(path.match(pattern) for pattern in _MODEL_FILES)
+        return path.is_dir() and any(True for p in _MODEL_FILES for _ in path.rglob(p))
+    except OSError:
+        return False
+
+
+def model_hash(path: Path) -> str:
+    """Of a file, of a folder's manifest, or of the names and hashes of all files with weights."""
+    if path.is_file():
+        return file_hash(path)[:16]
+    if (path / MANIFEST).exists():
+        return file_hash(path / MANIFEST)[:16]
+    files = sorted({f for pattern in _MODEL_FILES for f in path.rglob(pattern)})
+    text = "\n".join(f"{f.relative_to(path)} {file_hash(f)}" for f in files)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def drawn(queries: Sequence[Query], limit: int, seed: int = 0) -> frozenset[str]:
+    """So many questions of a seeded draw of names: all tasks of a name, one name after the other.
+
+    The first questions of a file are those of one task, or of the most popular names.
+    """
+    groups: dict[str, list[str]] = {}
+    for query in queries:
+        groups.setdefault(query.name_set or query.name or query.entity or query.id, []).append(
+            query.id
+        )
+    names = sorted(groups)
+    order = np.random.default_rng(seed).permutation(len(names))
+    chosen: list[str] = []
+    for place in order:
+        chosen += groups[names[place]]
+        if len(chosen) >= limit:
+            break
+    return frozenset(chosen[:limit])
