@@ -111,6 +111,8 @@ def decode_blocks(
     blocks = np.unique(blocks[blocks >= 0])
     if not len(blocks):
         return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    if 4 * len(blocks) > at.blocks:  # reading all of it in one go takes less
+        return decode(words, place, frequency)
     octets, kind = words.view(np.uint8), _TYPES[at.shape]
     entries = (blocks[:, None] * BLOCK + np.arange(BLOCK)).reshape(len(blocks), BLOCK)
     gaps = octets[at.gaps : at.gaps + at.entries * kind().itemsize].view(kind)

@@ -22,6 +22,9 @@ Backend = Literal["auto", "numba", "numpy"]
 Weighted = Sequence[tuple[int, np.float32]]
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
+FEW = 1_000_000
+"""So many postings are added up without a look at what could be left out."""
+
 _SAFE = 0.999
 """Sums of single precision in another order may differ a little; a bound must not be that tight."""
 
@@ -59,6 +62,8 @@ class Scorer:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         if self._best is not None:
             return in_order(*self._best(*self._lists(counted), *self._arrays, self._scores, k))
+        if int(self.postings.frequencies.take([term for term, _ in counted]).sum()) <= FEW:
+            return self._add_all(counted, k)
         lists: dict[int, Impacts] = {}
         near = self._candidates(counted, k, lists)
         return top(near, self._of(counted, near, lists), k)
@@ -101,13 +106,29 @@ class Scorer:
         for term, weight in counted:
             known = lists.get(term)
             documents, impacts = known or self.postings.impacts_near(term, passages)
-            if not len(documents):
-                continue
-            at = np.searchsorted(documents, passages)
-            at[at == len(documents)] = 0
-            here = documents[at] == passages
-            scores[here] += weight * impacts[at[here]]
+            _add(scores, passages, documents, impacts, weight)
         return scores
+
+    def _add_all(self, counted: Weighted, k: int) -> Best:
+        """Every list added up: faster than leaving parts out, where there are not too many postings."""
+        scores = self._scores
+        seen, short = [], None
+        for term, weight in counted:
+            documents, impacts = self.postings.impacts(term)
+            before = scores.take(documents)
+            scores[documents] = before + weight * impacts
+            seen.append(documents[before == 0])
+            if len(documents) >= k and (short is None or len(documents) < len(short)):
+                short = documents
+        every = np.concatenate(seen)
+        sums = scores.take(every)
+        if short is not None:  # the k-th best of one list is no more than that of all
+            ranked = scores.take(short)
+            use = np.flatnonzero(sums >= np.partition(ranked, len(ranked) - k)[len(ranked) - k])
+            scores[every] = 0
+            return top(every.take(use), sums.take(use), k)
+        scores[every] = 0
+        return top(every, sums, k)
 
     def _candidates(
         self, counted: Weighted, k: int, lists: dict[int, Impacts]
@@ -135,19 +156,31 @@ class Scorer:
                 if left < least:
                     break
             documents, impacts = lists[term] = lists.get(term) or p.impacts(term)
+            left -= peaks[term]
+            gained = weight * impacts
             before = scores.take(documents)
-            after = before + weight * impacts
+            if least > 0:  # what only this term and those that are left score would not suffice for
+                use = np.flatnonzero((before > 0) | (gained >= least - left))
+                documents, before, gained = documents[use], before[use], gained[use]
+            after = before + gained
             scores[documents] = after
             seen.append(documents[before == 0])
             held += len(seen[-1])
             highest = max(highest, float(after.max(initial=0)))
-            left -= peaks[term]
-        else:
-            left, least = 0.0, self._least(seen, k, least) if held > k else 0.0
-        near = [some[scores.take(some) + left >= least] for some in seen]
-        for some in seen:
-            scores[some] = 0
-        return np.sort(np.concatenate(near))
+        near = np.concatenate(seen)
+        sums = scores.take(near)
+        scores[near] = 0
+        if len(near) > k:
+            least = max(least, _kth(sums, k))
+            use = np.flatnonzero(sums + left >= least)
+            near, sums = near[use], sums[use]
+        ascending = np.argsort(near)
+        near, sums = near[ascending], sums[ascending]
+        for term, weight in counted:
+            if term not in lists and len(near):
+                lists[term] = self.postings.impacts_near(term, near)
+                _add(sums, near, *lists[term], weight)
+        return near[sums >= _kth(sums, k)] if len(near) > k else near
 
     def _least(self, seen: Sequence[npt.NDArray[np.int64]], k: int, least: float) -> float:
         """What a passage must score at least to be among the k best of these; `least` is known before.
@@ -155,8 +188,35 @@ class Scorer:
         Scores only grow, so what was too little for the k best can be left out of the search.
         """
         found = np.concatenate([self._scores.take(some) for some in seen])
-        found = found[found >= least]
-        return float(np.partition(found, len(found) - k)[len(found) - k]) * _SAFE
+        return _kth(found[found >= least], k)
+
+
+def _kth(scores: npt.NDArray[np.float32], k: int) -> float:
+    """About the k-th best: a little less, as sums in another order may differ.
+
+    The k-th best of some is no more than that of all, and sorts most of the others out.
+    """
+    some = max(16 * k, 2048)
+    if len(scores) > 4 * some:
+        first = scores[:some]
+        scores = scores[scores >= np.partition(first, some - k)[some - k]]
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k]) * _SAFE
+
+
+def _add(
+    scores: npt.NDArray[np.float32],
+    passages: npt.NDArray[np.int64],
+    documents: npt.NDArray[np.int64],
+    impacts: npt.NDArray[np.float32],
+    weight: np.float32,
+) -> None:
+    """Add a list's weights to the scores of passages, both in ascending order."""
+    if not len(documents):
+        return
+    at = np.searchsorted(documents, passages)
+    at[at == len(documents)] = 0
+    here = np.flatnonzero(documents.take(at) == passages)
+    scores[here] += weight * impacts.take(at.take(here))
 
 
 def top(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Best:
