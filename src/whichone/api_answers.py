@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.actions import ACT
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.answer_summary import (
     COLUMNS,
@@ -26,6 +27,7 @@ from whichone.records import Question, Ranking
 from whichone.runs.agents import run_agent, trace_of
 from whichone.runs.answers import Answers
 from whichone.runs.read import as_reader, run_reader
+from whichone.runs.record_table import RecordTable
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting
 from whichone.runs.simulated_user import SimulatedUser
@@ -38,6 +40,9 @@ _OUTCOME_WORDS = {
     "namesake": "for a namesake",
     "wrong": "wrong otherwise",
 }
+
+
+ACTION_MEASURES = ("right_action", "wrong_action", "deferred")
 
 
 class AnswerResult:
@@ -57,6 +62,7 @@ class AnswerResult:
         usual = summary_measures(tasks)
         traced = any(trace_of(a) is not None for a in answers.answers.values())
         usual += [*TRACE_MEASURES] if traced else []
+        usual += [*ACTION_MEASURES] if ACT in tasks else []
         measures = together(parse_measures(usual), extra, "answers")
         scores = score_answers(answers, benchmark, measures)
         rows = summarise_answers(scores)
@@ -124,6 +130,7 @@ class AnswerResult:
                 "task": row.task,
                 "calls": f"{row.values['calls'].value or 0:.1f}",
                 **{n: percent(row.values[n]) for n in TRACE_MEASURES if n != "calls"},
+                **{n: percent(row.values[n]) for n in ACTION_MEASURES if n in row.values},
             }
             for row in trace_rows(self.scores)
         ]
@@ -155,7 +162,9 @@ def answer_by_agent(
 ) -> Answers:
     """Let an agent work on every question; "simulated" is the user who knows whom it means."""
     asked = SimulatedUser(benchmark) if user == "simulated" else user
-    return run_agent(agent, benchmark, place, user=asked, **options)
+    acts = any(q.task == ACT for q in benchmark.queries)
+    act = RecordTable(benchmark) if acts else None
+    return run_agent(agent, benchmark, place, user=asked, act=act, **options)
 
 
 class Recalled:

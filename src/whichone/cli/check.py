@@ -25,6 +25,7 @@ from whichone.cli.options import json_option, seed_option
     "--max-answered-for-namesake", type=float, help="Answers: a namesake's value given, at most."
 )
 @click.option("--min-answer-accuracy", type=float, help="Answers: right ones, at least.")
+@click.option("--max-wrong-actions", type=float, help="Tasks: acted on somebody else, at most.")
 @click.option(
     "--floor/--no-floor",
     default=True,

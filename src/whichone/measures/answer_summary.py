@@ -14,7 +14,7 @@ from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores, estimate
 from whichone.measures.summary import collection_of
 
-HEADLINE = {"fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
+HEADLINE = {"act": "right_action", "fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
 """What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7."""
 OTHERWISE = "amber_f1"
 NAMESAKE, REFUSAL, FAILURE = "answered_for_namesake", "refusal", "failure"
@@ -64,7 +64,8 @@ def trace_rows(scores: Scores) -> list[AnswerRow]:
     rows = []
     for (collection, task), members in sorted(_groups(scores).items()):
         where = np.array(members)
-        values = {name: estimate(scores, by_name[name], where) for name in TRACE_MEASURES}
+        shown = [*TRACE_MEASURES, *(n for n in by_name if n.endswith(("_action", "deferred")))]
+        values = {name: estimate(scores, by_name[name], where) for name in shown}
         rows.append(AnswerRow(scores.system, collection, task, "trace", values))
     return rows
 

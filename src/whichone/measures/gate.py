@@ -82,6 +82,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     min_tail_accuracy: float | None = None
     max_answered_for_namesake: float | None = None
     min_answer_accuracy: float | None = None
+    max_wrong_actions: float | None = None
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Budgets:
@@ -260,6 +261,11 @@ _FIGURES: dict[str, tuple[Callable[[Scores, int], Estimate], frozenset[str], str
         _ANSWERS,
     ),
     "min_answer_accuracy": (_of("answer_right"), frozenset({"answer_right"}), _ANSWERS),
+    "max_wrong_actions": (
+        _of("wrong_action"),
+        frozenset({"wrong_action"}),
+        "an agent's answers to tasks are needed (whichone build catalogue --tasks act)",
+    ),
 }
 """What each budget is about, the measures that it needs, and why a benchmark may not have them."""
 
@@ -327,4 +333,5 @@ _FIGURE_WORDS = {
     "max_tail_gap": "tail gap",
     "min_answer_accuracy": "answered right",
     "max_answered_for_namesake": "answered for a namesake",
+    "max_wrong_actions": "acted on somebody else",
 }

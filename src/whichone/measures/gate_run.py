@@ -24,7 +24,7 @@ from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 
 FLOOR = "bm25"
-ANSWER_MEASURES = ("answer_right", "answered_for_namesake", "failure")
+ANSWER_MEASURES = ("answer_right", "answered_for_namesake", "wrong_action", "failure")
 
 
 def gate_folder(

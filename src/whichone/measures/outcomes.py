@@ -23,8 +23,8 @@ from whichone.text import squad
 
 Outcome = Literal["right", "several", "asked", "refused", "namesake", "wrong"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-CLAIMS, SEVERAL = "fc", "ambigdocs"
-"""Tasks without namesakes' values: claims, and questions about all bearers."""
+CLAIMS, SEVERAL, ACT = "fc", "ambigdocs", "act"
+"""Tasks without namesakes' values: claims; questions about all bearers; actions, which have no answer."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
 _CLAUSE = re.compile(
@@ -160,7 +160,7 @@ def outcome(answered: Answered) -> Outcome | None:
     """The outcome of one answer; None where the query has no accepted answer."""
     query = answered.query
     accepted = tuple(text for a in query.answers() if (text := a.strip()))
-    if not accepted or query.task == SEVERAL:
+    if not accepted or query.task in (SEVERAL, ACT):
         return None
     if answered.failed:
         return "wrong"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import msgspec
 
 from whichone.agents.function import FunctionAgent
+from whichone.agents.plain import PlainAgent, Policy
 from whichone.agents.toolbox import Act, Toolbox, User
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
@@ -16,7 +17,12 @@ from whichone.protocols import Agent, Retriever
 from whichone.records import Answer, Call, Passage, Question, ReadingTask, Trace
 from whichone.runs.answers import Answers
 from whichone.runs.read import run_reader
-from whichone.runs.retrieve import as_retriever, default_index_folder, make_retriever
+from whichone.runs.retrieve import (
+    as_retriever,
+    default_index_folder,
+    load_function,
+    make_retriever,
+)
 from whichone.runs.settings import Setting
 
 TRACE = "trace"
@@ -109,6 +115,21 @@ def as_agent(agent: Any, *, name: str | None = None) -> Agent:
     if isinstance(agent, Agent):
         return agent
     return FunctionAgent(agent, name=name)
+
+
+def named_agent(name: str) -> Any:
+    """An agent by its name on the command line: a plain one, or `module:attribute`."""
+    if ":" in name:
+        return load_function(name)
+    if name not in get_args(Policy):
+        raise UsageError(
+            f"there is no agent {name!r}", hint="guess, ask, doubt, or module:function of your own"
+        )
+    return PlainAgent(cast("Policy", name))
+
+
+def named_search(name: str) -> Any:
+    return load_function(name) if ":" in name else name
 
 
 def search_tool(search: Any, benchmark: Benchmark) -> Retriever:

@@ -1,0 +1,205 @@
+"""Wordings of catalogue questions: how an attribute is asked for, and how a bearer is told from its namesakes.
+
+A bearer is *said* by an attribute of its own, told in *other words* (the largest, about two million, the 1930s, or
+phrases of the user's own), *denied* by what its namesake is, or left out.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from whichone.benchmarks.catalogue import CatalogueValue, Entry, Namesakes
+from whichone.errors import BadInput
+
+Wording = Literal["said", "other words", "denied", "left out"]
+_SLOTS = {"who", "name", "label", "value"}
+
+
+class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Texts for attributes with these labels; without labels for all others."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    denies: tuple[str, ...] = ()
+
+
+class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file of wordings contains; `words` are phrases of the user's own for a label's values."""
+
+    questions: tuple[Group, ...] = ()
+    says: tuple[Group, ...] = ()
+    other_words: Mapping[str, tuple[str, ...]] = {}
+    actions: Mapping[str, tuple[str, ...]] = {}
+    claims: Group | None = None
+    words: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
+    articles: tuple[str, ...] = ()
+
+    def with_article(self, value: str) -> str:
+        """A value as it stands in a sentence: "the" before what begins or ends with a listed word."""
+        words = value.split()
+        needs = words and (words[0] in self.articles or words[-1] in self.articles)
+        return f"the {value}" if needs and words[0] != "The" else value
+
+    def question(self, label: str, drawn: random.Random) -> str:
+        return drawn.choice(_of(self.questions, label).texts)
+
+    def saying(self, label: str, drawn: random.Random) -> str:
+        return drawn.choice(_of(self.says, label).texts)
+
+    def denying(self, label: str, drawn: random.Random) -> str | None:
+        texts = _of(self.says, label).denies
+        return drawn.choice(texts) if texts else None
+
+
+def _of(groups: Sequence[Group], label: str) -> Group:
+    low = label.casefold()
+    for group in groups:
+        if low in (known.casefold() for known in group.labels):
+            return group
+    return next(group for group in groups if not group.labels)
+
+
+def load_wordings(path: str | Path | None = None) -> Wordings:
+    """The package's wordings, with a file of the user's own before them."""
+    own = files("whichone.benchmarks").joinpath("catalogue_wordings.toml")
+    base = msgspec.convert(tomllib.loads(own.read_text("utf-8")), Wordings)
+    if path is None:
+        return base
+    try:
+        given = msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), Wordings)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise BadInput(f"not a file of wordings: {error}", file=path) from error
+    _check_slots(given, path)
+    return Wordings(
+        questions=(*given.questions, *base.questions),
+        says=(*given.says, *base.says),
+        other_words={**base.other_words, **given.other_words},
+        actions=given.actions or base.actions,
+        claims=given.claims or base.claims,
+        words=given.words,
+        articles=(*given.articles, *base.articles),
+    )
+
+
+def _check_slots(given: Wordings, path: str | Path) -> None:
+    for group, needed in (
+        *((g, "who") for g in given.questions),
+        *((g, "name") for g in given.says),
+    ):
+        for text in (*group.texts, *group.denies):
+            slots = set(string.Template(text).get_identifiers())
+            if needed not in slots or slots - _SLOTS:
+                raise BadInput(
+                    f"{text!r} needs ${needed}, and knows only $who, $name, $label and $value",
+                    file=path,
+                )
+
+
+def fill(text: str, **slots: str) -> str:
+    """The template with its slots filled; a comma inside $who is closed by one after it."""
+    if "," in slots.get("who", ""):
+        text = text.replace("$who ", "$who, ")
+    return string.Template(text).safe_substitute(slots)
+
+
+class Qualified(msgspec.Struct, frozen=True):
+    """A bearer in words, and which attribute and value those words are about."""
+
+    who: str
+    wording: Wording
+    attribute: str
+    value: str
+
+
+def qualify(
+    names: Namesakes,
+    bearer: Entry,
+    asked: str,
+    labels: Mapping[str, str],
+    wordings: Wordings,
+    drawn: random.Random,
+) -> Qualified | None:
+    """The bearer told apart in one of the ways that fit; None where no attribute tells it apart."""
+    ways: list[Qualified] = []
+    usable = [a for a in bearer.values if a != asked and names.tells_apart(bearer, a)]
+    for attribute in _as_people_would(usable, bearer, labels, wordings):
+        label, value = labels.get(attribute, attribute), bearer.values[attribute][0]
+        told = {"name": names.name, "label": label}
+        said = fill(wordings.saying(label, drawn), value=wordings.with_article(value.text), **told)
+        if value.kind != "quantity":  # nobody says the exact population to tell two towns apart
+            ways.append(Qualified(said, "said", attribute, value.text))
+        for text, shown in _other_words(names, bearer, attribute, value, label, wordings):
+            who = fill(drawn.choice(text), value=shown, **told)
+            ways.append(Qualified(who, "other words", attribute, value.text))
+        denied = wordings.denying(label, drawn)
+        if denied and len(names.bearers) == 2 and value.kind != "quantity":
+            (other,) = (b for b in names.bearers if b is not bearer)
+            shown = wordings.with_article(other.values[attribute][0].text)
+            who = fill(denied, value=shown, **told)
+            ways.append(Qualified(who, "denied", attribute, value.text))
+    if not ways:
+        return None
+    kinds = sorted({way.wording for way in ways})
+    kind = drawn.choice(kinds)
+    return drawn.choice([way for way in ways if way.wording == kind])
+
+
+def _as_people_would(
+    usable: Sequence[str], bearer: Entry, labels: Mapping[str, str], wordings: Wordings
+) -> list[str]:
+    """Attributes with a wording of their own and numbers; any others only where there are none."""
+    good = [
+        a
+        for a in usable
+        if bearer.values[a][0].kind != "string" or _of(wordings.says, labels.get(a, a)).labels
+    ]
+    return good or list(usable)
+
+
+def _other_words(
+    names: Namesakes,
+    bearer: Entry,
+    attribute: str,
+    value: CatalogueValue,
+    label: str,
+    wordings: Wordings,
+) -> list[tuple[Sequence[str], str]]:
+    """Templates and values that say the same without the words of the page."""
+    found: list[tuple[Sequence[str], str]] = []
+    for phrase in wordings.words.get(label, {}).get(value.text, ()):
+        found.append((("$name, $value", "the $name $value"), phrase))
+    numbers = [b.values[attribute][0].number for b in names.bearers]
+    known = [n for n in numbers if n is not None]
+    if value.number is None or len(known) < len(numbers) or min(known) <= 0:
+        return found
+    others = [b.values[attribute][0].number or 0.0 for b in names.bearers if b is not bearer]
+    if value.kind == "quantity":
+        if value.number > max(others):
+            found.append((wordings.other_words["largest"], ""))
+        if value.number < min(others):
+            found.append((wordings.other_words["smallest"], ""))
+        apart = all(max(value.number, o) > 2 * min(value.number, o) for o in others)
+        if apart and value.number >= 100:
+            found.append((wordings.other_words["about"], rounded(value.number)))
+    elif value.kind == "time":
+        decade = int(value.number) // 10 * 10
+        if all(int(o) // 10 * 10 != decade for o in others):
+            found.append((wordings.other_words["decade"], f"{decade}s"))
+    return found
+
+
+def rounded(number: float) -> str:
+    """A number as people say it: 1.5 million, 34 thousand, 400."""
+    for size, word in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
+        if number >= size:
+            shown = number / size
+            return f"{shown:.1f}".removesuffix(".0") + word if shown < 10 else f"{shown:.0f}{word}"
+    return f"{round(number, -2):.0f}"

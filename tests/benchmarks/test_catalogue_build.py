@@ -1,0 +1,185 @@
+"""Questions and tasks about the namesakes of a small catalogue."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import whichone
+from whichone.agents.plain import PlainAgent
+from whichone.benchmarks.catalogue import CatalogueValue, Entry, Namesakes
+from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
+from whichone.benchmarks.catalogue_words import fill, load_wordings, rounded
+from whichone.cli import whichone as command
+from whichone.errors import BadInput, UsageError
+from whichone.knowledge.ingest import ingest
+from whichone.knowledge.sources.catalogue import CatalogueSource
+from whichone.measures.asking import asking, risk_coverage
+from whichone.measures.gate import Budgets
+from whichone.measures.gate_run import gate_folder
+from whichone.measures.score import score_folder
+from whichone.runs.agents import run_agent, trace_of
+from whichone.runs.answers import Answers
+from whichone.runs.record_table import RecordTable
+
+CITIES = ("Leeds", "Turin", "Oslo", "Porto", "Ghent", "Cork")
+DEPARTMENTS = ("Payroll", "Legal", "Sales", "Design", "Stock", "Press")
+NAMES = ("Ada Park", "Bo Lind", "Cy Reed", "Di Voss", "Ed Moor", "Fay Lund", "Gus Bell", "Hal Dunn")
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory) -> Path:
+    """Sixteen colleagues, two of each name."""
+    folder = tmp_path_factory.mktemp("staff")
+    rows = []
+    for n in range(16):
+        city, department = CITIES[n % 6], DEPARTMENTS[(n * 5 + n // 6) % 6]
+        text = f"{NAMES[n // 2]} works in {department}. The office is in {city}. Desk D{100 + n}."
+        row = {"id": n, "name": NAMES[n // 2], "city": city, "department": department}
+        rows.append({**row, "desk": f"D{100 + n}", "text": text})
+    (folder / "staff.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "staff.toml").write_text(
+        'name = "staff"\nfile = "staff.jsonl"\ntype = "employee"\n'
+        '[columns]\nid = "id"\nname = "name"\ntext = "text"\n'
+        '[attributes.city]\ncolumn = "city"\n[attributes.department]\ncolumn = "department"\n'
+        '[attributes.desk]\ncolumn = "desk"\n'
+    )
+    ingest(folder / "kb", [CatalogueSource(folder / "staff.toml")])
+    return folder / "kb"
+
+
+def test_questions_are_answered_by_one_bearer_alone(kb, tmp_path) -> None:
+    made = build_catalogue(kb, tmp_path / "b")
+    assert {q.task for q in made.queries} == {"qa"}
+    by_set: dict[tuple, set[str]] = {}
+    for query in made.queries:
+        assert query.name in query.input
+        assert not query.attributes["underspecified"]
+        answers = by_set.setdefault((query.name_set, query.relation), set())
+        assert query.answers()[0] not in answers  # no namesake shares the answer
+        answers.add(query.answers()[0])
+    wordings = Counter(q.attributes["wording"] for q in made.queries)
+    assert set(wordings) == {"said", "denied"}
+    denied = next(q for q in made.queries if q.attributes["wording"] == "denied")
+    assert denied.attributes["qualifier"] not in denied.input  # what the namesake is, is said
+    assert len(examples(made, 5)) == 5
+    assert len({q.input for q in made.queries}) > 30
+
+
+def test_the_same_inputs_give_the_same_benchmark(kb, tmp_path) -> None:
+    one, two = build_catalogue(kb, tmp_path / "a"), build_catalogue(kb, tmp_path / "b")
+    assert one.id == two.id
+    other = build_catalogue(kb, tmp_path / "c", CatalogueOptions(seed=1))
+    assert [q.input for q in other.queries] != [q.input for q in one.queries]
+
+
+def test_claims_are_made_only_on_demand_and_their_values_differ(kb, tmp_path) -> None:
+    made = build_catalogue(kb, tmp_path / "b", CatalogueOptions(tasks=("fc",)))
+    verdicts = Counter(q.answers()[0] for q in made.queries)
+    assert verdicts["SUPPORTS"] == verdicts["REFUTES"]
+    false = [q.input for q in made.queries if q.answers()[0] == "REFUTES"]
+    named = Counter(city for text in false for city in CITIES if text.endswith(f"{city}."))
+    assert len(named) > 2
+
+
+def test_wrong_options(kb, tmp_path) -> None:
+    with pytest.raises(UsageError, match="no task 'xx'"):
+        CatalogueOptions(tasks=("xx",))
+    with pytest.raises(BadInput, match="no question is left"):
+        build_catalogue(kb, tmp_path / "b", CatalogueOptions(attributes=("shoe size",)))
+
+
+def test_wordings_of_ones_own(kb, tmp_path) -> None:
+    (tmp_path / "own.toml").write_text(
+        '[[questions]]\nlabels = ["desk"]\ntexts = ["At which desk does $who sit?"]\n'
+        '[words.city]\n"Leeds" = ["up north"]\n'
+    )
+    options = CatalogueOptions(attributes=("desk",))
+    made = build_catalogue(kb, tmp_path / "b", options, wordings=tmp_path / "own.toml")
+    assert all(q.input.startswith("At which desk does ") for q in made.queries)
+    (tmp_path / "bad.toml").write_text('[[questions]]\ntexts = ["Where is $nobody?"]\n')
+    with pytest.raises(BadInput, match=r"needs \$who"):
+        load_wordings(tmp_path / "bad.toml")
+
+
+def test_numbers_in_other_words() -> None:
+    said = [rounded(n) for n in (8961989, 37748, 2500, 437)]
+    assert said == ["9 million", "38 thousand", "2.5 thousand", "400"]
+    assert fill("Which zone is $who in?", who="Castro, not the one in Chile") == (
+        "Which zone is Castro, not the one in Chile, in?"
+    )
+    big, small = (
+        Entry(entity=e, name="X", values={"size": [CatalogueValue(str(n), "quantity", n)]})
+        for e, n in (("a", 900.0), ("b", 90.0))
+    )
+    assert Namesakes(key="x", name="X", bearers=[big, small]).tells_apart(big, "size")
+    assert CatalogueValue("2138551", "quantity", 2138551.0).accepted == ("2138551", "2,138,551")
+
+
+def test_asking_where_it_is_right(kb, tmp_path) -> None:
+    made = build_catalogue(kb, tmp_path / "b", CatalogueOptions(underspecified=0.5))
+    vague = [q for q in made.queries if q.attributes["underspecified"]]
+    assert 10 < len(vague) < len(made.queries) - 10
+    assert all(q.attributes["qualifier_label"] for q in vague)
+    figures = {}
+    for policy in ("guess", "ask", "doubt"):
+        whichone.evaluate(
+            benchmark=made, agent=PlainAgent(policy), user="simulated", answers=tmp_path / policy
+        )
+        figures[policy] = asking(Answers.open(tmp_path / policy))
+    assert figures["guess"].asked_when_needed.value == 0
+    assert figures["ask"].asked_when_needed.value == figures["ask"].asked_when_not.value == 1
+    assert figures["ask"].right_when_needed.value > figures["guess"].right_when_needed.value
+    assert figures["ask"].turns_per_right >= 1
+    assert figures["guess"].turns_per_right == 0
+    assert figures["doubt"].risk_coverage[-1][0] == 1
+
+
+def test_risk_against_coverage() -> None:
+    curve = risk_coverage([0.9, 0.8, 0.8, 0.1], [1.0, 1.0, 0.0, 0.0])
+    assert curve == ((0.25, 0.0), (0.75, pytest.approx(1 / 3)), (1.0, 0.5))
+
+
+def test_actions_on_records(kb, tmp_path) -> None:
+    made = build_catalogue(kb, tmp_path / "b", CatalogueOptions(tasks=("act",)))
+    assert len(made.queries) == 16
+    gold = {q.id: q.entity for q in made.queries}
+
+    class Oracle:
+        def work(self, question, tools):
+            meant = gold[question.id]
+            if meant == "staff:1":
+                return whichone.Answer(question=question.id, asks="Which one?")
+            if meant == "staff:2":
+                tools.act("email", id="nobody")
+                return whichone.Answer(question=question.id)
+            tools.act("email", id="staff:0" if meant == "staff:3" else meant)
+            return whichone.Answer(question=question.id, text="done")
+
+    table = RecordTable(made)
+    run_agent(Oracle(), made, tmp_path / "a", act=table)
+    assert len(table.done) == 14
+    names = ["right_action", "wrong_action", "deferred"]
+    scores = score_folder(tmp_path / "a", names)
+    assert [scores.values[n].sum() for n in names] == [13, 1, 2]
+    report = gate_folder(tmp_path / "a", Budgets.of({"max_wrong_actions": 0.5}))
+    assert report.exit_code == 0
+    assert report.figures["max_wrong_actions"].value == 1 / 16
+
+
+def test_the_commands(kb, tmp_path) -> None:
+    run = CliRunner()
+    bench, out = str(tmp_path / "b"), str(tmp_path / "a")
+    done = run.invoke(command, ["build", "catalogue", str(kb), bench, "--tasks", "act"])
+    assert done.exit_code == 0, done.output
+    done = run.invoke(command, ["work", bench, out, "--agent", "guess"])
+    assert done.exit_code == 0, done.output
+    assert "16 questions" in done.output
+    trace = trace_of(next(iter(Answers.open(out).answers.values())))
+    assert [c.tool for c in trace.calls] == ["search", "act"]
+    failed = run.invoke(command, ["work", bench, out, "--agent", "gess"])
+    assert isinstance(failed.exception, UsageError)
