@@ -16,9 +16,9 @@ from whichone.errors import UsageError
 @click.option(
     "--gap-scale",
     type=click.Choice(["views", "log10"]),
-    default="views",
+    default="log10",
     show_default=True,
-    help="Scale of the popularity gap in Figure 4.",
+    help="Scale of the popularity gap in Figure 4; the authors' data give log10 of views.",
 )
 @click.option("--redact", is_flag=True, help="Leave out names, titles and texts: numbers only.")
 @click.option(

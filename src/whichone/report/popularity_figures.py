@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.intervals import Estimate, interval
+from whichone.measures.intervals import Estimate, interval, jackknife
 from whichone.measures.scores import Scores
 from whichone.measures.summary import collection_of
 from whichone.records import Query
@@ -64,40 +65,75 @@ def _telling_name(benchmark: Benchmark) -> str:
 
 
 def gap_bins(
-    scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale = "views"
+    scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale = "log10"
 ) -> list[Estimate]:
-    """For each bin of the popularity gap, head minus tail accuracy at 1 over pairs of a head and a tail.
+    """For each bin of the popularity gap, head minus tail accuracy at 1 of the QA queries in it.
 
-    A pair is a head and one tail of its set; its gap is (ph - pt) / pt; its difference is the mean over
-    the head's QA queries minus the mean over that tail's. Bins of 20 %, the last open.
+    A pair is a head and one tail of its set, its gap (ph - pt) / pt. The queries of both go into the bin
+    of their pair, each once a bin, and the accuracy of a bin's head queries is compared with that of its
+    tail queries, as in the paper. Bins of 20 %, the last open; `n` is the number of pairs.
     """
-    values = scores.values["acc@1"]
-    by_bearer: dict[tuple[str, str], list[float]] = {}
-    for query, value in zip(scores.queries, values, strict=True):
-        if _counts(query, collection):
-            by_bearer.setdefault((query.name_set or "", query.entity or ""), []).append(
-                float(value)
-            )
-    found: list[list[tuple[float, str]]] = [[] for _ in BINS]
+    asked: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for query, value in zip(scores.queries, scores.values["acc@1"], strict=True):
+        if _counts(query, collection) and not np.isnan(value):
+            key = (query.name_set or "", query.entity or "")
+            asked.setdefault(key, []).append((query.id, float(value)))
+    bins = [_Bin() for _ in BINS]
     for name_set in benchmark.sets:
-        heads = [b for b in name_set.bearers if b.role == "head"]
-        for head in heads:
+        for head in (b for b in name_set.bearers if b.role == "head"):
             for tail in (b for b in name_set.bearers if b.role == "tail"):
-                pair = (
-                    by_bearer.get((name_set.id, head.entity)),
-                    by_bearer.get((name_set.id, tail.entity)),
-                )
+                heads = asked.get((name_set.id, head.entity))
+                tails = asked.get((name_set.id, tail.entity))
                 gap = popularity_gap(head.popularity, tail.popularity, scale)
-                if pair[0] and pair[1] and gap is not None:
-                    place = min(int(gap / 0.2), len(BINS) - 1)
-                    found[place].append((float(np.mean(pair[0]) - np.mean(pair[1])), name_set.id))
-    return [
-        interval([d for d, _ in pairs], [s for _, s in pairs], bounds=(-1, 1)) for pairs in found
-    ]
+                if heads and tails and gap is not None:
+                    bins[min(int(gap / 0.2), len(BINS) - 1)].add(name_set.id, heads, tails)
+    return [one.estimate() for one in bins]
+
+
+class _Bin:
+    """The head and tail queries of one bin, by name set."""
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self.heads: dict[str, dict[str, float]] = {}
+        self.tails: dict[str, dict[str, float]] = {}
+
+    def add(
+        self, name_set: str, heads: list[tuple[str, float]], tails: list[tuple[str, float]]
+    ) -> None:
+        self.pairs += 1
+        self.heads.setdefault(name_set, {}).update(heads)
+        self.tails.setdefault(name_set, {}).update(tails)
+
+    def estimate(self) -> Estimate:
+        """The difference, with the interval that leaving out one name set at a time gives."""
+        if not self.pairs:
+            return interval([])
+        heads, tails = (_sums(side) for side in (self.heads, self.tails))
+        value = float(heads[:, 0].sum() / heads[:, 1].sum() - tails[:, 0].sum() / tails[:, 1].sum())
+        with np.errstate(invalid="ignore", divide="ignore"):
+            without = [
+                (side.sum(0) - side)[:, 0] / (side.sum(0) - side)[:, 1] for side in (heads, tails)
+            ]
+        return jackknife(
+            value,
+            without[0] - without[1],
+            heads[:, 1] + tails[:, 1],
+            n=self.pairs,
+            bounds=(-1, 1),
+        )
+
+
+def _sums(side: Mapping[str, Mapping[str, float]]) -> npt.NDArray[np.float64]:
+    """For each name set the sum of the values and their number."""
+    return np.array([[sum(values.values()), len(values)] for values in side.values()])
 
 
 def popularity_gap(head: float | None, tail: float | None, scale: GapScale) -> float | None:
-    """(ph - pt) / pt on raw views or on their logarithms; None where it is not defined."""
+    """(ph - pt) / pt on the logarithm of views, as the authors' data note defines popularity, or on views.
+
+    None where it is not defined.
+    """
     if not head or not tail:
         return None
     if scale == "log10":
@@ -110,7 +146,7 @@ def _counts(query: Query, collection: str) -> bool:
 
 
 def gap_figure(
-    systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "views"
+    systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "log10"
 ) -> Figure | None:
     """Figure 4: a panel for each system and collection."""
     collections = sorted(

@@ -31,7 +31,7 @@ def make_report(
     out: str | Path,
     *,
     benchmark: str | None = None,
-    gap_scale: GapScale = "views",
+    gap_scale: GapScale = "log10",
     redact: bool = False,
     panels: int = MOST,
 ) -> list[Path]:

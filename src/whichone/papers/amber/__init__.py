@@ -30,3 +30,6 @@ STATISTICS = {
 TYPE_NAMES = {
     "amber": "whichone.papers.amber.collection:type_name",
 }
+TABLES = {
+    "amber": "whichone.papers.amber.report.templates:templates_section",
+}
