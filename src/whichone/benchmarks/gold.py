@@ -36,6 +36,8 @@ class GoldPages:
         self._source = source
         self.titles: dict[str, str] = {}
         self._places: dict[str, Place] = {}
+        self.entity_pages: dict[str, list[str]] = {}
+        """The pages about each entity, where the corpus says whom a passage is about."""
         titled: dict[str, Place] = {}
         for passage in passages:
             page = Place(passage.page)
@@ -44,6 +46,10 @@ class GoldPages:
             for own in (passage.id, passage.source_id):
                 if own:
                     self._places.setdefault(own, Place(passage.page, passage.id))
+            if passage.entity is not None:
+                own_pages = self.entity_pages.setdefault(passage.entity, [])
+                if passage.page not in own_pages:
+                    own_pages.append(passage.page)
             if passage.title:
                 titled.setdefault(passage.title, page)
         for title, page in titled.items():

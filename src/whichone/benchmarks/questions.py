@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.entity_sets import by_entity
 from whichone.benchmarks.gold import NOT_RELEVANT, RULES, GoldPages, check_gold, evidence, in_corpus
 from whichone.benchmarks.import_hugging_face import import_hugging_face
 from whichone.benchmarks.question_files import SourceRecord, kind_of, read_questions
@@ -93,6 +94,9 @@ def import_questions(
         raise BadInput("there are no questions", file=questions)
     if skipped:
         talk(f"{len(skipped)} questions were left out, the first: {skipped[0]}")
+    sets = list(corpus.sets.values())
+    if fields.entity or corpus.entity_pages:
+        queries, sets = by_entity(queries, corpus)
     counts = check_gold(queries, corpus.titles, questions)
     several = sum(len(q.gold_pages()) > 1 for q in queries)
     if several and gold_rule is None:
@@ -100,12 +104,13 @@ def import_questions(
             f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
         )
     shared = sum(bool(q.attributes["shared_name"]) for q in queries)
+    _tell_of_names(queries, shared)
     return save_benchmark(
         out,
         name=name or Path(questions).name.partition(".")[0],
         queries=queries,
         passages=held,
-        sets=corpus.sets.values(),
+        sets=sets,
         card=_card(questions, passages, queries, held, shared, skipped, several, rule),
         parameters={
             "fields": msgspec.to_builtins(fields),
@@ -128,6 +133,17 @@ def import_questions(
     )
 
 
+def _tell_of_names(queries: list[Query], shared: int) -> None:
+    """How much of the benchmark is about shared names; what is not is never confused."""
+    names = len({q.name_set for q in queries if q.name_set})
+    talk(f"{names:,} shared names, {shared:,} of {len(queries):,} questions are about one of them")
+    if shared * 2 < len(queries):
+        talk(
+            f"confusion is not measured on the other {len(queries) - shared:,}: their names come from page "
+            "titles; say whom a question and a passage are about with --entity, --name and --passage-entity"
+        )
+
+
 def _query(
     source: SourceRecord,
     fields: QuestionFields,
@@ -144,6 +160,9 @@ def _query(
     gold: Any = source.gold
     if gold is None and gold_field:
         gold = _listed(field(record, gold_field, path, line))
+    entity = _optional(record, fields.entity, path, line)
+    if not gold and source.gold is None and entity in corpus.entity_pages:
+        gold = corpus.entity_pages[entity]
     groups = evidence(gold or [], rule, corpus)
     answers = _texts(field(record, fields.answers, path, line)) if fields.answers else []
     if not groups and not answers and not source.gold:
@@ -178,7 +197,7 @@ def _query(
         name=told or (name_set.name if name_set else None),
         name_set=name_set.id if name_set else None,
         relation=_optional(record, fields.relation, path, line),
-        entity=_optional(record, fields.entity, path, line),
+        entity=entity,
         attributes={
             **attributes,
             "shared_name": name_set is not None,

@@ -45,7 +45,10 @@ from whichone.cli.options import json_option, on_error_option
 )
 @click.option("--name", "name_field", default=None, help="Field of the name the question is about.")
 @click.option("--relation", default=None, help="Field of the relation.")
-@click.option("--entity", default=None, help="Field of the entity's id.")
+@click.option("--entity", default=None, help="Field of the entity that the question is about.")
+@click.option(
+    "--passage-entity", default=None, help="Field of the entity that a passage is about, if any."
+)
 @click.option("--passage-id", default="id", show_default=True, help="Field of a passage's id.")
 @click.option("--title", default="title", show_default=True, help="Field of a passage's title.")
 @click.option("--text", default="text", show_default=True, help="Field of a passage's text.")
@@ -70,6 +73,7 @@ def command(
     name_field: str | None,
     relation: str | None,
     entity: str | None,
+    passage_entity: str | None,
     passage_id: str,
     title: str,
     text: str,
@@ -84,6 +88,8 @@ def command(
     \b
     whichone import questions questions.jsonl BENCH --passages passages.jsonl \\
         --gold gold_titles --answers answers --name name
+    whichone import questions log.jsonl BENCH --passages docs.jsonl --entity customer --name name \\
+        --passage-entity customer
     whichone import questions hotpot.jsonl BENCH --passages passages.jsonl --gold titles --gold-rule all
     whichone import questions scifact BENCH --passages scifact          # a BEIR folder
     whichone import questions topics.tsv BENCH --passages corpus.jsonl --qrels qrels.txt
@@ -97,7 +103,7 @@ def command(
         passages,
         benchmark,
         fields=QuestionFields(question, id_field, answers, gold, name_field, relation, entity),
-        passage_fields=PassageFields(passage_id, title, text, page),
+        passage_fields=PassageFields(passage_id, title, text, page, passage_entity),
         name=called,
         language=language,
         on_error=on_error,

@@ -25,6 +25,8 @@ class PassageFields(msgspec.Struct, frozen=True):
     title: str = "title"
     text: str = "text"
     page: str | None = None
+    entity: str | None = None
+    """Whom the passage is about; several pages may be about one, and some about nobody."""
 
 
 def read_records(
@@ -117,14 +119,27 @@ def read_passages(
         page = page_id(source, key)
         n = counts.get(page, 0)
         counts[page] = n + 1
-        yield Passage(id=passage_id(page, n), page=page, title=title, text=text, source_id=own)
+        yield Passage(
+            id=passage_id(page, n),
+            page=page,
+            title=title,
+            text=text,
+            source_id=own,
+            entity=_entity(record, fields, path, line),
+        )
+
+
+def _entity(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> str | None:
+    """Whom the passage is about; empty is nobody."""
+    told = field(record, fields.entity, path, line) if fields.entity else None
+    return str(told) if told not in (None, "") else None
 
 
 def _title_and_text(
     record: dict[str, Any], fields: PassageFields, path: Path, line: int
 ) -> tuple[str, str]:
     """FlashRAG's `contents` has both: the title, mostly in quotation marks, is its first line."""
-    usual = PassageFields(fields.id, page=fields.page)
+    usual = PassageFields(fields.id, page=fields.page, entity=fields.entity)
     if fields == usual and "contents" in record and "text" not in record:
         title, _, text = str(record["contents"] or "").partition("\n")
         return plain_title(str(record.get("title") or title.strip().strip('"'))), text

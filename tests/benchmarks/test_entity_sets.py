@@ -1,0 +1,82 @@
+"""Questions whose entity and name are taken at the user's word, over many documents an entity."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from whichone.benchmarks.questions import QuestionFields, import_questions
+from whichone.corpus.passage_files import PassageFields
+from whichone.measures.score import score_folder
+from whichone.records import Ranking
+from whichone.runs.runner import run_retriever
+
+DOCUMENTS = [
+    {"id": "t1", "title": "Ticket 1", "text": "Late delivery.", "customer": "c1"},
+    {"id": "t2", "title": "Ticket 2", "text": "Wrong colour.", "customer": "c1"},
+    {"id": "t3", "title": "Ticket 3", "text": "Late delivery.", "customer": "c2"},
+    {"id": "faq", "title": "FAQ", "text": "How to return things.", "customer": ""},
+]
+QUESTIONS = [
+    {"question": "What did Ada Park of Leeds complain about?", "who": "c1", "name": "Ada Park"},
+    {"question": "What did Ada Park of Turin complain about?", "who": "c2", "name": "Ada Park"},
+]
+
+
+@pytest.fixture
+def bench(tmp_path):
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, DOCUMENTS)))
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)))
+    return import_questions(
+        tmp_path / "q.jsonl",
+        tmp_path / "d.jsonl",
+        tmp_path / "bench",
+        fields=QuestionFields(name="name", entity="who"),
+        passage_fields=PassageFields(entity="customer"),
+    )
+
+
+def test_every_document_of_the_entity_is_right(bench, tmp_path) -> None:
+    one, two = bench.queries
+    assert one.gold_pages() == {"corpus:Ticket 1", "corpus:Ticket 2"}
+    assert two.gold_pages() == {"corpus:Ticket 3"}
+    assert bench.other_pages(one) == {"corpus:Ticket 3"}
+    (names,) = bench.sets
+    assert (names.name, [b.entity for b in names.bearers]) == ("Ada Park", ["c1", "c2"])
+
+    class Second:
+        """The second document of the first customer, then the FAQ, which belongs to nobody."""
+
+        def search(self, questions, k):
+            for question in questions:
+                yield Ranking(question=question.id, passages=("t2", "faq"))
+
+    run_retriever(Second(), bench, tmp_path / "run", k=2, name="second")
+    rows = list(score_folder(tmp_path / "run", ["acc@1", "confused@20"]).rows())
+    assert [(r["acc@1"], r["confused@20"]) for r in rows] == [(1, 0), (0, 1)]
+
+
+def test_what_is_not_measured_is_said(tmp_path, capsys) -> None:
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, DOCUMENTS)))
+    rows = [{"question": f"Question {n}?", "gold": ["t1"]} for n in range(3)]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    import_questions(tmp_path / "q.jsonl", tmp_path / "d.jsonl", tmp_path / "bench")
+    told = capsys.readouterr().err
+    assert "0 shared names, 0 of 3 questions are about one of them" in told
+    assert "confusion is not measured on the other 3" in told
+
+
+def test_entities_without_documents_of_their_own_have_the_gold_of_their_questions(tmp_path) -> None:
+    plain = [{k: v for k, v in d.items() if k != "customer"} for d in DOCUMENTS]
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, plain)))
+    rows = [{**q, "gold": [f"t{2 * n + 1}"]} for n, q in enumerate(QUESTIONS)]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    made = import_questions(
+        tmp_path / "q.jsonl",
+        tmp_path / "d.jsonl",
+        tmp_path / "bench",
+        fields=QuestionFields(name="name", entity="who", gold="gold"),
+    )
+    assert [q.attributes["shared_name"] for q in made.queries] == [True, True]
+    assert made.other_pages(made.queries[0]) == {"corpus:Ticket 3"}
