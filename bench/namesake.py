@@ -30,7 +30,7 @@ from whichone.names import name_key, title_key
 from whichone.records import Query, page_of
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense import Dense
-from whichone.retrieval.namesake import Namesake
+from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.retrieval.namesake.corpus import Pages
 from whichone.retrieval.namesake.names import remainder, tokens
 from whichone.retrieval.namesake.relations import RelationTable, contains
@@ -103,7 +103,9 @@ def paired_interval(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def reachable(benchmark: Benchmark, namesake: Namesake, rows: np.ndarray) -> tuple[float, float]:
+def reachable(
+    benchmark: Benchmark, namesake: NamesakeRetriever, rows: np.ndarray
+) -> tuple[float, float]:
     """Expected acc@1 of guessing among the bearers that fit: by kind; by kind and by what they say."""
     pages, table = Pages(benchmark), RelationTable.load()
     by_kind, by_saying = [], []
@@ -142,17 +144,17 @@ def main() -> None:
         print(f"{retriever.describe()['retriever']}: {seconds:.0f} CPU s", file=sys.stderr)
         return found
 
-    systems = {"bm25": run(Bm25.for_benchmark(benchmark, work))}
-    plain = Namesake.for_benchmark(benchmark, work, encoder="none")
+    systems = {"bm25": run(Bm25.over(benchmark.corpus, work))}
+    plain = NamesakeRetriever.over(benchmark.corpus, work, encoder="none")
     systems["namesake, no encoder"] = run(plain)
-    dense = Dense.for_benchmark(benchmark, work, encoder=options.encoder)
+    dense = Dense.over(benchmark.corpus, work, encoder=options.encoder)
     systems["dense"] = run(dense)
     systems["fusion"] = fuse(systems["bm25"], systems["dense"])
     vectors = dense.encoder.questions([q.text for q in questions])
     systems["sketch"] = sketch(benchmark, dense, systems["dense"], vectors)
-    encoded = Namesake.for_benchmark(benchmark, work, encoder=options.encoder)
+    encoded = NamesakeRetriever.over(benchmark.corpus, work, encoder=options.encoder)
     systems["namesake"] = run(encoded)
-    every = Namesake.for_benchmark(benchmark, work, encoder=options.encoder, encode="all")
+    every = NamesakeRetriever.over(benchmark.corpus, work, encoder=options.encoder, encode="all")
     systems["namesake, encode=all"] = run(every)
     systems["cross-fitted, no encoder"] = crossfitted(
         benchmark, plain, systems["namesake, no encoder"], None
@@ -161,7 +163,7 @@ def main() -> None:
     report(benchmark, systems, plain)
 
 
-def report(benchmark: Benchmark, systems: dict[str, Ranked], plain: Namesake) -> None:
+def report(benchmark: Benchmark, systems: dict[str, Ranked], plain: NamesakeRetriever) -> None:
     queries = benchmark.queries
     slices: dict[tuple[str, str], list[int]] = defaultdict(list)
     for n, query in enumerate(queries):

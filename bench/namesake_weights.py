@@ -19,7 +19,7 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.names import title_key
 from whichone.records import Query
-from whichone.retrieval.namesake import Namesake, NamesakeParameters
+from whichone.retrieval.namesake import NamesakeParameters, NamesakeRetriever
 
 FOLDS = 10
 PARTS = ("remainder", "kind", "other_kind", "says", "disambiguation", "sentence")
@@ -42,7 +42,9 @@ def fold_of(query: Query) -> int:
     return hashlib.md5(title_key(str(name)).encode()).digest()[5] % FOLDS
 
 
-def choices(benchmark: Benchmark, namesake: Namesake, vectors: np.ndarray | None) -> list[Choice]:
+def choices(
+    benchmark: Benchmark, namesake: NamesakeRetriever, vectors: np.ndarray | None
+) -> list[Choice]:
     """The groups of bearers that hold a right page and a wrong one, with the evidence on each."""
     found = []
     for place, query in enumerate(benchmark.queries):
@@ -88,7 +90,10 @@ def fitted(data: Sequence[Choice], penalty: float = 0.02) -> np.ndarray:
 
 
 def crossfitted(
-    benchmark: Benchmark, namesake: Namesake, ranked: list[list[str]], vectors: np.ndarray | None
+    benchmark: Benchmark,
+    namesake: NamesakeRetriever,
+    ranked: list[list[str]],
+    vectors: np.ndarray | None,
 ) -> list[list[str]]:
     """The rankings with the bearers of each name ordered by weights fitted on other folds' names."""
     data = choices(benchmark, namesake, vectors)
@@ -115,7 +120,7 @@ def main() -> None:
     data: list[Choice] = []
     for place in options.benchmarks:
         benchmark = Benchmark.open(place)
-        namesake = Namesake.for_benchmark(benchmark, options.work, encoder=options.encoder)
+        namesake = NamesakeRetriever.over(benchmark.corpus, options.work, encoder=options.encoder)
         vectors = namesake.question_vectors(benchmark.questions())
         data += choices(benchmark, namesake, vectors)
     print(f"{len(data)} questions whose name is borne by right and wrong pages")

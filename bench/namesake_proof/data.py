@@ -73,7 +73,7 @@ def _write_corpus(benchmark: Any, test: list[Any], work: Path) -> None:
     from whichone.retrieval.bm25 import Bm25
 
     place = {p: n for n, p in enumerate(benchmark.passages["id"].to_pylist())}
-    found = Bm25.for_benchmark(benchmark, work / "indexes").search(
+    found = Bm25.over(benchmark.corpus, work / "indexes").search(
         [q.question() for q in test], CANDIDATES
     )
     _lines(

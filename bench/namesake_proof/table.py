@@ -54,7 +54,7 @@ def _scored(bench: Any, out: Path, place: Path, measures: Any) -> dict[str, list
     from whichone.runs.runner import run_retriever
 
     ids = bench.passages["id"].to_pylist()
-    bm25 = Bm25.for_benchmark(bench, place / "index")
+    bm25 = Bm25.over(bench.corpus, place / "index")
     made = run_retriever(bm25, bench, place / "bm25", k=50, name="BM25")
     runs: dict[str, list[Any]] = {"BM25": [score_run(made, bench, measures)]}
     for file in sorted(out.rglob("rankings*.npz")):

@@ -7,6 +7,8 @@ import re
 import unicodedata
 
 _SPACE = re.compile(r"[\s_]+")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_SIGNS = str.maketrans({"’": "'", "‘": "'", "`": "'", "–": "-", "—": "-", "“": '"', "”": '"'})
 _PARENTHESES = re.compile(r"\s*\([^()]*\)")
 
 
@@ -34,3 +36,18 @@ def without_parentheses(title: str) -> str:
 def title_key(title: str) -> str:
     """The name key of what a page title names: HTML entities decoded, parentheses removed."""
     return name_key(without_parentheses(html.unescape(title)))
+
+
+def plain_signs(text: str) -> str:
+    """Compatibility forms unified, and one kind of apostrophe, dash and quotation mark."""
+    return unicodedata.normalize("NFKC", text).translate(_SIGNS)
+
+
+def token_places(text: str) -> list[tuple[int, int]]:
+    """Where the words and signs of a text begin and end; `text` has plain signs."""
+    return [match.span() for match in _TOKEN.finditer(text)]
+
+
+def token_key(name: str) -> str:
+    """A name as words and signs between blanks: how a name is looked up within a text."""
+    return " ".join(_TOKEN.findall(plain_signs(name).replace("_", " ").casefold()))

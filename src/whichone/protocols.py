@@ -55,6 +55,24 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str = "{}"
 
 
+class ReadingSetting(Protocol):
+    """What a reader may know beforehand of how it will be asked."""
+
+    @property
+    def passages(self) -> str:
+        """Which passages are shown: "gold", "retrieved", "none" and so on."""
+        ...
+
+    @property
+    def depth(self) -> int:
+        """How many at most."""
+        ...
+
+
+USAGE = "usage"
+"""The note in which a reader reports what an answer took: seconds, prompt_tokens, tokens, cost, cached."""
+
+
 class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a chat model said; what its endpoint does not tell is None."""
 

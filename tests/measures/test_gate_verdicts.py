@@ -51,7 +51,7 @@ def amber() -> Benchmark:
 @pytest.fixture(scope="module")
 def searches(amber: Benchmark):
     """By name: what each of them does is in its name."""
-    work = default_index_folder(amber)
+    work = default_index_folder(amber.corpus)
     bm25 = make_retriever("bm25", amber, work, {})
     gone = {
         page for n, s in enumerate(amber.sets) if n % 2 for b in s.bearers[1:] for page in b.pages

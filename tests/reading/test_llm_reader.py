@@ -134,8 +134,8 @@ def test_an_endpoint_that_dies_stops_the_run_and_is_gone_on_with(toy, tmp_path, 
 
 
 def test_says_what_leaves_the_machine(toy, capsys):
-    reader = Llm.for_benchmark(
-        toy, endpoint="https://models.example/v1", model="m", retries=0, cache="none"
+    reader = Llm.over(
+        toy.corpus, endpoint="https://models.example/v1", model="m", retries=0, cache="none"
     )
     reader.endpoint.probe = lambda form=None: None
     from whichone.runs.settings import Setting
@@ -149,7 +149,7 @@ def test_says_what_leaves_the_machine(toy, capsys):
 
 def test_options(toy):
     with pytest.raises(UsageError, match="needs --model"):
-        Llm.for_benchmark(toy, endpoint="http://127.0.0.1:1/v1")
+        Llm.over(toy.corpus, endpoint="http://127.0.0.1:1/v1")
     with pytest.raises(UsageError, match="does not take these options"):
         read(
             toy.folder.root,

@@ -7,9 +7,9 @@ import pytest
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.measures.score import score_folder
 from whichone.reading.function import FunctionReader
-from whichone.reading.kb_lookup import KbLookup
 from whichone.reading.title import ExactTitle
 from whichone.records import Passage, Question, ReadingTask
+from whichone.runs.kb_lookup import KbLookup
 from whichone.runs.read import make_reader, read, run_reader
 from whichone.runs.settings import Setting
 

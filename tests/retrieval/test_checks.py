@@ -15,7 +15,7 @@ QUESTION = Question(id="q1", text="?")
 
 
 def checked(small: Benchmark, k: int = 3, **ranking: Any) -> Ranking:
-    check = RankingCheck(small, "passage")
+    check = RankingCheck(small.corpus, "passage")
     return check.check(QUESTION, Ranking(**{"question": "q1", **ranking}), k)
 
 
@@ -44,7 +44,7 @@ def test_a_bad_ranking_is_named(small: Benchmark, wrong: dict[str, Any], message
 
 
 def infer(small: Benchmark, *ids: str, strict: bool = True) -> str | None:
-    check = RankingCheck(small)
+    check = RankingCheck(small.corpus)
     check.infer([Ranking(question="q", passages=ids)], strict=strict)
     return check.returns
 
@@ -68,13 +68,13 @@ def test_strangers_are_found_on_the_first_block(small: Benchmark) -> None:
 
 
 def test_the_other_kind_than_said_is_named(small: Benchmark) -> None:
-    check = RankingCheck(small, "page")
+    check = RankingCheck(small.corpus, "page")
     with pytest.raises(BadInput, match="passages came back where a page was expected: w:1#0"):
         check.check(Question(id="q", text="?"), Ranking(question="q", passages=("w:1#0",)), 3)
 
 
 def test_the_corpus_own_ids_are_understood(small: Benchmark) -> None:
-    check = RankingCheck(small)
+    check = RankingCheck(small.corpus)
     told = check.translate(Ranking(question="q", passages=("own-3-1", "w:2#0")))
     assert told.passages == ("w:3#1", "w:2#0")
 

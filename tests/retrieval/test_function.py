@@ -110,12 +110,17 @@ class Own:
 
 class Made(Own):
     @classmethod
-    def for_benchmark(cls, benchmark, work, *, page="w:3#0"):
+    def over(cls, corpus, work, *, page="w:3#0"):
         return cls(page)
+
+class Old(Own):
+    @classmethod
+    def for_benchmark(cls, benchmark, work):
+        return cls()
 
 class Broken:
     @classmethod
-    def for_benchmark(cls, benchmark, work):
+    def over(cls, corpus, work):
         return len(3)
 """
 
@@ -157,6 +162,8 @@ def test_mistakes_with_names_and_options(small: Benchmark, tmp_path: Path, own_m
         make_retriever(f"{own_module}:Made", small, tmp_path, {"pge": "x"})
     with pytest.raises(UsageError, match="kk1"):
         make_retriever("bm25", small, tmp_path, {"kk1": "1"})
+    with pytest.raises(UsageError, match=r"rename it to over\(corpus, work"):
+        make_retriever(f"{own_module}:Old", small, tmp_path, {})
     with pytest.raises(TypeError, match="int"):
         make_retriever(f"{own_module}:Broken", small, tmp_path, {})
 

@@ -10,7 +10,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Question
 from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.fusion import Fusion, reciprocal_rank, weighted_scores
+from whichone.retrieval.fusion import reciprocal_rank, weighted_scores
+from whichone.runs.from_runs import RunFusion
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
 
@@ -58,10 +59,10 @@ def test_runs_are_fused_and_named(small: Benchmark, tmp_path: Path) -> None:
 def test_what_cannot_be_fused(small: Benchmark, tmp_path: Path) -> None:
     passages, pages = run(small, tmp_path / "a", "w:1#0"), run(small, tmp_path / "b", "w:1")
     with pytest.raises(UsageError, match="two runs"):
-        Fusion.for_benchmark(small, tmp_path, runs=passages)
+        RunFusion.for_run(small, tmp_path, runs=passages)
     with pytest.raises(BadInput, match="rank pages"):
-        Fusion.for_benchmark(small, tmp_path, runs=f"{passages},{pages}")
-    with pytest.raises(UsageError, match="3 weights for 2 runs"):
-        Fusion.for_benchmark(small, tmp_path, runs=f"{pages},{pages}", weights="1,2,3")
+        RunFusion.for_run(small, tmp_path, runs=f"{passages},{pages}")
+    with pytest.raises(UsageError, match="3 weights for 2 rankings"):
+        RunFusion.for_run(small, tmp_path, runs=f"{pages},{pages}", weights="1,2,3")
     with pytest.raises(UsageError, match="method"):
         make_retriever("fusion", small, tmp_path, {"runs": f"{pages},{pages}", "method": "sum"})

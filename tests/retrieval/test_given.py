@@ -29,4 +29,4 @@ def test_questions_without_documents_of_their_own(tmp_path: Path) -> None:
         passages=[Passage(id="w:1#0", page="w:1", title="t", text="x")],
     )
     with pytest.raises(UsageError, match="without documents"):
-        Given.for_benchmark(benchmark, tmp_path)
+        Given.for_run(benchmark, tmp_path)

@@ -36,7 +36,7 @@ def test_questions_it_learned_from_are_counted(small: Benchmark, trained: Path) 
 
 
 def test_the_run_and_the_gate_say_so(small: Benchmark, tmp_path: Path) -> None:
-    retriever = TitleLookup.for_benchmark(small, tmp_path / "work")
+    retriever = TitleLookup.over(small.corpus, tmp_path / "work")
     run = run_retriever(retriever, small, tmp_path / "run", k=1, name="mine", learned=3)
     assert run.folder.manifest.counts["learned_from"] == 3
     scores = score_folder(tmp_path / "run", ["acc@1", "confused@20"])

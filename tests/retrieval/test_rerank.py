@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.tables import PASSAGES as PASSAGE_TABLE
 from whichone.errors import BadInput, Missing
 from whichone.protocols import ChatReply
 from whichone.records import Passage, Question
 from whichone.retrieval.function import FunctionRetriever
 from whichone.retrieval.rerank import Rerank
 from whichone.retrieval.rerank.chat import ChatOrder, permutation
+from whichone.runs.from_runs import RunRerank, recalled
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 
@@ -76,19 +79,18 @@ class Backwards:
 
 
 def test_what_lies_deeper_stays_below(small: Benchmark, first: Run) -> None:
-    passages = {p.id: p for p in small.passage_records()}
-    retriever = Rerank(first, Backwards(), passages, depth=2)
+    retriever = Rerank(recalled(first), Backwards(), small.corpus, depth=2)
     (ranking,) = retriever.search([Question(id="q1", text="?")], 3)
     assert ranking.passages == ("w:2#0", "w:1#0", "w:3#0")
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
     assert retriever.describe()["order"] == {"by": "backwards"}
-    assert retriever.describe()["from"]["run"] == "first"
 
 
 def test_mistakes(small: Benchmark, first: Run, tmp_path: Path) -> None:
     with pytest.raises(Missing, match="no/such-model"):
-        Rerank.for_benchmark(small, tmp_path, run=str(first.path), model="no/such-model")
-    retriever = Rerank(first, Backwards(), {})
+        RunRerank.for_run(small, tmp_path, run=str(first.path), model="no/such-model")
+    empty = Corpus.of_table(PASSAGE_TABLE.empty(), hash="none")
+    retriever = Rerank(recalled(first), Backwards(), empty)
     with pytest.raises(BadInput, match="not in the corpus"):
         list(retriever.search([Question(id="q1", text="?")], 3))
 
@@ -110,7 +112,7 @@ def test_a_real_cross_encoder(small: Benchmark, first: Run, tmp_path: Path) -> N
         num_labels=1,
     )
     transformers.BertForSequenceClassification(config).save_pretrained(folder)
-    retriever = Rerank.for_benchmark(small, tmp_path, run=str(first.path), model=str(folder))
+    retriever = RunRerank.for_run(small, tmp_path, run=str(first.path), model=str(folder))
     (ranking,) = retriever.search([Question(id="q1", text="where word1")], 3)
     assert sorted(ranking.passages) == ["w:1#0", "w:2#0", "w:3#0"]
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
@@ -124,7 +126,7 @@ def test_a_real_chat_model(
     """A small one orders badly; every reply is read or counted, and nothing is lost or made up."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     options = {"run": str(first.path), "model": "SmolLM2", "endpoint": smollm2, "window": 2}
-    retriever = Rerank.for_benchmark(small, tmp_path, **options, step=1, concurrency=2)
+    retriever = RunRerank.for_run(small, tmp_path, **options, step=1, concurrency=2)
     made = run_retriever(retriever, small, tmp_path / "second", k=3, name="second")
     retriever.close()
     assert made.failures == {}

@@ -249,16 +249,16 @@ def test_a_killed_run_goes_on(small: Benchmark, tmp_path: Path) -> None:
 
 
 def test_bm25_runs_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> None:
-    made = run(Bm25.for_benchmark(small, tmp_path / "work"), small, tmp_path / "run")
+    made = run(Bm25.over(small.corpus, tmp_path / "work"), small, tmp_path / "run")
     assert {q: pages[0] for q, pages in made.ranked_pages().items()} == {
         f"q{n}": f"w:{n}" for n in range(10)
     }
-    (place,) = (tmp_path / "work").iterdir()
+    (place,) = (tmp_path / "work").glob("bm25-*")
     before = place.stat().st_mtime_ns
-    Bm25.for_benchmark(small, tmp_path / "work")
-    Bm25.for_benchmark(small, tmp_path / "work", k1="1.2")
+    Bm25.over(small.corpus, tmp_path / "work")
+    Bm25.over(small.corpus, tmp_path / "work", k1="1.2")
     assert place.stat().st_mtime_ns == before
-    assert len(list((tmp_path / "work").iterdir())) == 2
+    assert len(list((tmp_path / "work").glob("bm25-*"))) == 2
 
 
 def test_a_first_run_waits_for_an_index_that_is_being_built(

@@ -87,10 +87,10 @@ def test_what_half_the_pages_hold_weighs_nothing(tmp_path: Path) -> None:
 
 
 def test_whole_pages_of_a_benchmark(small: Benchmark, tmp_path: Path) -> None:
-    retriever = TfIdf.for_benchmark(small, tmp_path / "work")
+    retriever = TfIdf.over(small.corpus, tmp_path / "work")
     (ranking,) = retriever.search([Question(id="q", text="word7 part1")], 5)
     assert ranking.passages[0] == "w:7"
-    assert TfIdf.for_benchmark(small, tmp_path / "work").describe() == {
+    assert TfIdf.over(small.corpus, tmp_path / "work").describe() == {
         "retriever": "tfidf",
         "buckets": 1 << 24,
         "title_weight": 1,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.records import Question
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.save import passage_rows
+from whichone.records import Passage, Question
 from whichone.retrieval.title_lookup import TitleLookup
 
 
 def ask(text: str, mention: str | None = None) -> tuple[str, ...]:
-    retriever = TitleLookup({"a": "Her (film)", "b": "Her", "c": "Him"})
+    titles = {"a": "Her (film)", "b": "Her", "c": "Him"}
+    passages = [Passage(id=f"{p}#0", page=p, title=t, text="") for p, t in titles.items()]
+    retriever = TitleLookup(Corpus.of_table(passage_rows(passages), hash="three"))
     (ranking,) = retriever.search([Question(id="q", text=text, mention=mention)], 5)
     return ranking.passages
 
@@ -27,4 +31,4 @@ def test_other_questions_get_nothing() -> None:
 
 
 def test_it_is_marked_as_a_shortcut(small: Benchmark, tmp_path: Path) -> None:
-    assert TitleLookup.for_benchmark(small, tmp_path).describe()["shortcut"]
+    assert TitleLookup.over(small.corpus, tmp_path).describe()["shortcut"]

@@ -57,7 +57,7 @@ def command(
 
     opened = Benchmark.open(benchmark)
     sample = space.sample_passages(
-        opened, default_index_folder(opened), relation, most=most, seed=seed
+        opened, default_index_folder(opened.corpus), relation, most=most, seed=seed
     )
     found = []
     for name in encoders:

@@ -79,10 +79,13 @@ class Corpus:
         """Some passages by their rows, in the order asked for."""
         return self._passages.take(rows, columns)
 
-    def ids(self, rows: Rows | Sequence[int]) -> list[str]:
+    def ids(self, rows: Sequence[int]) -> list[str]:
         """The ids of some passages by their rows."""
-        found: list[str] = self._passages.take(rows, ["id"])["id"].to_pylist()
-        return found
+        return self._passages.strings(rows, "id")
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        """The texts of some passages by their rows."""
+        return self._passages.strings(rows, "text")
 
     def row(self, passage: str) -> int | None:
         """The row of a passage id."""
@@ -124,6 +127,11 @@ class Corpus:
             return [None] * len(own)
         return self._matching(self._sources, own, "source_id", self._passages)
 
+    @property
+    def has_source_ids(self) -> bool:
+        """Whether passages have ids of their own corpus."""
+        return self._sources is not None
+
     # pages
 
     @functools.cached_property
@@ -148,6 +156,20 @@ class Corpus:
         """The rows of a page's passages, by the page's row."""
         first = int(self.page_table.value(page, "first"))
         return range(first, first + int(self.page_table.value(page, "passages")))
+
+    @functools.cached_property
+    def page_firsts(self) -> Rows:
+        """The row of every page's first passage, in the order of the pages."""
+        parts = [np.asarray(batch["first"]) for batch in self.page_table.batches(["first"])]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def pages_of_rows(self, rows: Rows) -> Rows:
+        """The rows of the pages that passages are on, by the passages' rows."""
+        return np.searchsorted(self.page_firsts, rows, "right") - 1
+
+    def page_ids(self, pages: Sequence[int]) -> list[str]:
+        """The ids of pages by their rows."""
+        return self.page_table.strings(pages, "page")
 
     def passages_of(self, page: str) -> list[str]:
         """The ids of a page's passages in their order; none for a page that is not in the corpus."""

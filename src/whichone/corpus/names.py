@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -14,11 +13,10 @@ import pyarrow.compute as pc
 from whichone.corpus.first_sentence import names_in_first_sentence
 from whichone.files.hash_index import HashIndex, hashes
 from whichone.files.mapped import MappedTable
-from whichone.names import name_key, without_parentheses
+from whichone.names import name_key, token_key, without_parentheses
 
-Kind = Literal["title", "redirect", "anchor", "alias", "first sentence"]
-
-_COMMA = re.compile(r",\s")
+Kind = Literal["title", "before comma", "redirect", "anchor", "alias", "first sentence"]
+"""Where a name comes from; "before comma" is the Raymond of "Raymond, Maine"."""
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -30,7 +28,7 @@ class Named(msgspec.Struct, frozen=True):
 
     def row(self, page: int) -> dict[str, Any]:
         return {
-            "key": name_key(self.name),
+            "key": token_key(self.name),
             "name": self.name,
             "page": page,
             "kind": self.kind,
@@ -55,6 +53,9 @@ def names_of_page(title: str, text: str) -> Iterator[Named]:
         yield Named(bare)
     if plain and name_key(plain) != name_key(bare):
         yield Named(plain)
+    before, comma, _ = bare.partition(", ")
+    if comma and before:
+        yield Named(before, "before comma")
     known = {name_key(bare), name_key(plain), ""}
     for name in names_in_first_sentence(bare, text):
         if name_key(name) not in known:
@@ -81,11 +82,22 @@ class CorpusNames:
 
     def bearers(self, name: str) -> list[Bearing]:
         """The pages that a name points at; of one page every kind of name once."""
-        key = name_key(name)
-        for row in self._index.rows(key).tolist():
-            if self.table.value(row, "key") == key:
-                return list(self._run(key, row))
-        return []
+        key = token_key(name)
+        return self.look_up([key]).get(key, [])
+
+    def look_up(self, keys: Sequence[str]) -> dict[str, list[Bearing]]:
+        """The same for many `token_key`s at once; those that name nothing are left out."""
+        wanted = list(dict.fromkeys(keys))
+        if not wanted or not len(self.table):
+            return {}
+        first, last = self._index.bounds(wanted)
+        found = {}
+        for key, start, end in zip(wanted, first.tolist(), last.tolist(), strict=True):
+            rows = (self._index.row(place) for place in range(start, end))
+            row = next((r for r in rows if self.table.value(r, "key") == key), None)
+            if row is not None:
+                found[key] = list(self._run(key, row))
+        return found
 
     def _run(self, key: str, row: int) -> Iterator[Bearing]:
         while row < len(self.table) and self.table.value(row, "key") == key:

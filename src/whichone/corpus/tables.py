@@ -42,10 +42,10 @@ NAMES = TableSchema(
     "names",
     pa.schema(
         [
-            ("key", _text),  # names.name_key(name)
+            ("key", _text),  # names.token_key(name)
             ("name", _text),
             ("page", pa.int64()),  # its row in pages
-            ("kind", _text),  # title, redirect, anchor, alias, first sentence
+            ("kind", _text),  # title, before comma, redirect, anchor, alias, first sentence
             ("count", pa.int64()),  # anchors: how often; 1 for the others
         ]
     ),

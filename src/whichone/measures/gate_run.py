@@ -95,6 +95,6 @@ def floor_scores(benchmark: Benchmark, measures: list[str], k: int) -> Scores | 
     try:
         run = Run.open(place)
     except WhichoneError:
-        retriever = make_retriever(FLOOR, benchmark, default_index_folder(benchmark), {})
+        retriever = make_retriever(FLOOR, benchmark, default_index_folder(benchmark.corpus), {})
         run = run_retriever(retriever, benchmark, place, k=k, name=FLOOR)
     return score_run(run, benchmark, parse_measures(measures))

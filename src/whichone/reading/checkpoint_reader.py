@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.reading.checkpoint import open_checkpoint, weights_fingerprint
 
 
@@ -25,7 +25,7 @@ class CheckpointReader:
         self.window = min(int(window), int(limit))
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, model: str, **options: Any) -> Self:
+    def over(cls, corpus: Corpus, model: str, **options: Any) -> Self:
         return cls(model, **options)
 
     def describe(self) -> dict[str, Any]:

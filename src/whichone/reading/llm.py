@@ -8,20 +8,20 @@ from typing import Any, Self
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.endpoint import ContextTooLong, Endpoint, EndpointOptions, open_endpoint
 from whichone.chat.model_text import BrokenAnswer, ModelAnswer, parse_model_text, schema
 from whichone.chat.prompt import DEFAULT, Prompt, find_prompt
 from whichone.chat.replies import REFUSAL
 from whichone.chat.usage import Prices
 from whichone.concurrent import in_order
+from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, WhichoneError
 from whichone.progress import talk
-from whichone.protocols import ChatReply
+from whichone.protocols import USAGE, ChatReply, ReadingSetting
 from whichone.records import Answer, Passage, ReadingTask
-from whichone.runs.answer_entries import USAGE
-from whichone.runs.settings import AMBIGDOCS, Setting
 
+SEVERAL = "ambigdocs"
+"""The task whose answers name several bearers."""
 SHORT, LONG = 100, 300
 """Tokens of a reply; AmbigDocs' answers are sentences, and its paper allows 300."""
 
@@ -54,7 +54,7 @@ class Llm:
         self.name = options.model.rstrip("/").rpartition("/")[2]
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, **options: Any) -> Self:
+    def over(cls, corpus: Corpus, **options: Any) -> Self:
         for wanted in ("endpoint", "model"):
             if not options.get(wanted):
                 raise UsageError(
@@ -91,7 +91,7 @@ class Llm:
     def close(self) -> None:
         self.endpoint.close()
 
-    def prepare(self, questions: int, setting: Setting) -> None:
+    def prepare(self, questions: int, setting: ReadingSetting) -> None:
         """Say what leaves the machine, then find out with one call whether the endpoint works."""
         what = f"{questions:,} questions"
         if setting.passages != "none":
@@ -126,7 +126,7 @@ class Llm:
         """The reply; passages that do not fit are left out from the end, and it is noted."""
         question, shown = task.question, task.passages
         form = schema(question.task) if self.options.structured else None
-        most = self.options.max_tokens or (LONG if question.task == AMBIGDOCS else SHORT)
+        most = self.options.max_tokens or (LONG if question.task == SEVERAL else SHORT)
         while True:
             messages = self.prompt.messages(question.task, question.text, shown)
             try:

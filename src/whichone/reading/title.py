@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.records import Answer, Question, ReadingTask
 
 _MARKED = re.compile(r"\[START_ENT\]\s*(.*?)\s*\[END_ENT\]", re.DOTALL)
@@ -28,8 +28,8 @@ class ExactTitle:
         """For each title, as it is compared, the title as it stands."""
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark) -> Self:
-        return cls({compared(title): title for title in benchmark.page_titles.values()})
+    def over(cls, corpus: Corpus) -> Self:
+        return cls({compared(title): title for title in corpus.titles().values()})
 
     def describe(self) -> dict[str, Any]:
         return {"reader": self.name}

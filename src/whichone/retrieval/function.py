@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
-from whichone.errors import BadInput, UsageError, WhichoneError
+from whichone.errors import BadInput, Missing, UsageError, WhichoneError
 from whichone.records import Question, Ranking
 
 Search = Callable[..., Any]
@@ -138,3 +141,21 @@ def _takes_many(search: Search) -> bool:
     hint = hints.get(first)
     origin = typing.get_origin(hint) or hint
     return isinstance(origin, type) and origin is not str and issubclass(origin, Sequence)
+
+
+def load_function(place: str) -> Any:
+    """What `module:attribute` means, looked up in the current folder first."""
+    module, _, attribute = place.partition(":")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise Missing(
+            f"there is no module {error.name!r}", hint="is it in this folder, or installed?"
+        ) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise UsageError(f"{module} has no {attribute!r}")
+        found = getattr(found, part)
+    return found

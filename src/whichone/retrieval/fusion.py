@@ -1,77 +1,80 @@
-"""Fusion: one ranking made of several runs, by reciprocal ranks or by weighted scores."""
+"""Fusion: one ranking made of several, by reciprocal ranks or by weighted scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, UsageError
+from whichone.corpus.corpus import Corpus
+from whichone.errors import UsageError
+from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
-from whichone.runs.run import Run
+from whichone.retrieval.open import open_indexes
 
 Scored = list[tuple[str, float]]
+Source = Callable[[Sequence[Question], int], list[Scored]]
+"""Questions and a depth to what was ranked for each, best first, with its scores."""
 
 
 class FusionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`runs` are folders between commas; `weights`, one a run, are 1 when not given.
+    """`first` are folders of indexes between commas; `weights`, one each, are 1 when not given.
 
-    `rrf` sums weight / (constant + rank). `weighted` brings each run's scores of a question to 0 to 1
-    first, then sums weight times score. What a run did not return adds nothing.
+    `rrf` sums weight / (constant + rank). `weighted` brings each list's scores of a question to 0 to 1
+    first, then sums weight times score. What a list does not have adds nothing. `depth` is how deep
+    live retrievers are asked.
     """
 
-    runs: str
+    first: str = ""
     method: Literal["rrf", "weighted"] = "rrf"
     weights: str = ""
     constant: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    depth: Annotated[int, msgspec.Meta(ge=1)] = 100
 
 
 class Fusion:
-    """Fuses runs that were made before; nothing is searched."""
+    """Fuses what several sources rank."""
 
+    name = "fusion"
     Parameters = FusionParameters
 
     def __init__(
-        self, runs: Sequence[Run], parameters: FusionParameters, weights: Sequence[float]
+        self,
+        sources: Sequence[Source],
+        parameters: FusionParameters,
+        described: dict[str, Any],
+        sees: tuple[str, ...] = ("corpus",),
     ) -> None:
-        self._rankings = [ranked(run) for run in runs]
-        self._weights = weights
+        self._sources = sources
+        self._weights = fusion_weights(parameters, len(sources))
         self._parameters = parameters
-        self._told = [
-            {"run": run.name, "hash": run.folder.content_hash[:12], "weight": weight, **_how(run)}
-            for run, weight in zip(runs, weights, strict=True)
-        ]
+        self._described = described
+        self.sees = sees
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Fusion:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Fusion:
+        """Live retrievers over one corpus, each opened from its index."""
         parameters = msgspec.convert(options, FusionParameters, strict=False)
-        runs = [Run.open(place) for place in parameters.runs.split(",") if place]
-        if len(runs) < 2:
-            raise UsageError("fusion takes at least two runs", hint="-o runs=RUN_A,RUN_B")
-        for run in runs:
-            if run.benchmark_id != benchmark.id:
-                raise BadInput(
-                    f"the run is over {run.benchmark_id}, not over {benchmark.id}", file=run.path
-                )
-        levels = {str(run.description.get("returns")) for run in runs} - {"None"}
-        if len(levels) > 1:
-            raise BadInput(
-                "some of the runs rank pages, others passages",
-                ids=[run.path for run in runs],
-                hint="fuse runs of one kind",
-            )
-        return cls(runs, parameters, _weights(parameters, len(runs)))
+        retrievers = open_indexes(parameters.first, corpus)
+        if len(retrievers) < 2:
+            raise UsageError("fusion takes at least two indexes", hint="-o first=INDEX_A,INDEX_B")
+        described = {
+            **msgspec.to_builtins(parameters),
+            "fused": [retriever.describe() for _, retriever in retrievers],
+        }
+        sees = {s for _, r in retrievers for s in getattr(r, "sees", ("corpus",))}
+        sources = [live(retriever, parameters.depth) for _, retriever in retrievers]
+        return cls(sources, parameters, described, tuple(sorted(sees)))
 
     def describe(self) -> dict[str, Any]:
-        told = msgspec.to_builtins(self._parameters)
-        return {"retriever": "fusion", **told, "fused": self._told}
+        return {"retriever": "fusion", **self._described}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        for question in questions:
-            lists = [run.get(question.id, []) for run in self._rankings]
+        answered = [source(questions, k) for source in self._sources]
+        for number, question in enumerate(questions):
+            lists = [listed[number] for listed in answered]
             if self._parameters.method == "rrf":
                 fused = reciprocal_rank(lists, self._weights, self._parameters.constant)
             else:
@@ -82,6 +85,21 @@ class Fusion:
                 passages=tuple(identity for identity, _ in best),
                 scores=tuple(score for _, score in best),
             )
+
+
+def live(retriever: Retriever, depth: int) -> Source:
+    """What a retriever ranks, asked at least `depth` deep."""
+
+    def ask(questions: Sequence[Question], k: int) -> list[Scored]:
+        rankings = retriever.search(questions, max(k, depth))
+        return [_scored(ranking) for ranking in rankings]
+
+    return ask
+
+
+def _scored(ranking: Ranking) -> Scored:
+    scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
+    return list(zip(ranking.passages, scores, strict=True))
 
 
 def reciprocal_rank(lists: Sequence[Scored], weights: Sequence[float], constant: float) -> Scored:
@@ -111,31 +129,13 @@ def _in_order(sums: Mapping[str, float]) -> Scored:
     return sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def ranked(run: Run) -> dict[str, Scored]:
-    """For each question what a run returned, best first, with its scores."""
-    found: dict[str, Scored] = {}
-    table = run.rankings
-    for question, passage, score in zip(
-        table["question"].to_pylist(),
-        table["passage"].to_pylist(),
-        table["score"].to_pylist(),
-        strict=True,
-    ):
-        found.setdefault(question, []).append((passage, float(score or 0.0)))
-    return found
-
-
-def _weights(parameters: FusionParameters, runs: int) -> list[float]:
+def fusion_weights(parameters: FusionParameters, lists: int) -> list[float]:
     if not parameters.weights:
-        return [1.0] * runs
+        return [1.0] * lists
     try:
         weights = [float(part) for part in parameters.weights.split(",")]
     except ValueError:
         raise UsageError(f"weights={parameters.weights!r} are not numbers between commas") from None
-    if len(weights) != runs:
-        raise UsageError(f"{len(weights)} weights for {runs} runs")
+    if len(weights) != lists:
+        raise UsageError(f"{len(weights)} weights for {lists} rankings")
     return weights
-
-
-def _how(run: Run) -> dict[str, Any]:
-    return {"made_by": str(run.description.get("retriever", ""))}

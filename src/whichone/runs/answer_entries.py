@@ -9,13 +9,11 @@ import msgspec
 
 from whichone.files.folder import Folder
 from whichone.progress import talk
+from whichone.protocols import USAGE
 from whichone.records import Answer, Query, ReadingTask
 from whichone.runs.answers import ANSWERS, LEFT_OUT, TIMING, Answers
 from whichone.runs.results import FAILURES
 from whichone.runs.settings import Shown
-
-USAGE = "usage"
-"""The note in which a reader says what an answer took: seconds, prompt_tokens, tokens, cost, cached."""
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, sample
 from whichone.records import Question, Ranking, page_of
 
@@ -16,20 +16,34 @@ Returns = Literal["page", "passage"]
 
 
 class RankingCheck:
-    """Knows the ids of a corpus; tells on the first block whether a system returns pages or passages."""
+    """Checks ids against a corpus; the first block decides whether they are pages or passages."""
 
-    def __init__(self, benchmark: Benchmark, returns: Returns | None = None) -> None:
-        self._passages = frozenset(benchmark.passages.column("id").to_pylist())
-        self._pages = benchmark.pages
-        self._own = _own_ids(benchmark)
+    def __init__(self, corpus: Corpus, returns: Returns | None = None) -> None:
+        self._corpus = corpus
         self.returns = returns
+
+    def _passages(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are passages."""
+        rows = self._corpus.rows(ids)
+        return {i for i, row in zip(ids, rows, strict=True) if row is not None}
+
+    def _pages(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are pages."""
+        rows = self._corpus.page_rows(ids)
+        return {i for i, row in zip(ids, rows, strict=True) if row is not None}
 
     def translate(self, ranking: Ranking) -> Ranking:
         """Ids by which the corpus itself calls its passages, in our words; others as they are."""
-        if not any(identity in self._own for identity in ranking.passages):
+        if not self._corpus.has_source_ids:
             return ranking
-        ids = tuple(self._own.get(identity, identity) for identity in ranking.passages)
-        return msgspec.structs.replace(ranking, passages=ids)
+        rows = self._corpus.by_source_id(ranking.passages)
+        if all(row is None for row in rows):
+            return ranking
+        ids = (
+            identity if row is None else self._corpus.ids([row])[0]
+            for identity, row in zip(ranking.passages, rows, strict=True)
+        )
+        return msgspec.structs.replace(ranking, passages=tuple(ids))
 
     def infer(self, rankings: Sequence[Ranking], *, strict: bool = True) -> None:
         """Decide what the ids are; an error when they fit both or neither.
@@ -39,7 +53,8 @@ class RankingCheck:
         ids = {identity for ranking in rankings for identity in ranking.passages}
         if self.returns is not None or not ids:
             return
-        passages, pages = ids & self._passages, ids & self._pages
+        listed = sorted(ids)
+        passages, pages = self._passages(listed), self._pages(listed)
         if passages == ids and pages == ids:
             raise UsageError(
                 f"the ids are both passages and pages ({sample(sorted(ids))})",
@@ -47,7 +62,7 @@ class RankingCheck:
             )
         enough = ids if strict else passages | pages
         if not enough or (passages != enough and pages != enough):
-            strangers = sorted(ids - self._passages - self._pages)
+            strangers = sorted(ids - passages - pages)
             if not strangers:
                 raise BadInput(
                     f"some ids are pages ({sample(sorted(pages))}), some are passages"
@@ -63,11 +78,15 @@ class RankingCheck:
 
     def _called(self, stranger: str) -> str:
         """What ids of this corpus look like, and what a stranger may have meant."""
-        passages, pages = sample(sorted(self._passages)[:3]), sample(sorted(self._pages)[:3])
-        told = f"passages of this corpus are called {passages}, pages {pages}"
-        sources = sorted({page.partition(":")[0] for page in self._pages if ":" in page})
-        meant = [m for s in sources if (m := f"{s}:{stranger}") in self._pages]
-        return f"{told}; did you mean {meant[0]}?" if meant else f"{told}; map your ids to these"
+        some = range(min(3, len(self._corpus)))
+        passages = sample(self._corpus.ids(some))
+        pages = self._corpus.page_ids(range(min(3, self._corpus.page_count)))
+        description = f"passages of this corpus are called {passages}, pages {sample(pages)}"
+        sources = sorted({page.partition(":")[0] for page in pages if ":" in page})
+        meant = [m for s in sources if self._corpus.page_row(m := f"{s}:{stranger}") is not None]
+        if meant:
+            return f"{description}; did you mean {meant[0]}?"
+        return f"{description}; map your ids to these"
 
     def check(self, question: Question, ranking: Ranking, k: int) -> Ranking:
         """The ranking itself, or an error that says what is wrong with it."""
@@ -94,11 +113,11 @@ class RankingCheck:
         if len(set(ids)) != len(ids):
             twice = sorted({i for i in ids if ids.count(i) > 1})
             raise BadInput(f"an id is returned twice: {sample(twice)}", ids=[question.id])
-        known = self._pages if self.returns == "page" else self._passages
+        known = (self._pages if self.returns == "page" else self._passages)(ids)
         strangers = [i for i in ids if i not in known]
         if strangers:
-            other = self._passages if self.returns == "page" else self._pages
-            if all(i in other for i in strangers):
+            other = (self._passages if self.returns == "page" else self._pages)(strangers)
+            if len(other) == len(strangers):
                 wrong, right = (
                     ("passages", "page") if self.returns == "page" else ("pages", "passage")
                 )
@@ -116,9 +135,3 @@ class RankingCheck:
 
     def page(self, identity: str) -> str:
         return identity if self.returns == "page" else page_of(identity)
-
-
-def _own_ids(benchmark: Benchmark) -> dict[str, str]:
-    own = benchmark.passages.column("source_id").to_pylist()
-    ids = benchmark.passages.column("id").to_pylist()
-    return {theirs: ours for theirs, ours in zip(own, ids, strict=True) if theirs is not None}

@@ -18,11 +18,13 @@ from whichone.records import Question, Ranking
 class Given:
     """Returns what the attribute `documents` of a query lists."""
 
+    sees = ("corpus", "documents given with the question")
+
     def __init__(self, documents: Mapping[str, Sequence[str]]) -> None:
         self._documents = documents
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path) -> Given:
+    def for_run(cls, benchmark: Benchmark, work: Path) -> Given:
         documents = {q.id: tuple(q.attributes.get("documents", ())) for q in benchmark.queries}
         if not any(documents.values()):
             raise UsageError(

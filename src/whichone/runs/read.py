@@ -14,9 +14,9 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.protocols import Reader
 from whichone.reading.function import FunctionReader
+from whichone.retrieval.function import load_function
 from whichone.runs.answers import Answers
 from whichone.runs.reading_runner import ReadingRunner
-from whichone.runs.retrieve import load_function
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, setting_for
 
@@ -101,8 +101,17 @@ def make_reader(name: str, benchmark: Benchmark, options: Mapping[str, Any]) -> 
     if ":" in name:
         return as_reader(load_function(name))
     kind = registry.find("readers", name)
+    if hasattr(kind, "for_benchmark") and not hasattr(kind, "over"):
+        raise UsageError(
+            f"{name} has for_benchmark(benchmark, **options): a reader is given a corpus now",
+            hint="rename it to over(corpus, **options)",
+        )
     try:
-        made: Reader = kind.for_benchmark(benchmark, **options)
+        made: Reader
+        if hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs."):
+            made = kind.for_run(benchmark, **options)
+        else:
+            made = kind.over(benchmark.corpus, **options)
     except (msgspec.ValidationError, TypeError) as error:
         raise UsageError(f"{name} does not take these options: {error}") from error
     return made

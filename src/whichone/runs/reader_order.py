@@ -25,7 +25,7 @@ class ReaderOrder:
         self._told = told
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, *, answers: str) -> ReaderOrder:
+    def for_run(cls, benchmark: Benchmark, work: Path, *, answers: str) -> ReaderOrder:
         """Read a folder of answers over the same benchmark."""
         folder = Folder.open(answers, ANSWERS)
         made_on = folder.manifest.parents.get("benchmark")

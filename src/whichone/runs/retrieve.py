@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import re
 import sys
@@ -14,11 +13,21 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, LockedFolder, Missing, UsageError, did_you_mean
-from whichone.files.folder import wait_until_unlocked
+from whichone.corpus.corpus import Corpus
+from whichone.errors import (
+    BadInput,
+    LockedFolder,
+    Missing,
+    UsageError,
+    WhichoneError,
+    did_you_mean,
+)
+from whichone.files.folder import Folder, wait_until_unlocked
+from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.protocols import Retriever
-from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.function import FunctionRetriever, load_function
+from whichone.retrieval.open import index_over
 from whichone.runs.learned_from import learned_from
 from whichone.runs.leaves_machine import what_leaves
 from whichone.runs.run import Run
@@ -40,11 +49,18 @@ def retrieve(
     name: str | None = None,
     **runner: Any,
 ) -> Run:
-    """Make the retriever for this benchmark and run it; `runner` are options of `Runner`."""
+    """Make the retriever for this benchmark and run it; `runner` are options of `Runner`.
+
+    `index` names one finished index of the benchmark's corpus, which also says which retriever it is.
+    """
     remember_secrets(options or {})
     opened = Benchmark.open(benchmark)
-    work = Path(index) if index else default_index_folder(opened)
-    made = _made_or_waited_for(retriever, opened, work, options or {})
+    if index is not None:
+        made = index_over(index, opened.corpus, **(options or {}))
+        retriever = getattr(made, "name", retriever)
+    else:
+        work = default_index_folder(opened.corpus)
+        made = _made_or_waited_for(retriever, opened, work, options or {})
     learned = 0 if ":" in retriever else learned_from(options or {}, opened)
     if learned:
         talk(
@@ -92,10 +108,11 @@ def _made_or_waited_for(
 def make_retriever(
     name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]
 ) -> Retriever:
-    """A registered retriever for this benchmark, or the user's own `module:name`.
+    """A registered retriever over the benchmark's corpus, or the user's own `module:name`.
 
     What is named may be a function, which gets the options as further arguments, a class with
-    `for_benchmark(benchmark, work, **options)`, or any other class, made with the options.
+    `over(corpus, work, **options)`, or any other class, made with the options. What needs more of a
+    benchmark than its corpus is one of this room's own and has `for_run`.
     """
     own = ":" in name
     kind = load_function(name) if own else registry.find("retrievers", name)
@@ -105,18 +122,52 @@ def make_retriever(
             file=benchmark.folder.root,
             hint="import it again with --corpus CORPUS or --knowledge KB",
         )
-    if own and not hasattr(kind, "for_benchmark"):
+    _refuse_for_benchmark(name, kind)
+    if own and not hasattr(kind, "over"):
         if inspect.isclass(kind):
             return as_retriever(_called(name, kind, (), options))
         return as_retriever(functools.partial(kind, **options) if options else kind)
     leaving = None if own else what_leaves(name, options, benchmark)
     if leaving:
         talk(leaving)
-    made: Retriever = _called(name, kind.for_benchmark, (benchmark, work), options)
+    options = _with_knowledge(options, benchmark)
+    made: Retriever
+    if hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs."):
+        made = _called(name, kind.for_run, (benchmark, work), options)
+    else:
+        made = _called(name, kind.over, (benchmark.corpus, work), options)
     making = options.get("make")
     if isinstance(making, str):  # the run is also of the module that made the object asked
         made.own_code = sys.modules[making.partition(":")[0]]  # type: ignore[attr-defined]
     return made
+
+
+def _refuse_for_benchmark(name: str, kind: Any) -> None:
+    """A retriever was once made of a benchmark, and could see gold."""
+    if hasattr(kind, "for_benchmark") and not hasattr(kind, "over"):
+        raise UsageError(
+            f"{name} has for_benchmark(benchmark, work, **options): a retriever is given a corpus now",
+            hint="rename it to over(corpus, work, **options); corpus.passages, .passage_records() and"
+            " .titles() are what benchmark.passages, .passage_records() and .page_titles were",
+        )
+
+
+def _with_knowledge(options: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
+    """`knowledge=benchmark` is the knowledge base that the benchmark was built from, beside it."""
+    if options.get("knowledge") != "benchmark":
+        return options
+    place = benchmark.folder.root.parent / "kb"
+    try:
+        known = Folder.open(place, KNOWLEDGE_BASE).content_hash
+    except WhichoneError:
+        known = ""
+    if known != benchmark.folder.manifest.parents.get("knowledge base", "none"):
+        raise Missing(
+            "the knowledge base that the benchmark was built from is not beside it",
+            where=str(place),
+            hint="-o knowledge=KB names it",
+        )
+    return {**options, "knowledge": str(place)}
 
 
 def _described(name: str, made: Retriever, options: dict[str, Any]) -> dict[str, Any]:
@@ -168,26 +219,8 @@ def as_retriever(search: Any, *, batched: bool | None = None, name: str | None =
     return FunctionRetriever(search, batched=batched, name=name)
 
 
-def load_function(place: str) -> Any:
-    """What `module:attribute` means, looked up in the current folder first."""
-    module, _, attribute = place.partition(":")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise Missing(
-            f"there is no module {error.name!r}", hint="is it in this folder, or installed?"
-        ) from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise UsageError(f"{module} has no {attribute!r}")
-        found = getattr(found, part)
-    return found
-
-
-def default_index_folder(benchmark: Benchmark) -> Path:
+def default_index_folder(corpus: Corpus) -> Path:
     """Indexes are derived and can be made again: they lie in the cache, by the corpus' hash."""
     from whichone.files.cache import cache_folder
 
-    return cache_folder() / "indexes" / benchmark.corpus.hash[:16]
+    return cache_folder() / "indexes" / corpus.hash[:16]

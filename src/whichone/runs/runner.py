@@ -68,12 +68,15 @@ class Runner:
         self.timeout = timeout
         self.block = block
         self.learned = learned
-        self.check = RankingCheck(benchmark, returns)
+        self.check = RankingCheck(benchmark.corpus, returns)
 
     def run(
         self, path: Path, *, name: str, description: Mapping[str, Any], benchmark_place: str
     ) -> Run:
-        parameters = masked({**identified(self.retriever, description), "k": self.k})
+        sees = tuple(getattr(self.retriever, "sees", ("corpus",)))
+        more = {"sees": list(sees)} if sees != ("corpus",) else {}
+        described = {**identified(self.retriever, description), **more}
+        parameters = masked({**described, "k": self.k})
         identity = {
             "benchmark": self.benchmark.id,
             "parameters": msgspec.to_builtins(parameters),

@@ -17,8 +17,9 @@ from whichone.progress import progress
 from whichone.protocols import Retriever
 from whichone.records import NameSet
 from whichone.retrieval.dense.encoder import encoders_kept
+from whichone.retrieval.function import load_function
 from whichone.runs.checks import RankingCheck
-from whichone.runs.retrieve import load_function, make_retriever
+from whichone.runs.retrieve import make_retriever
 
 
 def rank_three(
@@ -32,7 +33,7 @@ def rank_three(
     The retriever is made anew for every three pages: words are rare or frequent among these alone.
     """
     kind = load_function(retriever) if ":" in retriever else registry.find("retrievers", retriever)
-    if not hasattr(kind, "for_benchmark"):
+    if not hasattr(kind, "over"):
         raise UsageError(
             f"{retriever} cannot be given a corpus of three pages",
             hint="make a run with a deep -k and name the run; its ranking is cut to the three pages",
@@ -53,9 +54,9 @@ def rank_three(
 
 
 def _ranked_pages(retriever: Retriever, small: Benchmark) -> Iterator[tuple[str, list[str]]]:
-    check = RankingCheck(small)
+    check = RankingCheck(small.corpus)
     questions = small.questions()
-    depth = small.passages.num_rows
+    depth = len(small.corpus)
     found = [check.translate(r) for r in retriever.search(questions, depth)]
     check.infer(found)
     for question, ranking in zip(questions, found, strict=True):

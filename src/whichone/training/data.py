@@ -125,7 +125,7 @@ def _of_benchmark(source: str, plan: Plan, settings: Settings, work: Path) -> _P
     own = _own_training(benchmark, similar=plan.similar)
     train, test = split_queries(benchmark, plan.held_out, settings.seed, similar=plan.similar)
     maker = ExampleMaker(
-        benchmark, default_index_folder(benchmark), kinds=settings.kinds, seed=settings.seed
+        benchmark, default_index_folder(benchmark.corpus), kinds=settings.kinds, seed=settings.seed
     )
     found, without = maker.examples(train)
     if without:

@@ -42,7 +42,7 @@ class ExampleMaker:
             self._by_page.setdefault(passage.page, []).append(passage)
             self._by_id[passage.id] = passage
             self._named.setdefault(title_key(passage.title), set()).add(passage.page)
-        self._bm25 = Bm25.for_benchmark(benchmark, work) if "bm25" in kinds else None
+        self._bm25 = Bm25.over(benchmark.corpus, work) if "bm25" in kinds else None
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
         """One example a query, and the ids of those without a question or a passage to learn from."""

@@ -197,7 +197,7 @@ def train_reader(
         benchmark = Benchmark.open(source)
         train, test = split_by_name(benchmark.queries, held_out, seed=settings.seed)
         found, without = reading_examples(
-            benchmark, train, kind, default_index_folder(benchmark), seed=settings.seed
+            benchmark, train, kind, default_index_folder(benchmark.corpus), seed=settings.seed
         )
         if without:
             talk(

@@ -59,7 +59,7 @@ def test_a_run_over_a_service(
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", "secret-1")
     with service(right_pages) as (url, seen):
-        system = Http.for_benchmark(small, tmp_path, url=url, batch="4", token_variable="MY_TOKEN")
+        system = Http.over(small.corpus, tmp_path, url=url, batch="4", token_variable="MY_TOKEN")
         run = run_retriever(system, small, tmp_path / "run", k=7, name="theirs")
     assert run.ranked_pages() == {f"q{n}": [f"w:{n}"] for n in range(10)}
     assert [len(body["questions"]) for body in seen] == [1, 4, 4, 1]
@@ -77,7 +77,7 @@ def test_a_passing_failure_is_asked_again(small: Benchmark) -> None:
         return (503, b"busy") if len(tries) == 1 else right_pages(body)
 
     with service(sometimes) as (url, _):
-        (ranking,) = Http(small, url).search(small.questions()[:1], 5)
+        (ranking,) = Http(small.corpus, url).search(small.questions()[:1], 5)
     assert ranking.passages == ("w:0#0",)
 
 
@@ -93,17 +93,17 @@ def test_a_passing_failure_is_asked_again(small: Benchmark) -> None:
 )
 def test_a_wrong_answer_is_told(small: Benchmark, status: int, reply: bytes, message: str) -> None:
     with service(lambda _: (status, reply)) as (url, _), pytest.raises(BadInput, match=message):
-        list(Http(small, url).search(small.questions()[:1], 5))
+        list(Http(small.corpus, url).search(small.questions()[:1], 5))
 
 
 def test_nobody_there(small: Benchmark, tmp_path: Path) -> None:
     with service(right_pages) as (url, _):
         pass
     with pytest.raises(Missing, match="does not answer"):
-        list(Http(small, url, tries=1).search(small.questions()[:1], 5))
+        list(Http(small.corpus, url, tries=1).search(small.questions()[:1], 5))
     with pytest.raises(UsageError, match="needs an address"):
-        Http.for_benchmark(small, tmp_path)
+        Http.over(small.corpus, tmp_path)
     with pytest.raises(UsageError, match="no http address"):
-        Http(small, "file:///etc/hosts")
+        Http(small.corpus, "file:///etc/hosts")
     with pytest.raises(Missing, match="NOT_SET"):
-        Http(small, url, token_variable="NOT_SET")
+        Http(small.corpus, url, token_variable="NOT_SET")

@@ -48,7 +48,7 @@ def test_a_langchain_vector_store(small: Benchmark, tmp_path: Path, words: Any) 
     store.add_documents(
         [Document(p.text, metadata={"doc": p.page}, id=p.id) for p in small.passage_records()]
     )
-    by_id = LangChain(small, store)
+    by_id = LangChain(small.corpus, store)
     assert first_pages(by_id, small, tmp_path / "id") == RIGHT
     assert by_id.describe() == {
         "retriever": "langchain",
@@ -56,12 +56,12 @@ def test_a_langchain_vector_store(small: Benchmark, tmp_path: Path, words: Any) 
         "class": "InMemoryVectorStore",
     }
     retriever = store.as_retriever(search_kwargs={"k": 3})
-    by_field = LangChain(small, retriever, ids="metadata:doc")
+    by_field = LangChain(small.corpus, retriever, ids="metadata:doc")
     assert first_pages(by_field, small, tmp_path / "field") == RIGHT
     with pytest.raises(BadInput, match="ids=title"):
-        list(LangChain(small, store, ids="title").search(small.questions()[:1], 3))
+        list(LangChain(small.corpus, store, ids="title").search(small.questions()[:1], 3))
     with pytest.raises(UsageError, match="not dict"):
-        LangChain(small, {})
+        LangChain(small.corpus, {})
 
 
 def test_named_on_the_command_line(
@@ -107,11 +107,11 @@ def test_a_llama_index_retriever(small: Benchmark, tmp_path: Path) -> None:
             scored = [NodeWithScore(node=n, score=len(asked & set(n.text.split()))) for n in nodes]
             return sorted(scored, key=lambda n: -n.score)[:3]
 
-    assert first_pages(LlamaIndex(small, Overlap()), small, tmp_path / "a") == RIGHT
-    by_page = LlamaIndex(small, Overlap(), ids="metadata:page")
+    assert first_pages(LlamaIndex(small.corpus, Overlap()), small, tmp_path / "a") == RIGHT
+    by_page = LlamaIndex(small.corpus, Overlap(), ids="metadata:page")
     assert first_pages(by_page, small, tmp_path / "b") == RIGHT
     with pytest.raises(UsageError, match="not str"):
-        LlamaIndex(small, "index")
+        LlamaIndex(small.corpus, "index")
 
 
 def test_a_llama_index_index(small: Benchmark, tmp_path: Path, words: Any) -> None:
@@ -134,7 +134,7 @@ def test_a_llama_index_index(small: Benchmark, tmp_path: Path, words: Any) -> No
 
     nodes = [TextNode(text=p.text, id_=p.id) for p in small.passage_records()]
     index = VectorStoreIndex(nodes, embed_model=Own())
-    assert first_pages(LlamaIndex(small, index), small, tmp_path) == RIGHT
+    assert first_pages(LlamaIndex(small.corpus, index), small, tmp_path) == RIGHT
 
 
 def haystack_store(small: Benchmark) -> Any:
@@ -156,13 +156,13 @@ def test_a_haystack_component_and_a_pipeline(small: Benchmark, tmp_path: Path) -
     from whichone.retrieval.adapters.haystack import Haystack
 
     component = InMemoryBM25Retriever(haystack_store(small))
-    assert first_pages(Haystack(small, component), small, tmp_path / "a") == RIGHT
+    assert first_pages(Haystack(small.corpus, component), small, tmp_path / "a") == RIGHT
     pipeline = Pipeline()
     pipeline.add_component("find", InMemoryBM25Retriever(haystack_store(small)))
-    by_page = Haystack(small, pipeline, ids="metadata:page")
+    by_page = Haystack(small.corpus, pipeline, ids="metadata:page")
     assert first_pages(by_page, small, tmp_path / "b") == RIGHT
     with pytest.raises(BadInput, match="ids=passage"):
-        list(Haystack(small, component, ids="page").search(small.questions()[:1], 3))
+        list(Haystack(small.corpus, component, ids="page").search(small.questions()[:1], 3))
 
 
 def test_bm25s_makes_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> None:

@@ -111,12 +111,12 @@ def test_an_index_is_made_searched_and_used_again(
     from whichone.retrieval.adapters.opensearch import OpenSearch
 
     url, store = server
-    system = OpenSearch.for_benchmark(small, tmp_path, url=url)
+    system = OpenSearch.over(small.corpus, tmp_path, url=url)
     run = run_retriever(system, small, tmp_path / "run", k=3, name="opensearch")
     assert run.ranked_pages() == {f"q{n}": [f"w:{n}"] for n in range(10)}
     assert store.requests.count(f"POST /{system.index}/_msearch") == 2
     bulks = store.requests.count("POST /_bulk")
-    OpenSearch.for_benchmark(small, tmp_path, url=url)
+    OpenSearch.over(small.corpus, tmp_path, url=url)
     assert store.requests.count("POST /_bulk") == bulks == 1
     assert len(store.indexes[system.index]) == 20
 
@@ -127,19 +127,19 @@ def test_an_index_of_yours(small: Benchmark, tmp_path: Path, server: tuple[str, 
     url, store = server
     store.indexes["mine"] = {"x1": {"body": "word4", "link": "Page 4", "text": "word5"}}
     told = {"url": url, "index": "mine", "fields": "body^2"}
-    system = OpenSearch.for_benchmark(small, tmp_path, ids="metadata:link:title", **told)
+    system = OpenSearch.over(small.corpus, tmp_path, ids="metadata:link:title", **told)
     (ranking,) = system.search(small.questions()[4:5], 5)
     assert (ranking.passages, ranking.scores) == (("w:4",), (1.0,))
     (none,) = system.search(small.questions()[5:6], 5)
     assert none.passages == ()
     assert "POST /_bulk" not in store.requests
-    wrong = OpenSearch.for_benchmark(small, tmp_path, ids="passage", **told)
+    wrong = OpenSearch.over(small.corpus, tmp_path, ids="passage", **told)
     with pytest.raises(BadInput, match="ids=metadata:link:title"):
         list(wrong.search(small.questions()[4:5], 5))
     with pytest.raises(UsageError, match="what are the ids"):
-        OpenSearch.for_benchmark(small, tmp_path, **told)
+        OpenSearch.over(small.corpus, tmp_path, **told)
     with pytest.raises(Missing, match="no index 'yours'"):
-        OpenSearch.for_benchmark(small, tmp_path, url=url, index="yours", ids="page")
+        OpenSearch.over(small.corpus, tmp_path, url=url, index="yours", ids="page")
 
 
 def test_what_the_server_says_is_told(
@@ -150,8 +150,8 @@ def test_what_the_server_says_is_told(
     url, store = server
     store.lose = 3
     with pytest.raises(BadInput, match="17 documents where the corpus has 20"):
-        OpenSearch.for_benchmark(small, tmp_path, url=url)
-    system = OpenSearch.for_benchmark(small, tmp_path, url=url, fields="nowhere")
+        OpenSearch.over(small.corpus, tmp_path, url=url)
+    system = OpenSearch.over(small.corpus, tmp_path, url=url, fields="nowhere")
     with pytest.raises(BadInput, match="no field nowhere"):
         list(system.search(small.questions()[:1], 5))
 
@@ -160,4 +160,4 @@ def test_nobody_there(small: Benchmark, tmp_path: Path) -> None:
     from whichone.retrieval.adapters.opensearch import OpenSearch
 
     with pytest.raises(Missing, match="does not answer"):
-        OpenSearch.for_benchmark(small, tmp_path, url="http://127.0.0.1:9", timeout=1)
+        OpenSearch.over(small.corpus, tmp_path, url="http://127.0.0.1:9", timeout=1)

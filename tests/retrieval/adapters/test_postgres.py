@@ -57,7 +57,7 @@ def connected(dsn: str) -> Any:
 def test_full_text_search(small: Benchmark, tmp_path: Path, dsn: str) -> None:
     from whichone.retrieval.adapters.postgres import Postgres
 
-    system = Postgres.for_benchmark(small, tmp_path, dsn=dsn)
+    system = Postgres.over(small.corpus, tmp_path, dsn=dsn)
     run = run_retriever(system, small, tmp_path / "run", k=3, name="postgres")
     assert run.ranked_pages() == {f"q{n}": [f"w:{n}"] for n in range(10)}
     first = run.rankings.to_pylist()[0]
@@ -72,12 +72,12 @@ def test_a_table_that_is_there_is_used_and_must_be_whole(
     from whichone.retrieval.adapters.postgres import Postgres
 
     with connected(dsn) as connection:
-        first = Postgres(small, connection, language="simple")
-        again = Postgres(small, connection, language="simple")
+        first = Postgres(small.corpus, connection, language="simple")
+        again = Postgres(small.corpus, connection, language="simple")
         assert (again.table, again.language) == (first.table, "simple")
         connection.execute(f'delete from "{first.table}" where number = 3')
         with pytest.raises(BadInput, match="19 rows where the corpus has 20"):
-            Postgres(small, connection, language="simple")
+            Postgres(small.corpus, connection, language="simple")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_questions_that_are_no_search(small: Benchmark, dsn: str, text: str) -> 
     from whichone.retrieval.adapters.postgres import Postgres
 
     with connected(dsn) as connection:
-        (ranking,) = Postgres(small, connection).search([Question(id="q", text=text)], 5)
+        (ranking,) = Postgres(small.corpus, connection).search([Question(id="q", text=text)], 5)
         assert ranking.passages == ()
 
 
@@ -102,22 +102,28 @@ def test_a_table_of_yours(small: Benchmark, dsn: str) -> None:
                 "insert into own.articles values (%s, %s)", [row["title"], row["text"]]
             )
         told = {"table": "own.articles", "text_column": "body"}
-        system = Postgres(small, connection, ids="metadata:doc:title", rank="ts_rank", **told)
+        system = Postgres(
+            small.corpus, connection, ids="metadata:doc:title", rank="ts_rank", **told
+        )
         (ranking,) = system.search(small.questions()[6:7], 5)
         assert ranking.passages == ("w:6",)
         with pytest.raises(BadInput, match="ids=metadata:doc:title"):
-            list(Postgres(small, connection, ids="page", **told).search(small.questions()[:1], 5))
+            list(
+                Postgres(small.corpus, connection, ids="page", **told).search(
+                    small.questions()[:1], 5
+                )
+            )
         with pytest.raises(UsageError, match="which column"):
-            Postgres(small, connection, **told)
+            Postgres(small.corpus, connection, **told)
 
 
 def test_what_cannot_be(small: Benchmark, tmp_path: Path, dsn: str) -> None:
     from whichone.retrieval.adapters.postgres import Postgres
 
     with pytest.raises(Missing, match="does not answer"):
-        Postgres.for_benchmark(small, tmp_path, dsn=f"host={tmp_path} user=me dbname=postgres")
+        Postgres.over(small.corpus, tmp_path, dsn=f"host={tmp_path} user=me dbname=postgres")
     with connected(dsn) as connection:
         with pytest.raises(UsageError, match="klingon"):
-            Postgres(small, connection, language="klingon")
+            Postgres(small.corpus, connection, language="klingon")
         with pytest.raises(UsageError, match="rank is one of"):
-            Postgres(small, connection, rank="drop table")
+            Postgres(small.corpus, connection, rank="drop table")

@@ -31,7 +31,7 @@ def test_qdrant_is_filled_and_reopened(small: Benchmark, tmp_path: Path, words: 
     pytest.importorskip("qdrant_client")
     from whichone.retrieval.adapters.qdrant import Qdrant
 
-    system = Qdrant.for_benchmark(small, tmp_path / "work", encoder=words)
+    system = Qdrant.over(small.corpus, tmp_path / "work", encoder=words)
     run = run_retriever(system, small, tmp_path / "run", k=3, name="qdrant")
     assert first_pages(run) == RIGHT
     assert set(run.rankings["passage"].to_pylist()) <= set(small.passages["id"].to_pylist())
@@ -39,11 +39,11 @@ def test_qdrant_is_filled_and_reopened(small: Benchmark, tmp_path: Path, words: 
     vector = words.questions(["word3"])[0].tolist()
     assert system.client.count(system.collection).count == 20
     system.client.close()
-    again = Qdrant.for_benchmark(small, tmp_path / "work", encoder=words)
+    again = Qdrant.over(small.corpus, tmp_path / "work", encoder=words)
     found = again.client.query_points(again.collection, query=vector, limit=2).points
     assert {p.payload["page"] for p in found} == {"w:3"}
     again.client.delete(again.collection, points_selector=[0, 1])
-    whole = Qdrant(small, again.client, encoder=words)
+    whole = Qdrant(small.corpus, again.client, encoder=words)
     assert whole.client.count(whole.collection).count == 20
     again.client.close()
 
@@ -55,9 +55,9 @@ def test_vectors_that_are_there_are_not_made_again(
     from whichone.retrieval.adapters.qdrant import Qdrant
     from whichone.retrieval.dense import Dense
 
-    Dense.for_benchmark(small, tmp_path, encoder=words)
+    Dense.over(small.corpus, tmp_path, encoder=words)
     monkeypatch.setattr(words, "passages", None)
-    system = Qdrant.for_benchmark(small, tmp_path, encoder=words)
+    system = Qdrant.over(small.corpus, tmp_path, encoder=words)
     (ranking,) = system.search(small.questions()[4:5], 2)
     system.close()
     assert sorted(ranking.passages) == ["w:4#0", "w:4#1"]
@@ -82,18 +82,18 @@ def test_a_qdrant_collection_of_yours(small: Benchmark, memory: Any, words: Any)
         ],
     )
     told = {"collection": "mine", "encoder": words, "vector": "body"}
-    system = Qdrant(small, memory, ids="metadata:doc:source", **told)
+    system = Qdrant(small.corpus, memory, ids="metadata:doc:source", **told)
     (ranking,) = system.search(small.questions()[4:5], 2)
     assert sorted(ranking.passages) == ["w:4#0", "w:4#1"]
     assert memory.count("mine").count == 20
     with pytest.raises(BadInput, match="ids=metadata:doc:source"):
-        list(Qdrant(small, memory, ids="page", **told).search(small.questions()[:1], 2))
+        list(Qdrant(small.corpus, memory, ids="page", **told).search(small.questions()[:1], 2))
     with pytest.raises(UsageError, match="what are the ids"):
-        Qdrant(small, memory, **told)
+        Qdrant(small.corpus, memory, **told)
     with pytest.raises(Missing, match="no collection 'yours'"):
-        Qdrant(small, memory, ids="page", encoder=words, collection="yours")
+        Qdrant(small.corpus, memory, ids="page", encoder=words, collection="yours")
     with pytest.raises(UsageError, match="one of body"):
-        Qdrant(small, memory, ids="page", encoder=words, collection="mine")
+        Qdrant(small.corpus, memory, ids="page", encoder=words, collection="mine")
 
 
 def test_vectors_of_another_size(small: Benchmark, memory: Any, words: Any) -> None:
@@ -105,7 +105,7 @@ def test_vectors_of_another_size(small: Benchmark, memory: Any, words: Any) -> N
         "short", vectors_config=models.VectorParams(size=3, distance=models.Distance.DOT)
     )
     with pytest.raises(BadInput, match="vectors have 3 numbers, the encoder's 64"):
-        Qdrant(small, memory, collection="short", ids="page", encoder=words)
+        Qdrant(small.corpus, memory, collection="short", ids="page", encoder=words)
 
 
 @pytest.mark.slow
@@ -115,20 +115,22 @@ def test_milvus_is_filled_and_reopened(small: Benchmark, tmp_path: Path, words: 
     pytest.importorskip("milvus_lite")
     from whichone.retrieval.adapters.milvus import Milvus
 
-    system = Milvus.for_benchmark(small, tmp_path / "work", encoder=words)
+    system = Milvus.over(small.corpus, tmp_path / "work", encoder=words)
     run = run_retriever(system, small, tmp_path / "run", k=3, name="milvus")
     assert first_pages(run) == RIGHT
     assert run.description["ids"] == "metadata:passage"
     told = {"collection": system.collection, "encoder": words}
-    by_page = Milvus(small, system.client, ids="metadata:page", **told)
+    by_page = Milvus(small.corpus, system.client, ids="metadata:page", **told)
     (ranking,) = by_page.search(small.questions()[4:5], 2)
     assert ranking.passages == ("w:4",)
     with pytest.raises(BadInput, match="ids=metadata:page:page"):
-        list(Milvus(small, system.client, ids="page", **told).search(small.questions()[:1], 2))
+        list(
+            Milvus(small.corpus, system.client, ids="page", **told).search(small.questions()[:1], 2)
+        )
     with pytest.raises(Missing, match="no collection 'yours'"):
-        Milvus(small, system.client, ids="page", encoder=words, collection="yours")
+        Milvus(small.corpus, system.client, ids="page", encoder=words, collection="yours")
     system.client.close()
-    again = Milvus.for_benchmark(small, tmp_path / "work", encoder=words)
+    again = Milvus.over(small.corpus, tmp_path / "work", encoder=words)
     (ranking,) = again.search(small.questions()[7:8], 1)
     assert ranking.passages[0].startswith("w:7#")
     again.client.close()

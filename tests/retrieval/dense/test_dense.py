@@ -85,7 +85,7 @@ def test_exact_search_finds_what_is_closest(
     corpus: Benchmark, tmp_path: Path, options: dict[str, str], overlap: float
 ) -> None:
     encoder = Random()
-    retriever = Dense.for_benchmark(corpus, tmp_path / "work", encoder=encoder, **options)
+    retriever = Dense.over(corpus.corpus, tmp_path / "work", encoder=encoder, **options)
     wanted = exact(corpus, encoder, 10)
     found = [list(r.passages) for r in retriever.search(corpus.questions(), 10)]
     shared = [len(set(w) & set(f)) / 10 for w, f in zip(wanted, found, strict=True)]
@@ -97,40 +97,40 @@ def test_exact_search_finds_what_is_closest(
 def test_approximate_search_says_its_recall(corpus: Benchmark, tmp_path: Path, index: str) -> None:
     pytest.importorskip(index.partition("-")[0])
     encoder = Random()
-    retriever = Dense.for_benchmark(corpus, tmp_path / "work", encoder=encoder, index=index)
+    retriever = Dense.over(corpus.corpus, tmp_path / "work", encoder=encoder, index=index)
     told = retriever.describe()["approximate"]["recall@10_against_exact"]
     wanted = exact(corpus, encoder, 10)
     found = [list(r.passages) for r in retriever.search(corpus.questions(), 10)]
     recall = np.mean([len(set(w) & set(f)) / 10 for w, f in zip(wanted, found, strict=True)])
     assert told == pytest.approx(recall, abs=0.05)
     assert 0.2 < told <= 1
-    again = Dense.for_benchmark(corpus, tmp_path / "work", encoder=encoder, index=index)
+    again = Dense.over(corpus.corpus, tmp_path / "work", encoder=encoder, index=index)
     assert again.describe() == retriever.describe()
 
 
 def test_vectors_are_made_once(corpus: Benchmark, tmp_path: Path) -> None:
-    encode_corpus(corpus, Random(), tmp_path)
+    encode_corpus(corpus.corpus, Random(), tmp_path)
     second = Random()
-    stored = encode_corpus(corpus, second, tmp_path)
+    stored = encode_corpus(corpus.corpus, second, tmp_path)
     assert second.encoded == 0
     assert len(stored) == COUNT
     other = Random("other")
-    encode_corpus(corpus, other, tmp_path)
+    encode_corpus(corpus.corpus, other, tmp_path)
     assert other.encoded == COUNT
 
 
 def test_encoding_goes_on_where_it_stopped(corpus: Benchmark, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="power cut"):
-        encode_corpus(corpus, Random(wrong=130), tmp_path / "a")
+        encode_corpus(corpus.corpus, Random(wrong=130), tmp_path / "a")
     rest = Random()
-    stored = encode_corpus(corpus, rest, tmp_path / "a")
+    stored = encode_corpus(corpus.corpus, rest, tmp_path / "a")
     assert rest.encoded == COUNT - 128
-    whole = encode_corpus(corpus, Random(), tmp_path / "b")
+    whole = encode_corpus(corpus.corpus, Random(), tmp_path / "b")
     assert stored.folder.content_hash == whole.folder.content_hash
 
 
 def test_rows_are_read_across_shards(corpus: Benchmark, tmp_path: Path) -> None:
-    stored = encode_corpus(corpus, Random(), tmp_path, precision="float32")
+    stored = encode_corpus(corpus.corpus, Random(), tmp_path, precision="float32")
     rows = np.array([299, 0, 63, 64, 128])
     texts = [f"text {n}" for n in rows]
     assert np.allclose(stored.read(rows), Random().questions(texts))
@@ -144,13 +144,13 @@ def test_ties_go_by_ordinal(tmp_path: Path) -> None:
     passages = [Passage(id=f"c:{n:04}#0", page=f"c:{n:04}", title="", text="x") for n in range(200)]
     queries = [Query(id="q", task="qa", input="x", outputs=(Output(answer="x"),))]
     same = save_benchmark(tmp_path / "same", name="same", queries=queries, passages=passages)
-    stored = encode_corpus(same, Same(), tmp_path / "work")
+    stored = encode_corpus(same.corpus, Same(), tmp_path / "work")
     ordinals, _ = NumpySearch(stored).best(np.ones((1, 16), np.float32), 70)
     assert ordinals[0].tolist() == list(range(70))
 
 
 def test_more_asked_than_there_is(corpus: Benchmark, tmp_path: Path) -> None:
-    retriever = Dense.for_benchmark(corpus, tmp_path / "work", encoder=Random())
+    retriever = Dense.over(corpus.corpus, tmp_path / "work", encoder=Random())
     (ranking,) = retriever.search([Question(id="q", text="text 7")], 1000)
     assert len(set(ranking.passages)) == COUNT
     assert list(retriever.search([], 5)) == []
@@ -173,7 +173,7 @@ def test_bad_vectors_are_named(
 
 
 def test_vectors_of_another_size_are_refused(corpus: Benchmark, tmp_path: Path) -> None:
-    stored = encode_corpus(corpus, Random(), tmp_path)
+    stored = encode_corpus(corpus.corpus, Random(), tmp_path)
 
     class Wide(Random):
         size = 32
@@ -199,7 +199,7 @@ def test_a_device_that_is_not_there(corpus: Benchmark, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a device")
-    stored = encode_corpus(corpus, Random(), tmp_path)
+    stored = encode_corpus(corpus.corpus, Random(), tmp_path)
     with pytest.raises(Missing, match="cuda"):
         TorchSearch(stored, "cuda")
 

@@ -118,7 +118,7 @@ def test_candidates_are_scored_exactly(
     model: Path, colours: Benchmark, tmp_path: Path, vectors: str, precision: str
 ) -> None:
     options = {"model": str(model), "vectors": vectors, "precision": precision}
-    built = Late.build(colours, tmp_path / "index", **options)
+    built = Late.build(colours.corpus, tmp_path / "index", **options)
     question = Question(id="q", text="blue red")
     (ranking,) = built.search([question], 2)
     assert ranking.passages == (
@@ -134,13 +134,13 @@ def test_candidates_are_scored_exactly(
 def test_an_index_of_other_weights_is_made_again(
     model: Path, colours: Benchmark, tmp_path: Path
 ) -> None:
-    Late.build(colours, tmp_path / "index", model=str(model))
+    Late.build(colours.corpus, tmp_path / "index", model=str(model))
     table = np.eye(len(WORDS), dtype=np.float32)
     table[8] = table[10]  # red is blue
     write_onnx(model / "model.onnx", table, output="contextual", summed=False)
     with pytest.raises(BadInput, match="another model"):
         Late.open(tmp_path / "index")
-    built = Late.build(colours, tmp_path / "index", model=str(model))
+    built = Late.build(colours.corpus, tmp_path / "index", model=str(model))
     assert built.encoder.describe()["kind"] == "onnx"
     (ranking,) = built.search([Question(id="q", text="blue")], 3)
     assert ranking.scores[0] == pytest.approx(3.0)
@@ -148,11 +148,11 @@ def test_an_index_of_other_weights_is_made_again(
 
 def test_what_is_no_model(tmp_path: Path, colours: Benchmark, model: Path) -> None:
     with pytest.raises(Missing, match="late-interaction model"):
-        Late.build(colours, tmp_path / "index", model=str(tmp_path / "nothing"))
+        Late.build(colours.corpus, tmp_path / "index", model=str(tmp_path / "nothing"))
     (model / "tokenizer.json").unlink()
     with pytest.raises(Missing, match=r"tokenizer\.json"):
-        Late.build(colours, tmp_path / "index", model=str(model))
+        Late.build(colours.corpus, tmp_path / "index", model=str(model))
     (model / "model.onnx").write_bytes(b"no model")
     (model / "tokenizer.json").write_text("{}")
     with pytest.raises(BadInput):
-        Late.build(colours, tmp_path / "index", model=str(model))
+        Late.build(colours.corpus, tmp_path / "index", model=str(model))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.corpus.names import Named
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 
 TITLES = {"w:1": "Ken Ono", "w:2": "Ken Ono (painter)", "w:3": "Jane Roe", "w:4": "Her (film)"}
@@ -40,5 +41,6 @@ def onos(tmp_path: Path) -> Benchmark:
             Passage(id=f"{page}#0", page=page, title=title, text="text")
             for page, title in TITLES.items()
         ],
+        names=[("w:1", Named("Ken Ono", "anchor", 97)), ("w:2", Named("Ken Ono", "anchor", 1))],
         sets=[NameSet(id="s", name="Ken Ono", bearers=bearers)],
     )

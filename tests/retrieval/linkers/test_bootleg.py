@@ -10,7 +10,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Query
 from whichone.retrieval.linkers.bootleg import BootlegStyle
-from whichone.retrieval.linkers.candidates import KnowledgeNames, knowledge_beside
+from whichone.retrieval.linkers.candidates import KnowledgeNames
 from whichone.retrieval.linkers.linker import Linker
 from whichone.runs.linker_predictions import EntityPages
 
@@ -22,9 +22,7 @@ def amber() -> Benchmark:
 
 @pytest.fixture(scope="module")
 def knowledge(amber: Benchmark) -> str:
-    place = knowledge_beside(amber)
-    assert place is not None
-    return place
+    return str(amber.folder.root.parent / "kb")
 
 
 def first_right(system: Linker, queries: list[Query]) -> float:
@@ -40,19 +38,23 @@ def test_the_tail_is_found_by_facts_where_priors_fail(
     amber: Benchmark, knowledge: str, tmp_path: Path
 ) -> None:
     tail = [q for q in amber.queries if q.role == "tail" and q.task in ("qa", "sf")]
-    priors = first_right(Linker.for_benchmark(amber, tmp_path, knowledge=knowledge), tail)
-    facts = first_right(BootlegStyle.for_benchmark(amber, tmp_path, knowledge=knowledge), tail)
+    priors = first_right(Linker.over(amber.corpus, tmp_path, knowledge=knowledge), tail)
+    facts = first_right(BootlegStyle.over(amber.corpus, tmp_path, knowledge=knowledge), tail)
     assert priors < 0.1
     assert facts > 0.9
 
 
-def test_the_asked_entity_comes_before_a_value(amber: Benchmark, tmp_path: Path) -> None:
+def test_the_asked_entity_comes_before_a_value(
+    amber: Benchmark, knowledge: str, tmp_path: Path
+) -> None:
     claims = [q for q in amber.queries if q.task == "fc"]
-    assert first_right(BootlegStyle.for_benchmark(amber, tmp_path), claims) > 0.85
+    assert (
+        first_right(BootlegStyle.over(amber.corpus, tmp_path, knowledge=knowledge), claims) > 0.85
+    )
 
 
 def test_priors_and_links_of_a_knowledge_base(amber: Benchmark, knowledge: str) -> None:
-    names = KnowledgeNames(knowledge, amber)
+    names = KnowledgeNames(knowledge, amber.corpus)
     found = names.candidates("Abe Lincoln")
     assert [c.entity for c in found] == ["Q91", "Q900000001"]
     assert 0.99 < sum(c.prior for c in found) <= 1  # a bearer without a page keeps its share
@@ -64,7 +66,11 @@ def test_titles_and_ids_that_only_the_knowledge_base_knows(
 ) -> None:
     alone, helped = EntityPages(amber), EntityPages(amber, knowledge)
     in_sets = {b.entity for s in amber.sets for b in s.bearers}
-    rows = KnowledgeNames(knowledge, amber).folder.table("pages", ["page", "entity"]).to_pylist()
+    rows = (
+        KnowledgeNames(knowledge, amber.corpus)
+        .folder.table("pages", ["page", "entity"])
+        .to_pylist()
+    )
     other = next(
         r for r in rows if r["entity"] and r["entity"] not in in_sets and r["page"] in amber.pages
     )
@@ -77,16 +83,16 @@ def test_without_a_knowledge_base_or_with_another(
     onos: Benchmark, knowledge: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match="needs a knowledge base"):
-        BootlegStyle.for_benchmark(onos, tmp_path)
+        BootlegStyle.over(onos.corpus, tmp_path)
     with pytest.raises(BadInput, match="none of the corpus' first"):
-        BootlegStyle.for_benchmark(onos, tmp_path, knowledge=knowledge)
+        BootlegStyle.over(onos.corpus, tmp_path, knowledge=knowledge)
 
 
-def test_weights_are_options_and_are_kept(amber: Benchmark, tmp_path: Path) -> None:
+def test_weights_are_options_and_are_kept(amber: Benchmark, knowledge: str, tmp_path: Path) -> None:
     import msgspec
 
-    system = BootlegStyle.for_benchmark(amber, tmp_path, prior="0")
+    system = BootlegStyle.over(amber.corpus, tmp_path, knowledge=knowledge, prior="0")
     assert system.describe()["prior"] == 0
     assert system.describe()["retriever"] == "bootleg-style"
     with pytest.raises(msgspec.ValidationError):
-        BootlegStyle.for_benchmark(amber, tmp_path, prior="-1")
+        BootlegStyle.over(amber.corpus, tmp_path, knowledge=knowledge, prior="-1")

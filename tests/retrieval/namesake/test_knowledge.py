@@ -13,7 +13,7 @@ from whichone.files.folder import Folder
 from whichone.knowledge import tables
 from whichone.names import name_key
 from whichone.records import Question, page_of
-from whichone.retrieval.namesake import Namesake
+from whichone.retrieval.namesake import NamesakeRetriever
 
 
 def row(schema: tables.TableSchema, **values: Any) -> dict[str, Any]:
@@ -63,7 +63,9 @@ def knowledge(tmp_path: Path) -> Path:
 
 
 def ask(benchmark: Benchmark, tmp_path: Path, text: str, **options: Any) -> Any:
-    retriever = Namesake.for_benchmark(benchmark, tmp_path / "work", encoder="none", **options)
+    retriever = NamesakeRetriever.over(
+        benchmark.corpus, tmp_path / "work", encoder="none", **options
+    )
     (ranking,) = retriever.search([Question(id="q", text=text)], 3)
     return [page_of(p).removeprefix("t:") for p in ranking.passages], ranking.notes, retriever
 
@@ -99,6 +101,8 @@ def test_views_are_the_prior_where_it_is_wanted(
 
 def test_the_wrong_knowledge_base(small: Benchmark, tmp_path: Path, knowledge: Path) -> None:
     with pytest.raises(BadInput, match="none of the corpus' pages"):
-        Namesake.for_benchmark(small, tmp_path, encoder="none", knowledge=str(knowledge))
+        NamesakeRetriever.over(small.corpus, tmp_path, encoder="none", knowledge=str(knowledge))
     with pytest.raises(Missing, match="knowledge base"):
-        Namesake.for_benchmark(small, tmp_path, encoder="none", knowledge=str(tmp_path / "no"))
+        NamesakeRetriever.over(
+            small.corpus, tmp_path, encoder="none", knowledge=str(tmp_path / "no")
+        )

@@ -15,7 +15,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.records import Question, page_of
-from whichone.retrieval.namesake import Namesake
+from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.retrieval.namesake import retriever as namesake_retriever
 from whichone.retrieval.namesake.evidence import Evidence
 from whichone.retrieval.namesake.retriever import reordered
@@ -23,11 +23,13 @@ from whichone.retrieval.namesake.sentences import split_sentences
 from whichone.runs.retrieve import make_retriever
 
 
-def make(benchmark: Benchmark, tmp_path: Path, **options: Any) -> Namesake:
-    return Namesake.for_benchmark(benchmark, tmp_path / "work", **{"encoder": "none", **options})
+def make(benchmark: Benchmark, tmp_path: Path, **options: Any) -> NamesakeRetriever:
+    return NamesakeRetriever.over(
+        benchmark.corpus, tmp_path / "work", **{"encoder": "none", **options}
+    )
 
 
-def titles(retriever: Namesake, text: str, k: int = 5) -> list[str]:
+def titles(retriever: NamesakeRetriever, text: str, k: int = 5) -> list[str]:
     (ranking,) = retriever.search([Question(id="q", text=text)], k)
     return [page_of(passage).removeprefix("t:") for passage in ranking.passages]
 
@@ -94,12 +96,6 @@ def test_odd_questions(benchmark: Benchmark, tmp_path: Path, text: str) -> None:
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
 
 
-def test_popularity_counts_only_when_told(benchmark: Benchmark, tmp_path: Path) -> None:
-    text = "In what city was John Bell born?"
-    assert titles(make(benchmark, tmp_path), text)[0] == "John Bell (surgeon)"
-    assert titles(make(benchmark, tmp_path, popularity=5), text)[0] == "John Bell (bishop)"
-
-
 def test_a_marked_mention_is_the_name(benchmark: Benchmark, tmp_path: Path) -> None:
     question = Question(
         id="q", text="Did Daryl Hall perform Dark River, the song?", mention="Dark River"
@@ -138,7 +134,7 @@ def test_the_closest_sentence_decides(
     monkeypatch.setattr(
         namesake_retriever, "find_encoder", lambda told, device=None: ClosenessByLetters()
     )
-    retriever = Namesake.for_benchmark(benchmark, tmp_path / "work", encode=encode)
+    retriever = NamesakeRetriever.over(benchmark.corpus, tmp_path / "work", encode=encode)
     assert titles(retriever, text)[0] == "John Bell (bishop)"
     assert retriever.describe()["model"]["encoder"] == "letters"
     (ranking,) = retriever.search([Question(id="q", text=text)], 5)
@@ -209,8 +205,8 @@ def test_the_same_bits_whatever_the_hash_seed(benchmark: Benchmark, tmp_path: Pa
 import sys
 from pathlib import Path
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.retrieval.namesake import Namesake
-namesake = Namesake.for_benchmark(Benchmark.open(sys.argv[1]), Path(sys.argv[2]), encoder="none")
+from whichone.retrieval.namesake import NamesakeRetriever
+namesake = NamesakeRetriever.over(Benchmark.open(sys.argv[1]).corpus, Path(sys.argv[2]), encoder="none")
 print(namesake._pooler._name_worth("American film singer Dark River television band born Edinburgh town"))
 """
     place = [str(benchmark.folder.root), str(tmp_path / "index")]

@@ -70,7 +70,7 @@ def test_postings_of_two_blocks(tmp_path: Path) -> None:
 
 
 def test_search_by_inner_product(model: Path, colours: Benchmark, tmp_path: Path) -> None:
-    built = Sparse.build(colours, tmp_path / "index", model=str(model))
+    built = Sparse.build(colours.corpus, tmp_path / "index", model=str(model))
     question = Question(id="q", text="blue")
     (ranking,) = built.search([question], 3)
     # c:1 "red" has blue with log 4, c:3 "blue red" too; the tie is in the order of the corpus
@@ -81,19 +81,19 @@ def test_search_by_inner_product(model: Path, colours: Benchmark, tmp_path: Path
 
 
 def test_own_words_of_a_question(model: Path, colours: Benchmark, tmp_path: Path) -> None:
-    built = Sparse.build(colours, tmp_path / "index", model=str(model), questions="words")
+    built = Sparse.build(colours.corpus, tmp_path / "index", model=str(model), questions="words")
     (ranking,) = built.search([Question(id="q", text="green green")], 3)
     assert ranking.passages == ("c:2#0",)
     assert ranking.scores == pytest.approx([2 * math.log(2)])
 
 
 def test_other_weights(model: Path, colours: Benchmark, tmp_path: Path) -> None:
-    Sparse.build(colours, tmp_path / "index", model=str(model))
+    Sparse.build(colours.corpus, tmp_path / "index", model=str(model))
     table = np.eye(len(WORDS), dtype=np.float32)
     write_onnx(model / "model.onnx", table, output="logits", summed=False)
     with pytest.raises(UsageError, match="not the one"):
         Sparse.open(tmp_path / "index")
-    built = Sparse.build(colours, tmp_path / "index", model=str(model))
+    built = Sparse.build(colours.corpus, tmp_path / "index", model=str(model))
     (ranking,) = built.search([Question(id="q", text="blue")], 1)
     assert ranking.passages == ("c:3#0",)
 

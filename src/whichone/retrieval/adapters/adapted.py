@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
 from whichone.retrieval.adapters.ids import Hit, IdRule
@@ -18,8 +18,8 @@ class Adapted:
     at once, not after a block of questions.
     """
 
-    def __init__(self, benchmark: Benchmark, *, ids: str) -> None:
-        self.rule = IdRule(ids, benchmark)
+    def __init__(self, corpus: Corpus, *, ids: str) -> None:
+        self.rule = IdRule(ids, corpus)
         self._tried = False
 
     def hits(self, texts: list[str], k: int) -> Sequence[Sequence[Hit]]:
@@ -78,26 +78,26 @@ def yes(value: Any) -> bool:
     raise UsageError(f"{value!r} is neither yes nor no")
 
 
-def user_object(make: Any, benchmark: Benchmark, what: str) -> Any:
-    """What the user named as module:attribute; a function is called, with the benchmark if it takes one."""
+def user_object(make: Any, corpus: Corpus, what: str) -> Any:
+    """What the user named as module:attribute; a function is called, with the corpus if it takes one."""
     import inspect
 
-    from whichone.runs.retrieve import load_function
+    from whichone.retrieval.function import load_function
 
     if not make:
         raise UsageError(
             f"{what} needs the object to ask",
-            hint="-o make=MODULE:NAME names it, or a function that makes it of the benchmark",
+            hint="-o make=MODULE:NAME names it, or a function that makes it of the corpus",
         )
     found = load_function(make) if isinstance(make, str) else make
     if not (inspect.isfunction(found) or inspect.isclass(found)):
         return found
     build: Any = found
     try:
-        inspect.signature(build).bind(benchmark)
+        inspect.signature(build).bind(corpus)
     except TypeError:
         return build()
-    return build(benchmark)
+    return build(corpus)
 
 
 def missing(package: str, error: ImportError) -> Missing:

@@ -6,11 +6,11 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.retrieval.adapters.adapted import Adapted
 from whichone.retrieval.adapters.ids import Hit
-from whichone.retrieval.indexes import corpus_hash, index_folder
+from whichone.retrieval.indexes import index_folder
 
 _DONE = "finished"
 
@@ -19,15 +19,15 @@ class Bm25sIndex(Adapted):
     """Ranks by the package bm25s; whichone's own `bm25` is another program with its own tokens."""
 
     def __init__(
-        self, benchmark: Benchmark, index: Any, told: dict[str, Any], *, ids: str = "passage"
+        self, corpus: Corpus, index: Any, told: dict[str, Any], *, ids: str = "passage"
     ) -> None:
-        super().__init__(benchmark, ids=ids)
+        super().__init__(corpus, ids=ids)
         self._index, self._told = index, told
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         index: str | None = None,
@@ -41,12 +41,12 @@ class Bm25sIndex(Adapted):
         """Open the index saved with its corpus at `index`, or make one of the benchmark's passages."""
         read = {"stemmer": stemmer, "stop_words": stop_words}
         if index is not None:
-            return cls(benchmark, _open(Path(index)), {"index": Path(index).name, **read}, ids=ids)
+            return cls(corpus, _open(Path(index)), {"index": Path(index).name, **read}, ids=ids)
         told = {"k1": float(k1), "b": float(b), "method": method, **read}
-        place = index_folder(work, "bm25s", {**told, "corpus": corpus_hash(benchmark)})
+        place = index_folder(work, "bm25s", {**told, "corpus": corpus.hash})
         if not (place / _DONE).exists():
-            _build(benchmark, place, told)
-        return cls(benchmark, _open(place), told, ids=ids)
+            _build(corpus, place, told)
+        return cls(corpus, _open(place), told, ids=ids)
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "bm25s", **self._told, "ids": self.rule.told}
@@ -70,10 +70,10 @@ def _hit(document: Any, score: float) -> Hit:
     return Hit(str(document["id"]), float(score), document)
 
 
-def _build(benchmark: Benchmark, place: Path, told: dict[str, Any]) -> None:
+def _build(corpus: Corpus, place: Path, told: dict[str, Any]) -> None:
     import bm25s
 
-    records = list(benchmark.passage_records())
+    records = list(corpus.passage_records())
     if told["method"] not in ("lucene", "robertson", "atire", "bm25l", "bm25+"):
         raise UsageError(f"bm25s has no method {told['method']!r}")
     made = bm25s.BM25(k1=told["k1"], b=told["b"], method=told["method"])

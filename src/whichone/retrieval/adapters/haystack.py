@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
 from whichone.retrieval.adapters.adapted import Adapted, missing, user_object
 from whichone.retrieval.adapters.ids import Hit
@@ -22,8 +22,8 @@ class Haystack(Adapted):
     that must be filled, and k at every open `top_k`.
     """
 
-    def __init__(self, benchmark: Benchmark, asked: Any, *, ids: str = "passage") -> None:
-        super().__init__(benchmark, ids=ids)
+    def __init__(self, corpus: Corpus, asked: Any, *, ids: str = "passage") -> None:
+        super().__init__(corpus, ids=ids)
         try:
             from haystack import Pipeline
         except ImportError as error:
@@ -36,11 +36,11 @@ class Haystack(Adapted):
         self._pipeline = isinstance(asked, Pipeline)
 
     @classmethod
-    def for_benchmark(
-        cls, benchmark: Benchmark, work: Path, *, make: Any = None, ids: str = "passage"
+    def over(
+        cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage"
     ) -> Haystack:
         os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # an evaluation reports nobody
-        return cls(benchmark, user_object(make, benchmark, "haystack"), ids=ids)
+        return cls(corpus, user_object(make, corpus, "haystack"), ids=ids)
 
     def describe(self) -> dict[str, Any]:
         kind = type(self._asked).__name__

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
 from whichone.retrieval.adapters.adapted import Adapted
@@ -44,7 +44,7 @@ class Http(Adapted):
 
     def __init__(
         self,
-        benchmark: Benchmark,
+        corpus: Corpus,
         url: str,
         *,
         ids: str = "passage",
@@ -53,7 +53,7 @@ class Http(Adapted):
         tries: int = 3,
         token_variable: str | None = None,
     ) -> None:
-        super().__init__(benchmark, ids=ids)
+        super().__init__(corpus, ids=ids)
         if not url.startswith(("http://", "https://")):
             raise UsageError(f"{url!r} is no http address", hint="-o url=http://HOST:PORT/search")
         if token_variable and not os.environ.get(token_variable):
@@ -63,9 +63,9 @@ class Http(Adapted):
         self._token = os.environ[token_variable] if token_variable else None
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         url: str | None = None,
@@ -78,7 +78,7 @@ class Http(Adapted):
         if url is None:
             raise UsageError("http needs an address", hint="-o url=http://HOST:PORT/search")
         told = {"batch": batch, "timeout": timeout, "tries": tries}
-        return cls(benchmark, url, ids=ids, token_variable=token_variable, **told)  # type: ignore[arg-type]
+        return cls(corpus, url, ids=ids, token_variable=token_variable, **told)  # type: ignore[arg-type]
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "http", "url": self.url.partition("?")[0], "ids": self.rule.told}

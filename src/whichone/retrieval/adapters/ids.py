@@ -10,13 +10,12 @@ metadata:FIELD:R  a field of the hit's metadata, read by one of the first four r
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 
 KINDS = ("passage", "page", "source", "title")
@@ -34,45 +33,51 @@ class Hit(msgspec.Struct, frozen=True):
 class CorpusIds:
     """What each rule makes of an id; None where the corpus has nothing of that name."""
 
-    def __init__(self, benchmark: Benchmark) -> None:
-        self._benchmark = benchmark
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._sources = sorted({page.partition(":")[0] for page in corpus.page_ids(_some(corpus))})
 
     def find(self, kind: str, text: str) -> str | None:
         if kind == "any":
             return self.find("passage", text) or self.find("page", text)
         if kind == "title":
-            return self._titles.get(text) or self._titles.get(text.replace("_", " "))
-        return getattr(self, f"_{kind}s").get(text)  # type: ignore[no-any-return]
+            return self._titled(text) or self._titled(text.replace("_", " "))
+        if kind == "source":
+            return self._own(text)
+        known = self._corpus.row if kind == "passage" else self._corpus.page_row
+        return None if known(text) is None else text
 
-    @functools.cached_property
-    def _passages(self) -> dict[str, str]:
-        return {i: i for i in self._benchmark.passages["id"].to_pylist()}
+    def _own(self, text: str) -> str | None:
+        """A passage by the corpus' own id; a page's id where the corpus has no own ids."""
+        row = self._corpus.by_source_id([text])[0]
+        if row is not None:
+            return self._corpus.ids([row])[0]
+        if self._corpus.has_source_ids:
+            return None
+        pages = (f"{source}:{text}" for source in self._sources)
+        return next((page for page in pages if self._corpus.page_row(page) is not None), None)
 
-    @functools.cached_property
-    def _pages(self) -> dict[str, str]:
-        return {page: page for page in self._benchmark.pages}
+    def _titled(self, title: str) -> str | None:
+        bearers = self._corpus.names.bearers(title)
+        for page in self._corpus.page_ids(sorted({b.page for b in bearers if b.kind == "title"})):
+            if self._corpus.title(page) == title:
+                return page
+        return None
 
-    @functools.cached_property
-    def _sources(self) -> dict[str, str]:
-        table = self._benchmark.passages
-        theirs, ours = table["source_id"].to_pylist(), table["id"].to_pylist()
-        own = {a: b for a, b in zip(theirs, ours, strict=True) if a is not None}
-        return own or {page.partition(":")[2]: page for page in sorted(self._benchmark.pages)}
 
-    @functools.cached_property
-    def _titles(self) -> dict[str, str]:
-        titles = sorted(self._benchmark.page_titles.items(), reverse=True)
-        return {title: page for page, title in titles}
+def _some(corpus: Corpus) -> list[int]:
+    """Pages spread over the corpus; all pages of one source are named alike."""
+    return sorted({n * corpus.page_count // 100 for n in range(100)}) if corpus.page_count else []
 
 
 class IdRule:
     """The rule as it was told, ready for one corpus."""
 
-    def __init__(self, told: str, benchmark: Benchmark) -> None:
+    def __init__(self, told: str, corpus: Corpus) -> None:
         self.told = told
         self.field, self.kind = parse_rule(told)
-        self._ids = CorpusIds(benchmark)
-        self._benchmark = benchmark
+        self._ids = CorpusIds(corpus)
+        self._corpus = corpus
 
     def apply(self, question: str, hits: Sequence[Hit]) -> list[tuple[str, float | None]]:
         """Our ids in the hits' order; an id that comes again stands where it came first."""
@@ -91,7 +96,7 @@ class IdRule:
     def _wrong(self, question: str, hits: Sequence[Hit], hit: Hit) -> BadInput:
         """What came back, and which rules would have fitted all of it."""
         fitting = [rule for rule in self._other_rules(hits) if rule != self.told]
-        example = self._benchmark.passages["id"][0].as_py()
+        example = self._corpus.ids([0])[0] if len(self._corpus) else "nothing"
         hint = (
             f"these rules fit what came back: {', '.join(f'ids={rule}' for rule in fitting[:4])}"
             if fitting

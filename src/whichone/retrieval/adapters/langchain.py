@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
 from whichone.retrieval.adapters.adapted import Adapted, missing, user_object
 from whichone.retrieval.adapters.ids import Hit
@@ -17,8 +17,8 @@ class LangChain(Adapted):
     A retriever returns as many documents as it was made for; a vector store is asked for k.
     """
 
-    def __init__(self, benchmark: Benchmark, asked: Any, *, ids: str = "passage") -> None:
-        super().__init__(benchmark, ids=ids)
+    def __init__(self, corpus: Corpus, asked: Any, *, ids: str = "passage") -> None:
+        super().__init__(corpus, ids=ids)
         try:
             from langchain_core.retrievers import BaseRetriever
             from langchain_core.vectorstores import VectorStore
@@ -32,10 +32,10 @@ class LangChain(Adapted):
         self._scored = isinstance(asked, VectorStore)
 
     @classmethod
-    def for_benchmark(
-        cls, benchmark: Benchmark, work: Path, *, make: Any = None, ids: str = "passage"
+    def over(
+        cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage"
     ) -> LangChain:
-        return cls(benchmark, user_object(make, benchmark, "langchain"), ids=ids)
+        return cls(corpus, user_object(make, corpus, "langchain"), ids=ids)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "retriever": "langchain", "class": type(self._asked).__name__}

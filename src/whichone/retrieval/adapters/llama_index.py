@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
 from whichone.retrieval.adapters.adapted import Adapted, missing, user_object
 from whichone.retrieval.adapters.ids import Hit
@@ -18,8 +18,8 @@ class LlamaIndex(Adapted):
     was cut from is in the metadata as `ref_doc_id`.
     """
 
-    def __init__(self, benchmark: Benchmark, asked: Any, *, ids: str = "passage") -> None:
-        super().__init__(benchmark, ids=ids)
+    def __init__(self, corpus: Corpus, asked: Any, *, ids: str = "passage") -> None:
+        super().__init__(corpus, ids=ids)
         try:
             from llama_index.core.base.base_retriever import BaseRetriever
             from llama_index.core.indices.base import BaseIndex
@@ -33,10 +33,10 @@ class LlamaIndex(Adapted):
         self._index = isinstance(asked, BaseIndex)
 
     @classmethod
-    def for_benchmark(
-        cls, benchmark: Benchmark, work: Path, *, make: Any = None, ids: str = "passage"
+    def over(
+        cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage"
     ) -> LlamaIndex:
-        return cls(benchmark, user_object(make, benchmark, "llama-index"), ids=ids)
+        return cls(corpus, user_object(make, corpus, "llama-index"), ids=ids)
 
     def describe(self) -> dict[str, Any]:
         kind = type(self._asked).__name__

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing
 from whichone.retrieval.adapters.adapted import missing
 from whichone.retrieval.adapters.ids import Hit
@@ -22,21 +22,21 @@ class Milvus(VectorCollection):
     """
 
     def __init__(
-        self, benchmark: Benchmark, client: Any, *, vector: str = "vector", **options: Any
+        self, corpus: Corpus, client: Any, *, vector: str = "vector", **options: Any
     ) -> None:
-        super().__init__(benchmark, **options)
+        super().__init__(corpus, **options)
         self.client, self._vector = client, vector
-        if self.own and not self._whole(benchmark):
-            self._make(benchmark)
+        if self.own and not self._whole(corpus):
+            self._make(corpus)
         if not client.has_collection(self.collection):
             raise Missing(f"Milvus has no collection {self.collection!r}")
         self._fields = self._described()
         client.load_collection(self.collection)
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         uri: str | None = None,
@@ -54,7 +54,7 @@ class Milvus(VectorCollection):
         token = os.environ.get(token_variable, "") if token_variable else ""
         client = MilvusClient(uri or str(work / "milvus.db"), token=token)
         return cls(
-            benchmark,
+            corpus,
             client,
             encoder=encoder,
             collection=collection,
@@ -84,17 +84,17 @@ class Milvus(VectorCollection):
         identity = one.get("id", one.get("number", ""))
         return Hit(str(identity), float(one["distance"]), entity)
 
-    def _whole(self, benchmark: Benchmark) -> bool:
+    def _whole(self, corpus: Corpus) -> bool:
         if not self.client.has_collection(self.collection):
             return False
         self.client.flush(self.collection)
         count = int(self.client.get_collection_stats(self.collection)["row_count"])
-        if count == benchmark.passages.num_rows:
+        if count == corpus.passages.num_rows:
             return True
         self.client.drop_collection(self.collection)  # one of ours, filled by half
         return False
 
-    def _make(self, benchmark: Benchmark) -> None:
+    def _make(self, corpus: Corpus) -> None:
         from pymilvus import DataType
 
         schema = self.client.create_schema(auto_id=False)
@@ -105,7 +105,7 @@ class Milvus(VectorCollection):
         index = self.client.prepare_index_params()
         index.add_index(self._vector, index_type="FLAT", metric_type="IP")
         self.client.create_collection(self.collection, schema=schema, index_params=index)
-        for told, vectors in self.fill(benchmark):
+        for told, vectors in self.fill(corpus):
             rows = zip(told, vectors, strict=True)
             self.client.insert(
                 self.collection, [{**one, self._vector: v.tolist()} for one, v in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, UsageError
 from whichone.retrieval.adapters.adapted import Adapted, missing, user_object
 from whichone.retrieval.adapters.ids import Hit
@@ -19,33 +19,35 @@ class Mteb(Adapted):
     An encoder is wrapped as mteb itself wraps it for retrieval tasks.
     """
 
-    def __init__(self, benchmark: Benchmark, model: Any, *, ids: str = "passage") -> None:
-        super().__init__(benchmark, ids=ids)
+    def __init__(
+        self, corpus: Corpus, model: Any, *, ids: str = "passage", language: str = "en"
+    ) -> None:
+        super().__init__(corpus, ids=ids)
         self._model = _searcher(model)
-        language = _LANGUAGES.get(next(iter(benchmark.queries)).language, "eng-Latn")
         self._about: dict[str, Any] = {
-            "task_metadata": _task(language),
+            "task_metadata": _task(_LANGUAGES.get(language, "eng-Latn")),
             "hf_split": "test",
             "hf_subset": "default",
             "encode_kwargs": {"batch_size": 32, "show_progress_bar": False},
             "num_proc": None,
         }
-        self._model.index(_corpus(benchmark), **self._about)
+        self._model.index(_corpus(corpus), **self._about)
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         model: str | None = None,
         make: Any = None,
         ids: str = "passage",
+        language: str = "en",
     ) -> Mteb:
         if (model is None) == (make is None):
             raise UsageError("mteb needs -o model=NAME or -o make=MODULE:NAME, one of the two")
-        asked = _named(model) if model else user_object(make, benchmark, "mteb")
-        return cls(benchmark, asked, ids=ids)
+        asked = _named(model) if model else user_object(make, corpus, "mteb")
+        return cls(corpus, asked, ids=ids, language=language)
 
     def describe(self) -> dict[str, Any]:
         meta = self._model.mteb_model_meta
@@ -68,10 +70,10 @@ def _best(pair: tuple[str, float]) -> tuple[float, str]:
     return -pair[1], pair[0]
 
 
-def _corpus(benchmark: Benchmark) -> Any:
+def _corpus(corpus: Corpus) -> Any:
     from datasets import Dataset
 
-    columns = benchmark.passages.select(["id", "title", "text"])
+    columns = corpus.passages.select(["id", "title", "text"])
     return Dataset.from_dict({name: columns[name].to_pylist() for name in columns.column_names})
 
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.retrieval.adapters.adapted import Adapted, missing
 from whichone.retrieval.adapters.ids import Hit
-from whichone.retrieval.indexes import corpus_hash
 
 _MAPPING = {
     "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 0}},
@@ -37,7 +36,7 @@ class OpenSearch(Adapted):
 
     def __init__(
         self,
-        benchmark: Benchmark,
+        corpus: Corpus,
         client: Any,
         *,
         index: str | None = None,
@@ -48,16 +47,16 @@ class OpenSearch(Adapted):
             raise UsageError(
                 "what are the ids in your index?", hint="-o ids=passage|page|source|metadata:FIELD"
             )
-        super().__init__(benchmark, ids=ids or "passage")
+        super().__init__(corpus, ids=ids or "passage")
         self.client, self.fields = client, [field.strip() for field in fields.split(",")]
         self._own = index is None
-        self.index = index or f"whichone-{corpus_hash(benchmark)[:16]}"
-        self._reached(lambda: self._prepare(benchmark))
+        self.index = index or f"whichone-{corpus.hash[:16]}"
+        self._reached(lambda: self._prepare(corpus))
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         url: str = "http://localhost:9200",
@@ -80,7 +79,7 @@ class OpenSearch(Adapted):
             retry_on_timeout=True,
             max_retries=3,
         )
-        return cls(benchmark, client, index=index, fields=fields, ids=ids)
+        return cls(corpus, client, index=index, fields=fields, ids=ids)
 
     def describe(self) -> dict[str, Any]:
         named = {} if self._own else {"index": self.index}
@@ -102,18 +101,18 @@ class OpenSearch(Adapted):
             raise BadInput(f"the search failed: {told}", where=f"index {self.index}")
         return list(reply["hits"]["hits"])
 
-    def _prepare(self, benchmark: Benchmark) -> None:
+    def _prepare(self, corpus: Corpus) -> None:
         if not self.client.indices.exists(index=self.index):
             if not self._own:
                 raise Missing(f"there is no index {self.index!r}")
             self.client.indices.create(index=self.index, body=_MAPPING)
         elif not self._own:
             return
-        rows = benchmark.passages.num_rows
+        rows = corpus.passages.num_rows
         if self._count() != rows:
             from opensearchpy import helpers
 
-            helpers.bulk(self.client, self._actions(benchmark), chunk_size=500)
+            helpers.bulk(self.client, self._actions(corpus), chunk_size=500)
             self.client.indices.refresh(index=self.index)
             if (count := self._count()) != rows:
                 raise BadInput(
@@ -125,8 +124,8 @@ class OpenSearch(Adapted):
     def _count(self) -> int:
         return int(self.client.count(index=self.index)["count"])
 
-    def _actions(self, benchmark: Benchmark) -> Iterator[dict[str, Any]]:
-        for p in benchmark.passage_records():
+    def _actions(self, corpus: Corpus) -> Iterator[dict[str, Any]]:
+        for p in corpus.passage_records():
             told = {"page": p.page, "title": p.title, "text": p.text}
             yield {"_index": self.index, "_id": p.id, "_source": told}
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.progress import progress
 from whichone.retrieval.adapters.adapted import Adapted, missing
 from whichone.retrieval.adapters.ids import Hit
-from whichone.retrieval.indexes import corpus_hash
 
 _RANKS = ("ts_rank", "ts_rank_cd")
 
@@ -29,7 +28,7 @@ class Postgres(Adapted):
 
     def __init__(
         self,
-        benchmark: Benchmark,
+        corpus: Corpus,
         connection: Any,
         *,
         table: str | None = None,
@@ -43,19 +42,19 @@ class Postgres(Adapted):
             raise UsageError("which column holds the ids?", hint="-o ids=metadata:COLUMN")
         if rank not in _RANKS:
             raise UsageError(f"rank is one of {', '.join(_RANKS)}, not {rank!r}")
-        super().__init__(benchmark, ids=ids or "metadata:passage")
+        super().__init__(corpus, ids=ids or "metadata:passage")
         self._connection, self._text = connection, text_column
         self.language, self.rank, self.normalisation = language, rank, int(normalisation)
         self._own = table is None
-        self.table = table or f"whichone_{corpus_hash(benchmark)[:16]}_{language}"
+        self.table = table or f"whichone_{corpus.hash[:16]}_{language}"
         if self._own:
-            self._make(benchmark)
+            self._make(corpus)
         self._query = self._compose()
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         dsn: str = "",
@@ -78,7 +77,7 @@ class Postgres(Adapted):
                 hint="-o dsn='host=... dbname=... user=...', the password in PGPASSWORD",
             ) from error
         return cls(
-            benchmark,
+            corpus,
             connection,
             table=table,
             text_column=text_column,
@@ -142,13 +141,13 @@ class Postgres(Adapted):
             sql.Literal(self.language), sql.Identifier(self._text)
         )
 
-    def _make(self, benchmark: Benchmark) -> None:
+    def _make(self, corpus: Corpus) -> None:
         """The whole table in one transaction: it is there, or it is not."""
         from psycopg import errors, sql
 
         table = sql.Identifier(self.table)
         if self._connection.execute("select to_regclass(%s)", [self.table]).fetchone()[0]:
-            self._check_count(benchmark, table)
+            self._check_count(corpus, table)
             return
         create = """create table {} (number bigint primary key, passage text, page text, title text,
             text text, words tsvector generated always as (
@@ -158,7 +157,7 @@ class Postgres(Adapted):
         try:
             with self._connection.transaction():
                 self._connection.execute(sql.SQL(create).format(table, language=language))
-                self._copy(benchmark, table)
+                self._copy(corpus, table)
                 self._connection.execute(
                     sql.SQL("create index on {} using gin (words)").format(table)
                 )
@@ -168,29 +167,29 @@ class Postgres(Adapted):
                 f"PostgreSQL: {error}", hint="-o language=english|simple|..."
             ) from error
 
-    def _copy(self, benchmark: Benchmark, table: Any) -> None:
+    def _copy(self, corpus: Corpus, table: Any) -> None:
         from psycopg import sql
 
         copy = sql.SQL("copy {} (number, passage, page, title, text) from stdin").format(table)
-        rows = benchmark.passages.num_rows
+        rows = corpus.passages.num_rows
         with (
             progress("filling", rows, "passages") as advance,
             self._connection.cursor() as cursor,
             cursor.copy(copy) as out,
         ):
-            for number, p in enumerate(benchmark.passage_records()):
+            for number, p in enumerate(corpus.passage_records()):
                 text, title = (part.replace("\0", " ") for part in (p.text, p.title))
                 out.write_row((number, p.id, p.page, title, text))
                 advance(1)
 
-    def _check_count(self, benchmark: Benchmark, table: Any) -> None:
+    def _check_count(self, corpus: Corpus, table: Any) -> None:
         from psycopg import sql
 
         query = sql.SQL("select count(*) from {}").format(table)
         count = self._connection.execute(query).fetchone()[0]
-        if count != benchmark.passages.num_rows:
+        if count != corpus.passages.num_rows:
             raise BadInput(
-                f"{count} rows where the corpus has {benchmark.passages.num_rows} passages",
+                f"{count} rows where the corpus has {corpus.passages.num_rows} passages",
                 where=f"PostgreSQL, table {self.table}",
                 hint="drop the table: it is made again",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, UsageError
 from whichone.retrieval.adapters.adapted import missing
 from whichone.retrieval.adapters.ids import Hit
@@ -21,20 +21,20 @@ class Qdrant(VectorCollection):
     """
 
     def __init__(
-        self, benchmark: Benchmark, client: Any, *, vector: str | None = None, **options: Any
+        self, corpus: Corpus, client: Any, *, vector: str | None = None, **options: Any
     ) -> None:
-        super().__init__(benchmark, **options)
+        super().__init__(corpus, **options)
         self.client, self._vector = client, vector
-        if self.own and not self._whole(benchmark):
-            self._make(benchmark)
+        if self.own and not self._whole(corpus):
+            self._make(corpus)
         if not self.own and not client.collection_exists(self.collection):
             raise Missing(f"Qdrant has no collection {self.collection!r}")
         self.check_size(self._size(), "Qdrant")
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         url: str | None = None,
@@ -49,7 +49,7 @@ class Qdrant(VectorCollection):
             raise UsageError("url and path are two places; name one")
         client = _client(url, path or str(work / "qdrant"), api_key_variable)
         return cls(
-            benchmark,
+            corpus,
             client,
             encoder=encoder,
             collection=collection,
@@ -76,20 +76,20 @@ class Qdrant(VectorCollection):
         found = self.client.query_batch_points(self.collection, requests)
         return [[Hit(str(p.id), p.score, p.payload or {}) for p in one.points] for one in found]
 
-    def _whole(self, benchmark: Benchmark) -> bool:
+    def _whole(self, corpus: Corpus) -> bool:
         if not self.client.collection_exists(self.collection):
             return False
         count: int = self.client.count(self.collection, exact=True).count
-        return count == int(benchmark.passages.num_rows)
+        return count == int(corpus.passages.num_rows)
 
-    def _make(self, benchmark: Benchmark) -> None:
+    def _make(self, corpus: Corpus) -> None:
         """From the first passage on: a half-filled collection is filled again over itself."""
         from qdrant_client import models
 
         if not self.client.collection_exists(self.collection):
             size = models.VectorParams(size=self.encoder.size, distance=models.Distance.DOT)
             self.client.create_collection(self.collection, vectors_config=size)
-        for told, vectors in self.fill(benchmark):
+        for told, vectors in self.fill(corpus):
             points = [
                 models.PointStruct(id=one["number"], vector=vector.tolist(), payload=one)
                 for one, vector in zip(told, vectors, strict=True)

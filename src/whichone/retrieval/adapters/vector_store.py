@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
 from whichone.progress import progress
 from whichone.retrieval.adapters.adapted import Adapted
 from whichone.retrieval.dense.encoder import Encoder, Vectors, need_encoder
 from whichone.retrieval.dense.vectors import encode_corpus
-from whichone.retrieval.indexes import corpus_hash
 
 BATCH = 512
 
@@ -29,7 +28,7 @@ class VectorCollection(Adapted):
 
     def __init__(
         self,
-        benchmark: Benchmark,
+        corpus: Corpus,
         *,
         encoder: Encoder | str = "auto",
         collection: str | None = None,
@@ -41,11 +40,11 @@ class VectorCollection(Adapted):
                 "what are the ids in your collection?",
                 hint="-o ids=passage|page|source|title|metadata:FIELD",
             )
-        super().__init__(benchmark, ids=ids or "metadata:passage")
+        super().__init__(corpus, ids=ids or "metadata:passage")
         self.encoder = need_encoder(encoder) if isinstance(encoder, str) else encoder
         self._work = work
         self.own = collection is None
-        self.collection = collection or collection_name(benchmark, self.encoder)
+        self.collection = collection or collection_name(corpus, self.encoder)
 
     def details(self) -> dict[str, Any]:
         named = {} if self.own else {"collection": self.collection}
@@ -54,10 +53,10 @@ class VectorCollection(Adapted):
     def question_vectors(self, texts: list[str]) -> Vectors:
         return self.encoder.questions(texts)
 
-    def fill(self, benchmark: Benchmark) -> Iterator[tuple[list[dict[str, Any]], Vectors]]:
+    def fill(self, corpus: Corpus) -> Iterator[tuple[list[dict[str, Any]], Vectors]]:
         """All passages in batches, with `number`, `passage` and `page`, and their vectors."""
-        table = benchmark.passages.select(["id", "page", "title", "text"])
-        stored = encode_corpus(benchmark, self.encoder, self._work) if self._work else None
+        table = corpus.passages.select(["id", "page", "title", "text"])
+        stored = encode_corpus(corpus, self.encoder, self._work) if self._work else None
         with progress("filling", table.num_rows, "passages") as advance:
             for start in range(0, table.num_rows, BATCH):
                 part = table.slice(start, BATCH).to_pylist()
@@ -84,11 +83,11 @@ class VectorCollection(Adapted):
             )
 
 
-def collection_name(benchmark: Benchmark, encoder: Encoder) -> str:
+def collection_name(corpus: Corpus, encoder: Encoder) -> str:
     """One for each corpus and encoder."""
     import hashlib
 
     import msgspec
 
-    told = msgspec.json.encode([corpus_hash(benchmark), encoder.describe()])
+    told = msgspec.json.encode([corpus.hash, encoder.describe()])
     return f"whichone_{hashlib.sha256(told).hexdigest()[:16]}"

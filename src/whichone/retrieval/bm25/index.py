@@ -133,7 +133,8 @@ def go_on_or_start(folder: Folder, description: dict[str, Any]) -> None:
     begun = {"description": description, "block": BLOCK}
     if begun not in folder.journal.read():
         for file in folder.partial.iterdir():
-            file.unlink()
+            if file.is_file():
+                file.unlink()
         folder.journal.append(begun)
 
 

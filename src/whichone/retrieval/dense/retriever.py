@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
-from whichone.records import Question, Ranking
+from whichone.files.manifest import MANIFEST
+from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, need_encoder
 from whichone.retrieval.dense.search import Found, NumpySearch, TorchSearch
 from whichone.retrieval.dense.vectors import (
@@ -21,8 +22,10 @@ from whichone.retrieval.dense.vectors import (
     encode_corpus,
     sample_rows,
 )
+from whichone.retrieval.indexes import CORPUS, adopt_folder, created, opened
 
 RECALL_QUESTIONS = 200
+RECALL_WORDS = 12
 
 Index = Literal["exact", "faiss-hnsw", "faiss-ivf", "faiss-sq8", "usearch"]
 
@@ -51,15 +54,16 @@ class Searcher(Protocol):
 class Dense:
     """Encodes questions and returns the passages whose vectors are closest."""
 
+    name = "dense"
     Parameters = DenseParameters
 
     def __init__(
         self,
         encoder: Encoder,
         stored: StoredVectors,
-        ids: Sequence[str],
+        corpus: Corpus,
         searcher: Searcher,
-        told: dict[str, Any],
+        described: dict[str, Any],
     ) -> None:
         if encoder.size != stored.size:
             raise UsageError(
@@ -68,39 +72,76 @@ class Dense:
                 where=str(stored.folder.root),
             )
         self.encoder = encoder
+        self.corpus = corpus
         self._stored = stored
         self._searcher = searcher
-        self._told = told
-        self.ids = ids
+        self._described = described
 
     @classmethod
-    def for_benchmark(
-        cls, benchmark: Benchmark, work: Path, *, encoder: Encoder | str = "auto", **options: Any
+    def over(
+        cls, corpus: Corpus, work: Path, *, encoder: Encoder | str = "auto", **options: Any
     ) -> Dense:
-        """Encode a benchmark's passages, or open the vectors that are already there."""
+        """Encode a corpus' passages in the work folder, or open the vectors that are there already."""
         named = encoder if isinstance(encoder, str) else "given"
         wanted = msgspec.convert({"encoder": named, **options}, DenseParameters, strict=False)
         model = _encoder(wanted) if isinstance(encoder, str) else encoder
-        stored = encode_corpus(benchmark, model, work, precision=wanted.precision)
+        return cls._made(corpus, work, model, named, wanted)
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus | Iterable[Passage],
+        folder: Path,
+        *,
+        encoder: Encoder | str = "auto",
+        **options: Any,
+    ) -> Dense:
+        """Encode a corpus, or any passages, into a folder; killed and started again it goes on."""
+        named = encoder if isinstance(encoder, str) else "given"
+        wanted = msgspec.convert({"encoder": named, **options}, DenseParameters, strict=False)
+        model = _encoder(wanted) if isinstance(encoder, str) else encoder
+        kept = msgspec.to_builtins(wanted)
+        with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
+            cls._made(held, place.partial, model, named, wanted)
+            for part in sorted(place.partial.iterdir()):
+                if (part / MANIFEST).exists() and part.name != CORPUS:
+                    adopt_folder(place, part.name)
+        return cls.open(folder, encoder=model)
+
+    @classmethod
+    def open(
+        cls, folder: str | Path, *, encoder: Encoder | str | None = None, **options: Any
+    ) -> Dense:
+        """Open an index with the encoder that made it, or the same one given; vectors are mapped."""
+        place, corpus, kept = opened(folder, cls.name)
+        given = {"encoder": encoder} if isinstance(encoder, str) else {}
+        wanted = msgspec.convert({**kept, **given, **options}, DenseParameters, strict=False)
+        known = encoder is None or isinstance(encoder, str)
+        model = _encoder(wanted) if known else cast("Encoder", encoder)
+        return cls._made(corpus, place.root, model, wanted.encoder, wanted)
+
+    @classmethod
+    def _made(
+        cls, corpus: Corpus, work: Path, model: Encoder, named: str, wanted: DenseParameters
+    ) -> Dense:
+        stored = encode_corpus(corpus, model, work, precision=wanted.precision)
         exact = (
             NumpySearch(stored) if wanted.search == "numpy" else TorchSearch(stored, wanted.search)
         )
         given = {k: v for k, v in msgspec.to_builtins(wanted).items() if v is not None}
-        told = {**given, "encoder": encoder_name(named, model), "model": model.describe()}
+        described = {**given, "encoder": encoder_name(named, model), "model": model.describe()}
         searcher: Searcher = exact
         if wanted.index != "exact":
             from whichone.retrieval.dense.approximate import open_approximate
 
-            texts = [question.text for question in benchmark.questions()]
-            asked = [texts[n] for n in sample_rows(len(texts), RECALL_QUESTIONS)]
             searcher, details = open_approximate(
-                wanted.index, stored, work, lambda: (model.questions(asked), exact)
+                wanted.index, stored, work, lambda: (model.questions(sampled(corpus)), exact)
             )
-            told["approximate"] = details
-        return cls(model, stored, benchmark.passages["id"].to_pylist(), searcher, told)
+            described["approximate"] = details
+        return cls(model, stored, corpus, searcher, described)
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "dense", **self._told}
+        return {"retriever": "dense", **self._described}
 
     def vectors(self, rows: npt.NDArray[np.int64]) -> Vectors:
         """The vectors of some passages."""
@@ -119,9 +160,18 @@ class Dense:
             kept = [(i, s) for i, s in zip(found.tolist(), values.tolist(), strict=True) if i >= 0]
             yield Ranking(
                 question=question.id,
-                passages=tuple(self.ids[i] for i, _ in kept),
+                passages=tuple(self.corpus.ids([i for i, _ in kept])),
                 scores=tuple(s for _, s in kept),
             )
+
+
+def sampled(corpus: Corpus) -> list[str]:
+    """Opening words of passages spread over the corpus: what recall is measured with.
+
+    Questions of a benchmark would tell an index what it will be asked.
+    """
+    texts = corpus.texts(sample_rows(len(corpus), RECALL_QUESTIONS))
+    return [" ".join(text.split()[:RECALL_WORDS]) for text in texts]
 
 
 def _encoder(wanted: DenseParameters) -> Encoder:

@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
 from whichone.retrieval.dense.encoder import Encoder, Vectors
-from whichone.retrieval.indexes import check_corpus, corpus_hash, index_folder, open_index
+from whichone.retrieval.indexes import check_corpus, index_folder, open_index
 
 KIND = "passage vectors"
 SHARD = 8_192
@@ -80,22 +80,21 @@ class StoredVectors:
 
 
 def encode_corpus(
-    benchmark: Benchmark, encoder: Encoder, work: Path, *, precision: Precision = "float16"
+    corpus: Corpus, encoder: Encoder, work: Path, *, precision: Precision = "float16"
 ) -> StoredVectors:
-    """The vectors of a benchmark's passages: opened if they are there, else made or gone on with."""
-    corpus = corpus_hash(benchmark)
+    """The vectors of a corpus' passages: opened if they are there, else made or gone on with."""
     described = getattr(encoder, "describe_passages", encoder.describe)()
-    told = {**described, "precision": precision, "corpus": corpus, "shard": SHARD}
+    told = {**described, "precision": precision, "corpus": corpus.hash, "shard": SHARD}
     place = index_folder(work, "vectors", told)
     folder = open_index(place, KIND, told)
     if folder is None:
-        _encode(benchmark, encoder, place, told, precision)
+        _encode(corpus, encoder, place, told, precision)
         folder = Folder.open(place, KIND)
-    check_corpus(folder, corpus)
+    check_corpus(folder, corpus.hash)
     stored = StoredVectors(folder)
-    if len(stored) != benchmark.passages.num_rows:
+    if len(stored) != len(corpus):
         raise BadInput(
-            f"{len(stored)} vectors for {benchmark.passages.num_rows} passages",
+            f"{len(stored)} vectors for {len(corpus)} passages",
             file=place,
             hint="remove the folder: it is made again",
         )
@@ -103,9 +102,9 @@ def encode_corpus(
 
 
 def _encode(
-    benchmark: Benchmark, encoder: Encoder, place: Path, told: dict[str, Any], precision: Precision
+    corpus: Corpus, encoder: Encoder, place: Path, told: dict[str, Any], precision: Precision
 ) -> None:
-    table = benchmark.passages.select(["title", "text"])
+    table = corpus.passages.select(["title", "text"])
     total = table.num_rows
     with Folder.create(place, KIND, resume=True) as folder:
         entries = folder.journal.read()

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BrokenFolder, Missing
 from whichone.files.folder import Folder
+from whichone.files.manifest import MANIFEST
 from whichone.protocols import Retriever
-from whichone.records import Question, Ranking
+from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense import Dense
-from whichone.retrieval.dense.encoder import Vectors, need_encoder
-from whichone.retrieval.dense.search import NumpySearch
-from whichone.retrieval.dense.vectors import KIND as VECTORS
-from whichone.retrieval.dense.vectors import StoredVectors
-from whichone.retrieval.indexes import corpus_hash, index_folder
+from whichone.retrieval.dense.encoder import Vectors
+from whichone.retrieval.indexes import adopt_folder, created, found_or_built, opened
 from whichone.retrieval.late.encoder import TokenEncoder, open_token_encoder
 from whichone.retrieval.late.maxsim import maxsim
 from whichone.retrieval.late.store import KIND as TOKENS
 from whichone.retrieval.late.store import Precision, StoredTokens, store_tokens
 
-KIND = "late index"
 CACHED = 4_096
 """Passages whose vectors are kept in memory where none are stored."""
 
@@ -59,6 +54,7 @@ class Tokens(Protocol):
 class Late:
     """Re-scores the candidates of a first retriever by MaxSim; other passages are not returned."""
 
+    name = "late"
     Parameters = LateParameters
 
     def __init__(
@@ -66,77 +62,63 @@ class Late:
         encoder: TokenEncoder,
         tokens: Tokens,
         first: Retriever,
-        ids: Sequence[str],
+        corpus: Corpus,
         parameters: LateParameters,
     ) -> None:
         self.encoder = encoder
+        self.corpus = corpus
         self._tokens = tokens
         self._first = first
-        self._ids = ids
-        self._rows = {identity: row for row, identity in enumerate(ids)}
         self._parameters = parameters
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Late:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Late:
         parameters = msgspec.convert(options, LateParameters, strict=False)
-        given = {**msgspec.to_builtins(parameters), "corpus": corpus_hash(benchmark)}
-        return cls.build(benchmark, index_folder(work, "late", given), **options)
+        model = open_token_encoder(parameters.model, device=parameters.device).describe()
+        wanted = msgspec.to_builtins(parameters)
+        return cls.open(found_or_built(cls, corpus, work, wanted, model))
 
     @classmethod
-    def build(cls, corpus: Benchmark, folder: str | Path, **options: Any) -> Late:
-        """Index the passages into a folder; what is there already is used."""
+    def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Late:
+        """Index passages into a folder; killed and started again it goes on."""
         parameters = msgspec.convert(options, LateParameters, strict=False)
-        folder = Path(folder)
         encoder = open_token_encoder(parameters.model, device=parameters.device)
-        first = _build_first(corpus, folder / "first", parameters)
-        passages = corpus.passages.select(["id", "title", "text"])
-        tokens: Tokens
-        if parameters.vectors == "stored":
-            precision = parameters.precision
-            held = _stored(folder / "tokens", encoder, precision, corpus_hash(corpus))
-            tokens = held or store_tokens(
-                passages,
-                encoder,
-                folder / "tokens",
-                precision=precision,
-                corpus=corpus_hash(corpus),
-            )
-        else:
-            tokens = EncodedWhenAsked(encoder, passages)
-        with Folder.create(folder / "late", KIND) as made:
-            pq.write_table(passages, made.partial / "passages.parquet", compression="zstd")
-            made.adopt("passages.parquet", rows=passages.num_rows)
-            made.commit(
-                parameters={**msgspec.to_builtins(parameters), "corpus": corpus_hash(corpus)}
-            )
-        return cls(encoder, tokens, first, passages["id"].to_pylist(), parameters)
+        kept = msgspec.to_builtins(parameters)
+        with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
+            _build_first(held, place.partial / "first", parameters)
+            adopt_folder(place, "first")
+            if parameters.vectors == "stored":
+                precision, tokens = parameters.precision, place.partial / "tokens"
+                if _stored(tokens, encoder, precision, held.hash) is None:
+                    columns = held.passages.select(["id", "title", "text"])
+                    store_tokens(columns, encoder, tokens, precision=precision, corpus=held.hash)
+                adopt_folder(place, "tokens")
+        return cls.open(folder)
 
     @classmethod
     def open(cls, folder: str | Path, *, device: str | None = None) -> Late:
         """Open an index; token vectors are mapped, not read."""
-        folder = Path(folder)
-        made = Folder.open(folder / "late", KIND)
-        given = {k: v for k, v in made.manifest.parameters.items() if k != "corpus"}
-        parameters = msgspec.convert(given, LateParameters)
+        place, corpus, options = opened(folder, cls.name)
+        parameters = msgspec.convert(options, LateParameters)
         encoder = open_token_encoder(parameters.model, device=device or parameters.device)
-        passages = made.table("passages")
         tokens: Tokens
         if parameters.vectors == "stored":
-            stored = _stored(
-                folder / "tokens", encoder, parameters.precision, made.manifest.parameters["corpus"]
-            )
+            stored = _stored(place.root / "tokens", encoder, parameters.precision, corpus.hash)
             if stored is None:
                 raise BrokenFolder(
                     "its token vectors are not there, or of another model",
-                    file=folder,
+                    file=place.root,
                     hint="build the index again",
                 )
             tokens = stored
         else:
-            tokens = EncodedWhenAsked(encoder, passages)
-        ids = passages["id"].to_pylist()
-        first = _open_first(folder / "first", parameters, ids)
-        return cls(encoder, tokens, first, ids, parameters)
+            tokens = EncodedWhenAsked(encoder, corpus)
+        first: Retriever = (
+            Bm25.open(place.root / "first")
+            if parameters.first == "bm25"
+            else Dense.open(place.root / "first")
+        )
+        return cls(encoder, tokens, first, corpus, parameters)
 
     def describe(self) -> dict[str, Any]:
         given = {k: v for k, v in msgspec.to_builtins(self._parameters).items() if v is not None}
@@ -161,12 +143,12 @@ class Late:
         encoded = self.encoder.questions([question.text for question in questions])
         first = self._first.search(questions, depth)
         for question, vectors, ranking in zip(questions, encoded, first, strict=True):
-            rows = [self._rows[identity] for identity in ranking.passages]
+            rows = [row for row in self.corpus.rows(ranking.passages) if row is not None]
             scores = maxsim(vectors, [self._tokens.read(row) for row in rows])
             best = np.lexsort((np.array(rows, np.int64), -scores))[:k].tolist()
             yield Ranking(
                 question=question.id,
-                passages=tuple(self._ids[rows[n]] for n in best),
+                passages=tuple(self.corpus.ids([rows[n] for n in best])),
                 scores=tuple(float(scores[n]) for n in best),
             )
 
@@ -174,13 +156,13 @@ class Late:
 class EncodedWhenAsked:
     """Token vectors of candidates, encoded when they are asked for; the last ones are kept."""
 
-    def __init__(self, encoder: TokenEncoder, passages: pa.Table) -> None:
+    def __init__(self, encoder: TokenEncoder, corpus: Corpus) -> None:
         self._encoder = encoder
-        self._passages = passages
+        self._corpus = corpus
         self.read = lru_cache(maxsize=CACHED)(self._read)
 
     def _read(self, row: int) -> Vectors:
-        passage = self._passages.slice(row, 1)
+        passage = self._corpus.take([row], ["title", "text"])
         return self._encoder.passages(passage["title"].to_pylist(), passage["text"].to_pylist())[0]
 
 
@@ -198,21 +180,10 @@ def _stored(
     return StoredTokens(folder) if same else None
 
 
-def _build_first(corpus: Benchmark, folder: Path, parameters: LateParameters) -> Retriever:
+def _build_first(corpus: Corpus, folder: Path, parameters: LateParameters) -> None:
+    if (folder / MANIFEST).exists():
+        return
     if parameters.first == "dense":
-        return Dense.for_benchmark(corpus, folder, encoder=parameters.encoder)
-    try:
-        first = Bm25.open(folder)
-    except (Missing, BrokenFolder):
-        first = Bm25.build(corpus.corpus, folder)
-    return first
-
-
-def _open_first(folder: Path, parameters: LateParameters, ids: Sequence[str]) -> Retriever:
-    if parameters.first == "bm25":
-        return Bm25.open(folder)
-    place = next(iter(sorted(folder.glob("vectors-*"))), folder)
-    stored = StoredVectors(Folder.open(place, VECTORS))
-    encoder = need_encoder(parameters.encoder, device=parameters.device)
-    described = {"encoder": parameters.encoder, "model": encoder.describe()}
-    return Dense(encoder, stored, ids, NumpySearch(stored), described)
+        Dense.build(corpus, folder, encoder=parameters.encoder)
+    else:
+        Bm25.build(corpus, folder)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
 from whichone.records import Question
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
@@ -23,7 +23,6 @@ from whichone.retrieval.linkers.candidates import (
     Names,
     Span,
     around,
-    knowledge_beside,
     open_names,
 )
 from whichone.retrieval.linkers.facts import EntityFacts, StemmedFact
@@ -52,7 +51,7 @@ class BootlegWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class BootlegStyle(Linker):
     """Scores the candidates of each mention over their types and facts in a knowledge base.
 
-    Needs `knowledge`, which the built-in benchmarks have beside them. The options of `linker` hold here too; the weights are options as well.
+    Needs `knowledge`. The options of `linker` are options here too, and so are the weights.
     """
 
     kind = "bootleg-style"
@@ -69,9 +68,9 @@ class BootlegStyle(Linker):
         self._facts, self._weights = facts, weights
 
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         knowledge: str | None = None,
@@ -79,16 +78,15 @@ class BootlegStyle(Linker):
         model: str | None = None,
         **weights: Any,
     ) -> BootlegStyle:
-        knowledge = knowledge or knowledge_beside(benchmark)
         if knowledge is None:
             raise UsageError(
                 "bootleg-style reads types and facts, so it needs a knowledge base",
-                hint="-o knowledge=KB names the one that the benchmark was made from",
+                hint="-o knowledge=KB names the one that the corpus was made from",
             )
         wanted = msgspec.convert(weights, BootlegWeights, strict=False)
-        names = open_names(benchmark, knowledge)
+        names = open_names(corpus, knowledge)
         finder, told = make_finder(mentions, names, model=model)
-        facts = EntityFacts(knowledge, benchmark.pages)
+        facts = EntityFacts(knowledge, corpus)
         return cls(names, finder, {**names.describe(), **told}, facts, wanted)
 
     def score(

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, WhichoneError
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput
 from whichone.names import name_key
 from whichone.records import Record
+from whichone.retrieval.namesake.names import PageNames
 
 
 class Span(Record, frozen=True):
@@ -39,33 +40,19 @@ class Names(Protocol):
     def describe(self) -> dict[str, Any]: ...
 
 
-class BenchmarkNames:
-    """The names of a benchmark's sets, and its pages' titles without their parentheses.
+class LinkNames:
+    """The names of a corpus: titles, redirects, texts of links, names in first sentences.
 
-    The prior is the share of views where the sets know them, with one view added for everybody; of
-    pages nobody counted, one whose whole title is the name comes first.
+    The prior is the share of links with that text that lead to the page, with one link added for
+    every page of that name; of pages nobody links to, one whose whole title is the name comes first.
     """
 
-    def __init__(self, benchmark: Benchmark) -> None:
-        from whichone.retrieval.namesake.names import PageNames, title_names
-
-        self._pages = sorted(benchmark.pages)
-        numbers = {page: n for n, page in enumerate(self._pages)}
-        names = list(title_names(benchmark.page_titles, numbers))
-        self._views: dict[int, float] = {}
-        self._entities: dict[int, str] = {}
-        for name_set in benchmark.sets:
-            for bearer in name_set.bearers:
-                for page in bearer.pages:
-                    if (number := numbers.get(page)) is not None:
-                        names += [(name_set.name, number), (bearer.label or name_set.name, number)]
-                        self._views[number] = float(bearer.popularity or 0)
-                        self._entities[number] = bearer.entity
-        self._titles = {numbers[p]: name_key(t) for p, t in benchmark.page_titles.items()}
-        self._index = PageNames(names)
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._index = PageNames(corpus=corpus.names)
 
     def describe(self) -> dict[str, Any]:
-        return {"names": "benchmark"}
+        return {"names": "corpus"}
 
     def find(self, text: str) -> list[Span]:
         """Names written like names; where none is, the longest of those that are not."""
@@ -75,16 +62,20 @@ class BenchmarkNames:
         return [Span(text=m.name, start=m.start, end=m.end) for m in kept]
 
     def candidates(self, name: str) -> list[Candidate]:
-        pages = self._index.bearers(name)
-        weights = [1 + self._views.get(p, 0.0) for p in pages]
-        key, total = name_key(name), sum(weights)
-        ordered = sorted(
-            zip(pages, weights, strict=True), key=lambda p: (-p[1], self._titles[p[0]] != key, p[0])
-        )
-        return [
-            Candidate(page=self._pages[p], prior=w / total, entity=self._entities.get(p))
-            for p, w in ordered
-        ]
+        links: dict[int, float] = {}
+        for bearing in self._corpus.names.bearers(name):
+            if bearing.kind != "before comma":
+                count = bearing.count if bearing.kind == "anchor" else 0
+                links[bearing.page] = links.get(bearing.page, 1.0) + count
+        pages = sorted(links)
+        ids = dict(zip(pages, self._corpus.page_ids(pages), strict=True))
+        titles = self._corpus.page_table.strings(pages, "title")
+        exact = {
+            p for p, title in zip(pages, titles, strict=True) if name_key(title) == name_key(name)
+        }
+        total = sum(links.values())
+        ordered = sorted(links, key=lambda p: (-links[p], p not in exact, p))
+        return [Candidate(page=ids[p], prior=links[p] / total) for p in ordered]
 
 
 class KnowledgeNames:
@@ -94,23 +85,24 @@ class KnowledgeNames:
     that is shared out by views.
     """
 
-    def __init__(self, path: str | Path, benchmark: Benchmark) -> None:
+    def __init__(self, path: str | Path, corpus: Corpus) -> None:
         from whichone.files.folder import Folder
         from whichone.knowledge.name_index import NameIndex
         from whichone.knowledge.tables import KIND
 
         self.folder = Folder.open(path, KIND)
         self._index = NameIndex.open(self.folder)
-        self._corpus = benchmark.pages
+        self._corpus = corpus
         self._check()
 
     def _check(self) -> None:
         lookup = self._index.lookup
-        if self._corpus and not any(map(lookup.page, sorted(self._corpus)[:1000])):
+        some = self._corpus.page_ids(range(min(1000, self._corpus.page_count)))
+        if some and not any(map(lookup.page, some)):
             raise BadInput(
                 "none of the corpus' first 1,000 pages is in this knowledge base",
                 file=self.folder.root,
-                hint="name the knowledge base that the benchmark was made from",
+                hint="name the knowledge base that the corpus was made from",
             )
 
     def describe(self) -> dict[str, Any]:
@@ -130,28 +122,14 @@ class KnowledgeNames:
         for bearer, seen in zip(bearers, views, strict=True):
             prior = (bearer.links + seen / total) / links
             for page in self._index.lookup.pages_of(bearer.about.entity):
-                if page.page in self._corpus and page.kind == "article":
+                if page.kind == "article" and self._corpus.page_row(page.page) is not None:
                     told = Candidate(page=page.page, prior=prior, entity=bearer.about.entity)
                     found.setdefault(page.page, told)
         return sorted(found.values(), key=lambda c: (-c.prior, c.page))
 
 
-def open_names(benchmark: Benchmark, knowledge: str | Path | None) -> Names:
-    return KnowledgeNames(knowledge, benchmark) if knowledge else BenchmarkNames(benchmark)
-
-
-def knowledge_beside(benchmark: Benchmark) -> str | None:
-    """The knowledge base that a benchmark was made from, where it lies beside it as `kb`."""
-    from whichone.files.folder import Folder
-    from whichone.knowledge.tables import KIND
-
-    place = benchmark.folder.root.parent / "kb"
-    try:
-        found = Folder.open(place, KIND).content_hash
-    except WhichoneError:
-        return None
-    made_from = benchmark.folder.manifest.parents.get("knowledge base")
-    return str(place) if found == made_from else None
+def open_names(corpus: Corpus, knowledge: str | Path | None) -> Names:
+    return KnowledgeNames(knowledge, corpus) if knowledge else LinkNames(corpus)
 
 
 def around(text: str, spans: Sequence[Span]) -> list[str]:

@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whichone.corpus.corpus import Corpus
 from whichone.files.folder import Folder
 from whichone.knowledge.tables import KIND
 from whichone.retrieval.namesake.relations import Stems, stems
@@ -27,9 +28,9 @@ class StemmedFact(msgspec.Struct, frozen=True):
 class EntityFacts:
     """Facts and types of the entities that the pages of a corpus are about; read once."""
 
-    def __init__(self, path: str | Path, pages: Iterable[str]) -> None:
+    def __init__(self, path: str | Path, corpus: Corpus) -> None:
         self._folder = Folder.open(path, KIND)
-        entities = self._entities_of(pages)
+        entities = self._entities_of(corpus)
         facts = self._filtered("facts", ["entity", "property", "kind", "value"], "entity", entities)
         facts = facts.filter(pc.not_equal(facts["property"], _INSTANCE_OF))
         named = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
@@ -55,9 +56,13 @@ class EntityFacts:
     def types(self, entity: str | None) -> tuple[Stems, ...]:
         return self._types.get(entity or "", ())
 
-    def _entities_of(self, pages: Iterable[str]) -> list[str]:
-        table = self._filtered("pages", ["page", "entity"], "page", pages)
-        return [e for e in table["entity"].to_pylist() if e is not None]
+    def _entities_of(self, corpus: Corpus) -> list[str]:
+        entities = []
+        for batch in self._folder.table("pages", ["page", "entity"]).to_batches(65_536):
+            rows = corpus.page_rows(batch["page"].to_pylist())
+            about = zip(rows, batch["entity"].to_pylist(), strict=True)
+            entities += [e for row, e in about if row is not None and e is not None]
+        return entities
 
     def _filtered(self, name: str, columns: list[str], by: str, values: Iterable[str]) -> pa.Table:
         table = self._folder.table(name, columns)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.records import Question, Ranking
 from whichone.retrieval.linkers.candidates import Candidate, Names, Span, open_names
 from whichone.retrieval.linkers.mentions import Finder, bare, make_finder
@@ -16,7 +16,7 @@ class Linker:
     """Links every mention of a question to pages and merges the candidates by their scores.
 
     `mentions` is auto, names, given, spacy or flair, `model` that of spaCy or flair, `knowledge` a
-    knowledge base; without one, names come from the benchmark's sets and titles. A question
+    knowledge base; without one, names are those of the corpus. A question
     without a mention, or whose mentions nobody bears, has an empty result, which the run counts.
     """
 
@@ -25,17 +25,22 @@ class Linker:
     def __init__(self, names: Names, finder: Finder, told: dict[str, Any]) -> None:
         self.names, self._find, self._told = names, finder, told
 
+    @property
+    def sees(self) -> tuple[str, ...]:
+        own = self.names.describe().get("names") == "corpus"
+        return ("corpus",) if own else ("corpus", "knowledge base")
+
     @classmethod
-    def for_benchmark(
+    def over(
         cls,
-        benchmark: Benchmark,
+        corpus: Corpus,
         work: Path,
         *,
         mentions: str = "auto",
         model: str | None = None,
         knowledge: str | None = None,
     ) -> Linker:
-        names = open_names(benchmark, knowledge)
+        names = open_names(corpus, knowledge)
         finder, told = make_finder(mentions, names, model=model)
         return cls(names, finder, {**names.describe(), **told})
 

@@ -1,6 +1,6 @@
 """The retriever that knows about namesakes."""
 
 from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.retriever import Namesake
+from whichone.retrieval.namesake.retriever import NamesakeRetriever
 
-__all__ = ["Namesake", "NamesakeParameters"]
+__all__ = ["NamesakeParameters", "NamesakeRetriever"]

@@ -33,7 +33,7 @@ class Evidence:
 
     def note(self, pages: Pages) -> dict[str, Any]:
         return {
-            "page": pages.ids[self.page],
+            "page": pages.id(self.page),
             "title": pages.title(self.page),
             "score": round(self.score, 4),
             "evidence": {name: round(value, 4) for name, value in self.parts.items() if value},
@@ -146,7 +146,7 @@ class Weigher:
             evidence.speaks_against.append("says nothing of it")
 
     def _add_facts(self, evidence: Evidence, knowledge: Knowledge, asked: Asked) -> None:
-        properties = knowledge.asked_properties(self._pages.ids[evidence.page], asked.words)
+        properties = knowledge.asked_properties(evidence.page, asked.words)
         if properties:
             evidence.parts["fact"] = self._weights.fact
             evidence.speaks_for.append(f"has the fact {', '.join(properties[:3])}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.tables import KIND
@@ -17,31 +18,35 @@ NAME_KINDS = ("label", "alias", "title", "redirect")
 
 
 class Knowledge:
-    """Names, facts and views of the entities that pages of a corpus are about."""
+    """Names, facts and views of the entities that pages of a corpus are about; pages by their rows."""
 
-    def __init__(self, path: str | Path, pages: Mapping[str, int]) -> None:
+    def __init__(self, path: str | Path, corpus: Corpus) -> None:
         self._folder = Folder.open(path, KIND)
         self.id = f"{self._folder.manifest.name or 'knowledge'}-{self._folder.content_hash[:12]}"
+        self._pages: dict[str, list[int]] = {}
+        self._entity: dict[int, str] = {}
+        self._titles: dict[str, int] = {}
         table = self._folder.table("pages", ["page", "entity", "title"])
-        table = table.filter(pc.is_in(table["page"], pa.array(list(pages), pa.string())))
-        if not table.num_rows:
+        for batch in table.to_batches(max_chunksize=65_536):
+            columns = (batch[name].to_pylist() for name in ("page", "entity", "title"))
+            rows = corpus.page_rows(batch["page"].to_pylist())
+            for row, (_, entity, title) in zip(rows, zip(*columns, strict=True), strict=True):
+                if row is None:
+                    continue
+                self._titles[title] = row
+                if entity is not None:
+                    self._pages.setdefault(entity, []).append(row)
+                    self._entity[row] = entity
+        if not self._titles:
             raise BadInput(
                 "none of the corpus' pages is in this knowledge base",
                 file=self._folder.root,
-                hint="name the knowledge base that the benchmark was made from",
+                hint="name the knowledge base that the corpus was made from",
             )
-        self._pages: dict[str, list[str]] = {}
-        self._entity: dict[str, str] = {}
-        self._titles: dict[str, str] = {}
-        for row in table.to_pylist():
-            self._titles[row["title"]] = row["page"]
-            if row["entity"] is not None:
-                self._pages.setdefault(row["entity"], []).append(row["page"])
-                self._entity[row["page"]] = row["entity"]
         self._labels = self._property_labels()
         self._properties = self._entity_properties()
 
-    def names(self) -> Iterator[tuple[str, str]]:
+    def names(self) -> Iterator[tuple[str, int]]:
         """Name and page for every label, alias, title and redirect."""
         table = self._folder.table("names", ["entity", "name", "kind"])
         table = table.filter(
@@ -56,9 +61,9 @@ class Knowledge:
             for page in self._pages[entity]:
                 yield name, page
 
-    def popularity(self) -> dict[str, float]:
+    def popularity(self) -> dict[int, float]:
         """Views of the pages of the corpus."""
-        found: dict[str, float] = {}
+        popularity: dict[int, float] = {}
         if self._folder.has("views.parquet"):
             table = self._folder.table("views", ["title", "views"])
             for title, views in zip(
@@ -66,10 +71,10 @@ class Knowledge:
             ):
                 page = self._titles.get(title)
                 if page is not None:
-                    found[page] = found.get(page, 0.0) + float(views or 0)
-        return found
+                    popularity[page] = popularity.get(page, 0.0) + float(views or 0)
+        return popularity
 
-    def asked_properties(self, page: str, words: Stems) -> list[str]:
+    def asked_properties(self, page: int, words: Stems) -> list[str]:
         """Labels of the properties of a page's entity that the question's words name."""
         properties = self._properties.get(self._entity.get(page, ""), ())
         return [self._labels[p][0] for p in properties if contains(words, self._labels[p][1])]

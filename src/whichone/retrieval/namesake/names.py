@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import re
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from whichone.names import without_parentheses
+from whichone.corpus.names import Bearing, CorpusNames
+from whichone.names import plain_signs, token_key, token_places
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "–": "-", "—": "-", "“": '"', "”": '"'})
+LONGEST = 24
+"""Of a question at most so many words and signs together are looked up as a name."""
 _OPENERS = frozenset(
     [
         "a",
@@ -83,15 +81,6 @@ class Mention:
     """No further name-like word stands beside it: "Paul" in "Paul Walker" is not whole."""
 
 
-def plain(text: str) -> str:
-    """Compatibility forms unified, and one kind of apostrophe, dash and quotation mark."""
-    return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-
-
-def tokens(text: str) -> list[str]:
-    return [token.casefold() for token in _TOKEN.findall(plain(text))]
-
-
 SEPARATOR = " [SEP] "
 """Between subject and relation of a slot-filling question."""
 
@@ -104,54 +93,80 @@ def subject(text: str) -> str:
 class PageNames:
     """From names to the pages of a corpus that bear them; pages are numbers.
 
-    Where `knowledge.name_index` finds every name of a knowledge base in a text, on disk and however it
-    is written, this one reads questions: it tells a name from ordinary words by how it stands there.
+    The names are a corpus' own, and further ones, such as a knowledge base's, in memory. Where
+    `knowledge.name_index` finds every name of a knowledge base in a text, on disk and however it is
+    written, this one reads questions: it tells a name from ordinary words by how it is written there.
     """
 
-    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
-        held: dict[str, list[int]] = {}
+    def __init__(
+        self,
+        names: Iterable[tuple[str, int]] = (),
+        corpus: CorpusNames | None = None,
+        is_place: Callable[[int], bool] = bool,
+    ) -> None:
+        self._corpus = corpus
+        self._is_place = is_place
+        held: dict[str, set[int]] = {}
         self._spelt: set[str] = set()
         for name, page in names:
-            if _mostly_small(name):
-                self._spelt.add(plain(name))
-            bearers = held.setdefault(" ".join(tokens(name)), [])
-            if page not in bearers[-1:]:
-                bearers.append(page)
+            if mostly_small(name):
+                self._spelt.add(plain_signs(name))
+            held.setdefault(token_key(name), set()).add(page)
         held.pop("", None)
         self._pages: Mapping[str, tuple[int, ...]] = {
-            name: tuple(sorted(set(pages))) for name, pages in held.items()
+            name: tuple(sorted(pages)) for name, pages in held.items()
         }
-        self._longest = max((name.count(" ") + 1 for name in self._pages), default=0)
-
-    def __len__(self) -> int:
-        return len(self._pages)
 
     def bearers(self, name: str) -> tuple[int, ...]:
-        return self._pages.get(" ".join(tokens(name)), ())
+        key = token_key(name)
+        return self._look_up([key]).get(key, ((), frozenset()))[0]
+
+    def _look_up(self, keys: Sequence[str]) -> dict[str, tuple[tuple[int, ...], frozenset[str]]]:
+        """For each key that is a name its pages, and how the name is written in small letters."""
+        found: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {}
+        for key in keys:
+            if key in self._pages:
+                found[key] = (self._pages[key], frozenset())
+        if self._corpus is None:
+            return found
+        for key, bearings in self._corpus.look_up(keys).items():
+            kept = [bearing for bearing in bearings if names_page(bearing, self._is_place)]
+            if kept:
+                pages = {*found.get(key, ((),))[0], *(bearing.page for bearing in kept)}
+                small = frozenset(plain_signs(b.name) for b in kept if mostly_small(b.name))
+                found[key] = (tuple(sorted(pages)), small)
+        return found
 
     def find(self, text: str) -> list[Mention]:
         """Every name in a text, in its order; of two that overlap, the proper one, then the longer.
 
         Of a slot-filling question only the subject is looked at: it is a name, however written.
         """
-        text = plain(text)
+        text = plain_signs(text)
         if SEPARATOR in text:
             text = subject(text)
             bearers = self.bearers(text)
             if bearers:
                 return [Mention(text, 0, len(text), bearers, True)]
-        places = [(m.start(), m.end()) for m in _TOKEN.finditer(text)]
+        places = token_places(text)
         words = [text[start:end].casefold() for start, end in places]
         shouting = not any(c.islower() for c in text)
         cased = not shouting and any(c.isupper() for c in text[1:])
+        spans = [
+            (start, end)
+            for start in range(len(words))
+            for end in range(start + 1, min(start + LONGEST, len(words)) + 1)
+        ]
+        keys = {span: " ".join(words[span[0] : span[1]]) for span in spans}
+        named = self._look_up(list(dict.fromkeys(keys.values())))
         found = []
-        for start in range(len(words)):
-            for end in range(start + 1, min(start + self._longest, len(words)) + 1):
-                pages = self._pages.get(" ".join(words[start:end]))
-                if pages and not (end - start == 1 and words[start] in _OPENERS and start == 0):
-                    written = end - start > 1 or words[start].isdigit()
-                    proper = self._proper(text, places, words, start, end) if cased else written
-                    found.append((start, end, pages, proper))
+        for start, end in spans:
+            pages, small = named.get(keys[start, end], ((), frozenset()))
+            if pages and not (end - start == 1 and words[start] in _OPENERS and start == 0):
+                written = end - start > 1 or words[start].isdigit()
+                spelt = self._spelt | small
+                proper = _proper(text, places, words, start, end, spelt) if cased else written
+                found.append((start, end, pages, proper))
         found.sort(key=lambda f: (not f[3], places[f[0]][0] - places[f[1] - 1][1], f[0]))
         taken = [False] * len(words)
         kept = []
@@ -163,24 +178,41 @@ class PageNames:
                 kept.append(Mention(text[at:to], at, to, pages, proper, whole))
         return sorted(kept, key=lambda m: m.start)
 
-    def _proper(
-        self, text: str, places: Sequence[Place], words: Sequence[str], start: int, end: int
-    ) -> bool:
-        at, to = places[start][0], places[end - 1][1]
-        if text[at - 1 : at] == '"' and text[to : to + 1] == '"':
-            return True
-        significant = [n for n in range(start, end) if _signifies(text, places, words, n)]
-        if not significant:  # "It" within a question is a title, "I" is not
-            inside = start > 0 and words[start - 1].isalnum() and words[start] != "i"
-            return text[at].isupper() and (inside or (end - start > 1 and start > 0))
-        upper = [n for n in significant if not text[places[n][0]].islower()]
-        opens = significant[0] == 0 and len(significant) == 1 and "?" in text
-        if significant[0] not in upper or opens:
-            return False  # "capital of Wales"; "Music" as the first word of a question
-        return 2 * len(upper) >= len(significant) or text[at:to] in self._spelt
+
+def names_page(bearing: Bearing, is_place: Callable[[int], bool]) -> bool:
+    """Whether a name of the corpus may mean its page in a question.
+
+    The text of a link may be any word; it counts where it is written as a name and used twice.
+    Titles of places tell namesakes apart by a comma: "Raymond, Maine" is a Raymond.
+    """
+    if bearing.kind == "anchor":
+        return bearing.count > 1 and not mostly_small(bearing.name)
+    return bearing.kind != "before comma" or is_place(bearing.page)
 
 
-def _mostly_small(name: str) -> bool:
+def _proper(
+    text: str,
+    places: Sequence[Place],
+    words: Sequence[str],
+    start: int,
+    end: int,
+    spelt: set[str],
+) -> bool:
+    at, to = places[start][0], places[end - 1][1]
+    if text[at - 1 : at] == '"' and text[to : to + 1] == '"':
+        return True
+    significant = [n for n in range(start, end) if _signifies(text, places, words, n)]
+    if not significant:  # "It" within a question is a title, "I" is not
+        inside = start > 0 and words[start - 1].isalnum() and words[start] != "i"
+        return text[at].isupper() and (inside or (end - start > 1 and start > 0))
+    upper = [n for n in significant if not text[places[n][0]].islower()]
+    opens = significant[0] == 0 and len(significant) == 1 and "?" in text
+    if significant[0] not in upper or opens:
+        return False  # "capital of Wales"; "Music" as the first word of a question
+    return 2 * len(upper) >= len(significant) or text[at:to] in spelt
+
+
+def mostly_small(name: str) -> bool:
     """Whether a name is written with fewer capitals than words: "Philadelphia crime family"."""
     words = name.split()
     return 2 * sum(word[0].isupper() for word in words) < len(words)
@@ -210,7 +242,7 @@ def _whole(text: str, places: Sequence[Place], words: Sequence[str], start: int,
 
 def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:
     """The pieces of a question around its names."""
-    text = plain(text)
+    text = plain_signs(text)
     pieces, at = [], 0
     for mention in mentions:
         pieces.append(text[at : mention.start])
@@ -225,18 +257,12 @@ def names_one_thing(text: str, mentions: Sequence[Mention]) -> bool:
         return False
     if not all(mention.whole and mention.proper for mention in mentions):
         return False
-    text, first = plain(text), True
+    text, first = plain_signs(text), True
     taken = [(mention.start, mention.end) for mention in mentions]
-    for token in _TOKEN.finditer(text):
-        inside = any(start <= token.start() < end for start, end in taken)
-        capital = text[token.start()].isupper() and token.group().casefold() not in _OPENERS
+    for at, to in token_places(text):
+        inside = any(start <= at < end for start, end in taken)
+        capital = text[at].isupper() and text[at:to].casefold() not in _OPENERS
         if capital and not inside and not first:
             return False
         first = False
     return True
-
-
-def title_names(titles: Mapping[str, str], number: Mapping[str, int]) -> Iterable[tuple[str, int]]:
-    """A page is named by its title without parentheses."""
-    for page, title in titles.items():
-        yield without_parentheses(html.unescape(title)).replace("_", " "), number[page]

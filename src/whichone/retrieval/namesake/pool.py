@@ -80,11 +80,11 @@ class Pooler:
             for page in mention.pages:
                 if page not in named or _strength(mention) > _strength(named[page]):
                     named[page] = mention
-        pages = sorted({*named, *self._pages.of_passage[near].tolist()})
+        pages = sorted({*named, *self._pages.of_passages(near).tolist()})
         rows = self._pages.rows(pages)
         lexical, groups = self._lexical(text, mentions, rows)
         closeness = self._closeness(vector, rows)
-        owner = self._pages.of_passage[rows]
+        owner = self._pages.of_passages(rows)
         total = np.zeros(len(rows))
         if len(rows):
             total += self._weights.lexical * lexical / max(float(lexical.max()), 1e-9)
@@ -132,9 +132,10 @@ class Pooler:
             name = max(name, self._name_worth(mention.name))
             lexical: dict[int, float] = {}
             told = scorer.of(find(self._relations.without_cue(pieces)), own).tolist()
-            for row, value, other in zip(own.tolist(), rest.tolist(), told, strict=True):
+            owners = self._pages.of_passages(own).tolist()
+            scored = zip(own.tolist(), owners, rest.tolist(), told, strict=True)
+            for row, page, value, other in scored:
                 bearing[row] = max(bearing.get(row, 0.0), value + name)
-                page = int(self._pages.of_passage[row])
                 lexical[page] = max(lexical.get(page, 0.0), other)
             groups.append(Group(mention, lexical))
         for row, value in bearing.items():

@@ -9,12 +9,14 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.records import Question, Ranking
+from whichone.corpus.corpus import Corpus
+from whichone.files.cache import cache_folder
+from whichone.files.manifest import MANIFEST
+from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, find_encoder
 from whichone.retrieval.dense.retriever import Dense
-from whichone.retrieval.indexes import corpus_hash, index_folder
+from whichone.retrieval.indexes import adopt_folder, created, index_folder, opened
 from whichone.retrieval.namesake.corpus import Pages
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge import Knowledge
@@ -24,7 +26,6 @@ from whichone.retrieval.namesake.names import (
     PageNames,
     remainder,
     subject,
-    title_names,
 )
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.pool import Pool, Pooler
@@ -37,9 +38,10 @@ PLACES = frozenset(["place", "building", "organization"])
 """Kinds whose titles tell namesakes apart by a comma, not by parentheses."""
 
 
-class Namesake:
+class NamesakeRetriever:
     """Finds the names in a question, takes all their bearers, and weighs them."""
 
+    name = "namesake"
     Parameters = NamesakeParameters
 
     def __init__(
@@ -51,7 +53,7 @@ class Namesake:
         parameters: NamesakeParameters,
         *,
         encoder: Encoder | None = None,
-        told: dict[str, Any] | None = None,
+        described: dict[str, Any] | None = None,
     ) -> None:
         self._pages = pages
         self._names = names
@@ -60,22 +62,50 @@ class Namesake:
         self._encoder = encoder
         self._relations = RelationTable.load()
         self.parameters = parameters
-        self._told = {**msgspec.to_builtins(parameters), **(told or {})}
+        self._described = {**msgspec.to_builtins(parameters), **(described or {})}
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Namesake:
-        """Names from the corpus' titles, the benchmark's sets, and a knowledge base where given."""
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> NamesakeRetriever:
+        """Names from the corpus, and from a knowledge base where one is given."""
         parameters = msgspec.convert(options, NamesakeParameters, strict=False)
-        bm25 = Bm25.for_benchmark(benchmark, work)
+        return cls._made(corpus, work, Bm25.over(corpus, work), parameters)
+
+    @classmethod
+    def build(
+        cls, corpus: Corpus | Iterable[Passage], folder: Path, **options: Any
+    ) -> NamesakeRetriever:
+        """Index a corpus, or any passages, into a folder; options are those it is opened with."""
+        parameters = msgspec.convert(options, NamesakeParameters, strict=False)
+        kept = msgspec.to_builtins(parameters)
+        if parameters.knowledge:
+            kept["knowledge"] = str(Path(parameters.knowledge).resolve())
+        with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
+            if not (place.partial / "bm25" / MANIFEST).exists():
+                Bm25.build(held, place.partial / "bm25")
+            adopt_folder(place, "bm25")
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str | Path, **options: Any) -> NamesakeRetriever:
+        """Open an index; `options` go before those it was built with."""
+        place, corpus, kept = opened(folder, cls.name)
+        parameters = msgspec.convert({**kept, **options}, NamesakeParameters, strict=False)
+        work = cache_folder() / "indexes" / corpus.hash[:16]
+        return cls._made(corpus, work, Bm25.open(place.root / "bm25"), parameters)
+
+    @classmethod
+    def _made(
+        cls, corpus: Corpus, work: Path, bm25: Bm25, parameters: NamesakeParameters
+    ) -> NamesakeRetriever:
         encoder = find_encoder(parameters.encoder, device=parameters.device)
         dense = None
         if encoder is not None and parameters.encode == "all":
-            dense = Dense.for_benchmark(benchmark, work, encoder=encoder)
-        pages = Pages(benchmark)
-        knowledge = Knowledge(parameters.knowledge, pages.numbers) if parameters.knowledge else None
+            dense = Dense.over(corpus, work, encoder=encoder)
+        pages = Pages(corpus)
+        knowledge = Knowledge(parameters.knowledge, corpus) if parameters.knowledge else None
         closeness = None
         if encoder is not None:
-            made_of = {**encoder.describe(), "corpus": corpus_hash(benchmark), **rules()}
+            made_of = {**encoder.describe(), "corpus": corpus.hash, **rules()}
             store = SentenceStore(index_folder(work, "sentences", made_of))
             closeness = SentenceCloseness(encoder, pages.texts, store)
         weigher = Weigher(
@@ -83,9 +113,9 @@ class Namesake:
             parameters,
             closeness=closeness,
             knowledge=knowledge,
-            popularity=_popularity(benchmark, pages, knowledge),
+            popularity=knowledge.popularity() if knowledge is not None else {},
         )
-        told = {
+        described = {
             "encoder": encoder_name(parameters.encoder, encoder),
             "model": encoder.describe() if encoder is not None else None,
             "knowledge_base": {"id": knowledge.id} if knowledge is not None else None,
@@ -93,16 +123,24 @@ class Namesake:
         }
         return cls(
             pages,
-            PageNames(_names(benchmark, pages, knowledge)),
+            PageNames(
+                knowledge.names() if knowledge is not None else (),
+                corpus.names,
+                lambda page: bool(pages.kinds(page) & PLACES),
+            ),
             Pooler(pages, bm25, dense, parameters),
             weigher,
             parameters,
             encoder=encoder,
-            told=told,
+            described=described,
         )
 
+    @property
+    def sees(self) -> tuple[str, ...]:
+        return ("corpus", "knowledge base") if self.parameters.knowledge else ("corpus",)
+
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "namesake", **self._told}
+        return {"retriever": "namesake", **self._described}
 
     def close(self) -> None:
         """Keeps the sentences that were encoded for the next run."""
@@ -170,7 +208,7 @@ class Namesake:
         return list(self._weighed(pool, self._asked(question, mentions, vector)).values())
 
     def page_id(self, page: int) -> str:
-        return self._pages.ids[page]
+        return self._pages.id(page)
 
     def _subject_first(self, pool: Pool, asked: Asked) -> Pool:
         """In a claim the names of its object stand too; the kind tells which is the subject.
@@ -215,8 +253,7 @@ class Namesake:
             for place, row in enumerate(more[: k - len(rows)], 1):
                 rows.append(row)
                 scores.append(lowest - place / (k + 1))
-        ids = self._pages.passage_ids
-        return {"passages": tuple(ids[row] for row in rows), "scores": tuple(scores)}
+        return {"passages": tuple(self._pages.passage_ids(rows)), "scores": tuple(scores)}
 
     def _notes(
         self, pool: Pool, weighed: dict[Mention, list[Evidence]], asked: Asked
@@ -231,7 +268,7 @@ class Namesake:
                     "whole": mention.whole,
                     "candidates": [e.note(self._pages) for e in bearers[:_SHOWN_BEARERS]]
                     or [
-                        {"page": self._pages.ids[p], "title": self._pages.title(p)}
+                        {"page": self._pages.id(p), "title": self._pages.title(p)}
                         for p in mention.pages
                     ],
                 }
@@ -255,35 +292,3 @@ def reordered(pages: Sequence[int], groups: Iterable[Sequence[Evidence]]) -> lis
         for place, evidence in zip(places, group, strict=True):
             order[place] = evidence.page
     return order
-
-
-def _names(
-    benchmark: Benchmark, pages: Pages, knowledge: Knowledge | None
-) -> Iterator[tuple[str, int]]:
-    for title, number in title_names(benchmark.page_titles, pages.numbers):
-        yield title, number
-        before, comma, _ = title.partition(", ")
-        if comma and pages.kinds(number) & PLACES:  # "Raymond, Maine" is a Raymond
-            yield before, number
-    for name_set in benchmark.sets:
-        for bearer in name_set.bearers:
-            for page in bearer.pages:
-                if page in pages.numbers:
-                    yield name_set.name, pages.numbers[page]
-    if knowledge is not None:
-        for name, page in knowledge.names():
-            yield name, pages.numbers[page]
-
-
-def _popularity(
-    benchmark: Benchmark, pages: Pages, knowledge: Knowledge | None
-) -> dict[int, float]:
-    known = {
-        page: bearer.popularity or 0.0
-        for name_set in benchmark.sets
-        for bearer in name_set.bearers
-        for page in bearer.pages
-    }
-    if knowledge is not None:
-        known.update(knowledge.popularity())
-    return {pages.numbers[page]: value for page, value in known.items() if page in pages.numbers}

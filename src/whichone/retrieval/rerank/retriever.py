@@ -1,4 +1,4 @@
-"""Re-ranking: the first passages of a run in another order, by a cross-encoder or a chat model."""
+"""Re-ranking: the first passages of a ranking in another order, by a cross-encoder or a chat model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal, Protocol
 import msgspec
 
 from whichone import registry
-from whichone.benchmarks.benchmark import Benchmark
 from whichone.concurrent import in_order
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage, Question, Ranking
-from whichone.retrieval.fusion import Scored, ranked
-from whichone.runs.run import Run
+from whichone.retrieval.fusion import Scored, Source, live
+from whichone.retrieval.open import index_over
 
 _FOR_CHAT = ("window", "step", "characters", "concurrency")
 
@@ -30,16 +30,16 @@ class Order(Protocol):
 
 
 class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`run` is the folder to start from, `depth` how many of each question's passages are re-ordered.
+    """`first` is the index to start from, `depth` how many of each question's passages are re-ordered.
 
-    `model` is a cross-encoder (folder or name; ONNX as a folder or an `.onnx` file), or with `endpoint` the name of a chat model there.
-    `by=vectors` orders by a single-vector encoder, `by=tokens` by a late-interaction model instead.
-    A chat model sees `window` passages of up to `characters` each at once, moves up by `step`, and is asked
-    `concurrency` questions at a time.
+    `model` is a cross-encoder (folder or name; ONNX as a folder or an `.onnx` file), or with
+    `endpoint` the name of a chat model there. `by=vectors` orders by a single-vector encoder,
+    `by=tokens` by a late-interaction model instead. A chat model sees `window` passages of up to
+    `characters` each at once, moves up by `step`, and is asked `concurrency` questions at a time.
     """
 
-    run: str
     model: str
+    first: str = ""
     by: Literal["pairs", "vectors", "tokens"] = "pairs"
     endpoint: str | None = None
     depth: Annotated[int, msgspec.Meta(ge=1)] = 100
@@ -51,60 +51,78 @@ class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class Rerank:
-    """Re-orders what a run found; what lies deeper keeps its order below."""
+    """Re-orders what a source ranks; what is deeper keeps its order below."""
 
+    name = "rerank"
     Parameters = RerankParameters
 
     def __init__(
         self,
-        run: Run,
+        source: Source,
         order: Order,
-        passages: dict[str, Passage],
+        corpus: Corpus,
         *,
         depth: int = 100,
         concurrency: int = 1,
-        told: dict[str, Any] | None = None,
+        described: dict[str, Any] | None = None,
+        sees: tuple[str, ...] = ("corpus",),
     ) -> None:
-        self._ranked: dict[str, Scored] = ranked(run)
+        self._source = source
         self._order = order
-        self._passages = passages
+        self._corpus = corpus
         self._depth = depth
         self._concurrency = concurrency
-        self._told: dict[str, Any] = {
-            "retriever": "rerank",
-            "run": str(run.path),
-            "depth": depth,
-            **(told or {}),
-            "from": {"run": run.name, "hash": run.folder.content_hash[:12]},
-        }
+        self._described = {"retriever": "rerank", "depth": depth, **(described or {})}
+        self.sees = sees
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Rerank:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Rerank:
+        """Re-orders what the retriever of an index finds."""
         parameters = msgspec.convert(options, RerankParameters, strict=False)
-        run = Run.open(parameters.run)
-        if run.benchmark_id != benchmark.id:
-            raise BadInput(
-                f"the run is over {run.benchmark_id}, not over {benchmark.id}", file=run.path
+        if not parameters.first:
+            raise UsageError(
+                "re-ranking starts from an index or a run",
+                hint="-o first=INDEX or -o run=RUN, and -o model=FOLDER",
             )
+        first = index_over(parameters.first, corpus)
+        return cls.of(
+            live(first, parameters.depth),
+            corpus,
+            parameters,
+            {"from": first.describe()},
+            getattr(first, "sees", ("corpus",)),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        corpus: Corpus,
+        parameters: RerankParameters,
+        described: dict[str, Any],
+        sees: tuple[str, ...] = ("corpus",),
+    ) -> Rerank:
+        """Re-orders what a source ranks, by the model that the parameters name."""
         if parameters.step > parameters.window:
             raise UsageError("windows must overlap or touch", hint="step is at most window")
         chat = parameters.endpoint is not None
-        told = {
+        given = {
             name: value
             for name, value in msgspec.to_builtins(parameters).items()
-            if value is not None and (chat or name not in _FOR_CHAT)
+            if value not in (None, "") and (chat or name not in _FOR_CHAT)
         }
         return cls(
-            run,
+            source,
             _order(parameters),
-            _passages(benchmark),
+            corpus,
             depth=parameters.depth,
             concurrency=parameters.concurrency if chat else 1,
-            told=told,
+            described={**given, **described},
+            sees=sees,
         )
 
     def describe(self) -> dict[str, Any]:
-        return {**self._told, "order": self._order.describe()}
+        return {**self._described, "order": self._order.describe()}
 
     def close(self) -> None:
         """Lets go of the endpoint."""
@@ -113,18 +131,16 @@ class Rerank:
             close()
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        return in_order(lambda question: self._one(question, k), questions, self._concurrency)
+        ranked = self._source(questions, k)
+        pairs = list(zip(questions, ranked, strict=True))
+        return in_order(lambda pair: self._one(*pair, k), pairs, self._concurrency)
 
-    def _one(self, question: Question, k: int) -> Ranking:
-        found = [identity for identity, _ in self._ranked.get(question.id, [])]
-        first, rest = found[: self._depth], found[self._depth :]
-        missing = [identity for identity in first if identity not in self._passages]
-        if missing:
-            raise BadInput("passages of the run are not in the corpus", ids=missing)
+    def _one(self, question: Question, ranked: Scored, k: int) -> Ranking:
+        ids = [identity for identity, _ in ranked]
+        first, rest = ids[: self._depth], ids[self._depth :]
+        passages = self._passages(first)
         places, scores, notes = (
-            self._order.order(question.text, [self._passages[i] for i in first])
-            if first
-            else ([], [], {})
+            self._order.order(question.text, passages) if first else ([], [], {})
         )
         lowest = scores[-1] if scores else 0.0
         below = [lowest - n for n in range(1, len(rest) + 1)]
@@ -134,6 +150,17 @@ class Rerank:
             scores=tuple([*scores, *below][:k]),
             notes=notes,
         )
+
+    def _passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages to read; a page id means the page's first passage."""
+        known = self._corpus.get(ids)
+        for identity in ids:
+            if identity not in known:
+                inside = self._corpus.passages_of(identity)[:1]
+                if not inside:
+                    raise BadInput("passages of the ranking are not in the corpus", ids=[identity])
+                known[identity] = self._corpus.passage(inside[0])
+        return [known[identity] for identity in ids]
 
 
 def _order(parameters: RerankParameters) -> Order:
@@ -175,12 +202,3 @@ def _order(parameters: RerankParameters) -> Order:
     from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
 
     return CrossEncoderOrder(parameters.model, device=parameters.device)
-
-
-def _passages(benchmark: Benchmark) -> dict[str, Passage]:
-    """Passages by id; a page id means the page's first passage, for runs that rank pages."""
-    held: dict[str, Passage] = {}
-    for passage in benchmark.passage_records():
-        held[passage.id] = passage
-        held.setdefault(passage.page, passage)
-    return held

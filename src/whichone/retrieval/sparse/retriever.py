@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BrokenFolder, Missing, UsageError
+from whichone.corpus.corpus import Corpus
+from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
-from whichone.records import Question, Ranking
+from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25.real_weights import RealPostings
 from whichone.retrieval.bm25.scoring import Scorer
-from whichone.retrieval.indexes import corpus_hash, index_folder
+from whichone.retrieval.indexes import created, found_or_built, opened
 from whichone.retrieval.sparse.encoder import (
     LONGEST,
     SparseEncoder,
@@ -25,7 +25,6 @@ from whichone.retrieval.sparse.encoder import (
 )
 from whichone.retrieval.sparse.postings import FILES, Block, merge
 
-KIND = "sparse index"
 BLOCK = 2_048
 
 
@@ -47,61 +46,49 @@ class SparseParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class Sparse:
     """Ranks passages by the inner product of the words' weights."""
 
+    name = "sparse"
     Parameters = SparseParameters
 
     def __init__(
-        self, encoder: SparseEncoder, folder: Folder, parameters: SparseParameters
+        self, encoder: SparseEncoder, folder: Folder, corpus: Corpus, parameters: SparseParameters
     ) -> None:
         self.encoder = encoder
+        self.corpus = corpus
         self._parameters = parameters
         self._scorer = Scorer(RealPostings.open(folder.root))
-        self._ids = msgspec.json.decode(folder.path("ids.json").read_bytes(), type=list[str])
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark, work: Path, **options: Any) -> Sparse:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Sparse:
         parameters = msgspec.convert(options, SparseParameters, strict=False)
-        given = {**msgspec.to_builtins(parameters), "corpus": corpus_hash(benchmark)}
-        return cls.build(benchmark, index_folder(work, "sparse", given), **options)
+        model = _encoder(parameters).describe()
+        wanted = msgspec.to_builtins(parameters)
+        return cls.open(found_or_built(cls, corpus, work, wanted, model))
 
     @classmethod
-    def build(cls, corpus: Benchmark, folder: str | Path, **options: Any) -> Sparse:
-        """Index the passages into a folder, or open the index that is there already."""
+    def build(
+        cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any
+    ) -> Sparse:
+        """Index passages into a folder; killed and started again it goes on with the next block."""
         parameters = msgspec.convert(options, SparseParameters, strict=False)
-        encoder = open_sparse_encoder(
-            parameters.model, device=parameters.device, longest=parameters.longest
-        )
-        described = {
-            **msgspec.to_builtins(parameters),
-            "encoder": encoder.describe(),
-            "corpus": corpus_hash(corpus),
-        }
-        place = Path(folder)
-        try:
-            made = Folder.open(place, KIND)
-        except (Missing, BrokenFolder):
-            made = None
-        if made is None or made.manifest.parameters != described:
-            _index(corpus, encoder, place, parameters, described)
-        return cls(encoder, Folder.open(place, KIND), parameters)
+        encoder = _encoder(parameters)
+        kept = {"parameters": msgspec.to_builtins(parameters), "encoder": encoder.describe()}
+        with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
+            _index(held, encoder, place, parameters)
+        return cls.open(folder)
 
     @classmethod
     def open(cls, folder: str | Path, *, device: str | None = None) -> Sparse:
         """Open an index; its postings are mapped, not read."""
-        made = Folder.open(folder, KIND)
-        given = {
-            k: v for k, v in made.manifest.parameters.items() if k not in ("encoder", "corpus")
-        }
-        parameters = msgspec.convert(given, SparseParameters)
-        encoder = open_sparse_encoder(
-            parameters.model, device=device or parameters.device, longest=parameters.longest
-        )
-        if encoder.describe() != made.manifest.parameters["encoder"]:
+        place, corpus, kept = opened(folder, cls.name)
+        parameters = msgspec.convert(kept["parameters"], SparseParameters)
+        encoder = _encoder(parameters, device)
+        if encoder.describe() != kept["encoder"]:
             raise UsageError(
                 "the model is not the one that the passages were indexed with",
                 where=parameters.model,
                 hint="build the index again, or put the same weights there",
             )
-        return cls(encoder, made, parameters)
+        return cls(encoder, place, corpus, parameters)
 
     def describe(self) -> dict[str, Any]:
         given = {k: v for k, v in msgspec.to_builtins(self._parameters).items() if v is not None}
@@ -112,7 +99,7 @@ class Sparse:
             ordinals, scores = self._scorer.best_weighted(weights, k)
             yield Ranking(
                 question=question.id,
-                passages=tuple(self._ids[i] for i in ordinals.tolist()),
+                passages=tuple(self.corpus.ids(ordinals.tolist())),
                 scores=tuple(scores.tolist()),
             )
 
@@ -129,37 +116,40 @@ class Sparse:
             yield dict(zip(words.tolist(), weights.tolist(), strict=True))
 
 
+def _encoder(parameters: SparseParameters, device: str | None = None) -> SparseEncoder:
+    return open_sparse_encoder(
+        parameters.model, device=device or parameters.device, longest=parameters.longest
+    )
+
+
 def _index(
-    corpus: Benchmark,
-    encoder: SparseEncoder,
-    place: Path,
-    parameters: SparseParameters,
-    described: dict[str, Any],
+    corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: SparseParameters
 ) -> None:
-    """Encode block by block; a killed one goes on with the next block."""
-    table = corpus.passages.select(["id", "title", "text"])
+    """Encode block by block; blocks of another model or of other options are not used."""
+    table = corpus.passages.select(["title", "text"])
     total = table.num_rows
-    with Folder.create(place, KIND, resume=True) as folder:
-        entries = folder.journal.read()
-        if not entries or entries[0] != msgspec.to_builtins(described):
-            for file in folder.partial.iterdir():
-                file.unlink()
-            folder.journal.append(described)
-        elif list(folder.partial.glob("block-*.npy")):
-            talk(f"going on with the index in {place}")
-        blocks = []
-        with progress("encoding", total, "passages") as advance:
-            for number, start in enumerate(range(0, total, BLOCK)):
-                rows = table.slice(start, BLOCK)
-                block = Block(folder.partial, number)
-                if not block.done:
-                    texts = passage_texts(rows["title"].to_pylist(), rows["text"].to_pylist())
-                    encoded = encoder.encode(texts)
-                    block.write([strongest(e, parameters.passage_words) for e in encoded], start)
-                blocks.append(block)
-                advance(rows.num_rows)
-        merge(blocks, encoder.words, total, folder.partial)
-        for name in FILES:
-            folder.adopt(f"{name}.npy")
-        folder.write_bytes("ids.json", msgspec.json.encode(table["id"].to_pylist()))
-        folder.commit(parameters=described, counts={"passages": total})
+    described = msgspec.to_builtins(
+        {**msgspec.structs.asdict(parameters), "encoder": encoder.describe(), "corpus": corpus.hash}
+    )
+    entries = folder.journal.read()
+    if not entries or entries[0] != described:
+        for file in folder.partial.glob("block-*"):
+            file.unlink()
+        folder.journal.path.unlink(missing_ok=True)
+        folder.journal.append(described)
+    elif list(folder.partial.glob("block-*.npy")):
+        talk(f"going on with the index in {folder.root}")
+    blocks = []
+    with progress("encoding", total, "passages") as advance:
+        for number, start in enumerate(range(0, total, BLOCK)):
+            rows = table.slice(start, BLOCK)
+            block = Block(folder.partial, number)
+            if not block.done:
+                texts = passage_texts(rows["title"].to_pylist(), rows["text"].to_pylist())
+                encoded = encoder.encode(texts)
+                block.write([strongest(e, parameters.passage_words) for e in encoded], start)
+            blocks.append(block)
+            advance(rows.num_rows)
+    merge(blocks, encoder.words, total, folder.partial)
+    for name in FILES:
+        folder.adopt(f"{name}.npy")

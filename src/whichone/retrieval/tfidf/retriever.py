@@ -8,26 +8,20 @@ very small corpora return nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BrokenFolder
-from whichone.files.folder import Folder
-from whichone.files.mapped_strings import MappedStrings
 from whichone.progress import progress
-from whichone.records import Question, Ranking
+from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import index
 from whichone.retrieval.bm25.scoring import Backend, Scorer
-from whichone.retrieval.indexes import index_folder, open_index
+from whichone.retrieval.indexes import created, found_or_built, opened
 from whichone.retrieval.tfidf.ngrams import BUCKETS, Buckets
-
-KIND = "tf-idf index"
 
 
 class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,83 +34,67 @@ class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class TfIdf:
     """Ranks pages."""
 
+    name = "tfidf"
     Parameters = TfIdfParameters
 
     def __init__(
         self,
         postings: index.Postings,
-        pages: MappedStrings,
+        corpus: Corpus,
         parameters: TfIdfParameters,
         *,
         backend: Backend = "auto",
     ) -> None:
-        self.pages = pages
+        self.corpus = corpus
         self._buckets = Buckets(parameters.buckets)
         self._parameters = parameters
         self._postings = postings
         self._scorer = Scorer(postings, backend=backend)
 
     @classmethod
-    def for_benchmark(
-        cls, benchmark: Benchmark, work: Path, *, backend: Backend = "auto", **parameters: Any
+    def over(
+        cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any
     ) -> TfIdf:
-        """Index a benchmark's pages, or open the index that is already there."""
-        wanted = msgspec.convert(parameters, TfIdfParameters, strict=False)
-        description = _description(benchmark.corpus, wanted)
-        place = index_folder(work, "tfidf", description)
-        if open_index(place, KIND, description) is None:
-            return cls.build(benchmark.corpus, place, backend=backend, **parameters)
+        """Index a corpus' pages in the work folder, or open the index that is already there."""
+        wanted = msgspec.to_builtins(msgspec.convert(parameters, TfIdfParameters, strict=False))
+        place = found_or_built(cls, corpus, work, wanted, {"layout": index.LAYOUT})
         return cls.open(place, backend=backend)
 
     @classmethod
     def build(
         cls,
-        corpus: Corpus,
-        path: Path,
+        corpus: Corpus | Iterable[Passage],
+        folder: Path,
         *,
         backend: Backend = "auto",
         workers: int | None = None,
         **parameters: Any,
     ) -> TfIdf:
-        """Index a corpus' pages by all cores, or so many; an interrupted build goes on."""
+        """Index the pages of a corpus by all cores, or so many; an interrupted build goes on."""
         wanted = msgspec.convert(parameters, TfIdfParameters, strict=False)
-        description = _description(corpus, wanted)
-        with (
-            Folder.create(path, KIND, resume=True) as folder,
-            progress("indexing", corpus.page_count, "pages") as advance,
-        ):
-            index.go_on_or_start(folder, description)
-            index.build(
-                whole_pages(corpus, wanted.title_weight),
-                Buckets(wanted.buckets),
-                folder.partial,
-                norm=None,
-                workers=workers,
-                advance=advance,
-            )
-            pages = (batch["page"] for batch in corpus.page_table.batches(["page"]))
-            names = [*index.FILES, *MappedStrings.write(folder.partial, "pages", pages)]
-            for name in names:
+        options = msgspec.to_builtins(wanted)
+        with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):
+            index.go_on_or_start(place, {**options, "corpus": held.hash, "layout": index.LAYOUT})
+            with progress("indexing", held.page_count, "pages") as advance:
+                index.build(
+                    whole_pages(held, wanted.title_weight),
+                    Buckets(wanted.buckets),
+                    place.partial,
+                    norm=None,
+                    workers=workers,
+                    advance=advance,
+                )
+            for name in index.FILES:
                 if name != "norms.npy":
-                    folder.adopt(name)
-            folder.commit(parameters=description)
-        return cls.open(path, backend=backend)
+                    place.adopt(name)
+        return cls.open(folder, backend=backend)
 
     @classmethod
-    def open(cls, path: Path, *, backend: Backend = "auto") -> TfIdf:
-        folder = Folder.open(path, KIND)
-        if not folder.has("keys.npy"):
-            raise BrokenFolder(
-                "an index of an earlier version", file=path, hint="remove it and make it again"
-            )
-        folder.check()
-        known = folder.manifest.parameters
-        parameters = msgspec.convert(
-            {k: v for k, v in known.items() if k in TfIdfParameters.__struct_fields__},
-            TfIdfParameters,
-        )
-        pages = MappedStrings.open(folder.root, "pages")
-        return cls(index.open_postings(folder.root), pages, parameters, backend=backend)
+    def open(cls, folder: str | Path, *, backend: Backend = "auto") -> TfIdf:
+        place, corpus, options = opened(folder, cls.name)
+        place.check()
+        parameters = msgspec.convert(options, TfIdfParameters)
+        return cls(index.open_postings(place.root), corpus, parameters, backend=backend)
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "tfidf", **msgspec.to_builtins(self._parameters)}
@@ -130,13 +108,9 @@ class TfIdf:
             ordinals, scores = self._scorer.best_weighted(weights, k)
             yield Ranking(
                 question=question.id,
-                passages=tuple(self.pages.take(ordinals)),
+                passages=tuple(self.corpus.page_ids(ordinals.tolist())),
                 scores=tuple(scores.tolist()),
             )
-
-
-def _description(corpus: Corpus, parameters: TfIdfParameters) -> dict[str, Any]:
-    return {**msgspec.to_builtins(parameters), "corpus": corpus.hash, "layout": index.LAYOUT}
 
 
 def whole_pages(corpus: Corpus, title_weight: int) -> Iterator[pa.Array]:

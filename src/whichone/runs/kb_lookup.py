@@ -33,7 +33,7 @@ class KbLookup:
                 self._bearers.setdefault((page, _relation(query)), bearer)
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark) -> Self:
+    def for_run(cls, benchmark: Benchmark) -> Self:
         return cls(benchmark.queries)
 
     def describe(self) -> dict[str, Any]:
