@@ -52,7 +52,13 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_document(undisturbed: Path) -> None:
     document = json.loads((undisturbed.parent / "printed.json").read_text())
-    assert set(document["retrievers"]) == {"bm25", "popular", "namesake", "function"}
+    assert set(document["retrievers"]) == {
+        "bm25",
+        "popular",
+        "namesake",
+        "namesake-with-kb",
+        "function",
+    }
     for collections in document["retrievers"].values():
         assert set(collections) == {"human", "nonhuman"}
         for tasks in collections.values():

@@ -30,8 +30,13 @@ from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 from whichone.world.compile import compile_builtin
 
-RETRIEVERS: dict[str, dict[str, str]] = {"bm25": {}, "popular": {}, "namesake": {"encoder": "none"}}
-"""Those that need no extra, with their options."""
+RETRIEVERS: dict[str, tuple[str, dict[str, str]]] = {
+    "bm25": ("bm25", {}),
+    "popular": ("popular", {"knowledge": "benchmark"}),
+    "namesake": ("namesake", {"encoder": "none"}),
+    "namesake-with-kb": ("namesake", {"encoder": "none", "knowledge": "benchmark"}),
+}
+"""Systems that need no extra: the retriever and its options."""
 DEPTH = 20
 
 
@@ -86,7 +91,8 @@ def _unless_done(path: Path, kind: str, make: Callable[[], object]) -> None:
 def _retriever(name: str, benchmark: Benchmark, work: Path) -> Retriever:
     if name == "function":
         return FunctionRetriever(word_overlap(benchmark), name="function")
-    return make_retriever(name, benchmark, work, dict(RETRIEVERS[name]))
+    retriever, options = RETRIEVERS[name]
+    return make_retriever(retriever, benchmark, work, dict(options))
 
 
 def _run(retriever: Retriever, benchmark: Benchmark, path: Path, name: str) -> Run:

@@ -58,7 +58,7 @@ def test_parts_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_small_corpus_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    retrieve("builtin/amber", "run", retriever="bm25", k=5, index="index")
+    retrieve("builtin/amber", "run", retriever="bm25", k=5)
     invoke = CliRunner().invoke
     done = invoke(whichone, ["build", "small", "builtin/amber", "none", "--json"])
     counts = json.loads(done.stdout)["counts"]

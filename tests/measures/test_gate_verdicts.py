@@ -65,7 +65,7 @@ def searches(amber: Benchmark):
 
     return {
         "random": AtRandom(amber.passages["id"].to_pylist()),
-        "popular": make_retriever("popular", amber, work, {}),
+        "popular": make_retriever("popular", amber, work, {"knowledge": "benchmark"}),
         "dead": Altered(bm25, lambda question, passages: ()),
         "half-dead": Altered(bm25, every_other),
         "stale": Altered(bm25, without_the_new),

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.three_choice import three_choices
 from whichone.cli import whichone
+from whichone.corpus.names import Named
 from whichone.errors import BadInput, UsageError
 from whichone.measures.three_choice import score_three
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
@@ -51,6 +52,11 @@ def benchmark(tmp_path: Path) -> Benchmark:
         passages=[
             Passage(id=f"p:{e}#0", page=f"p:{e}", title=owner[e], text=f"{owner[e]} is a {trade}.")
             for e, trade in TRADES.items()
+        ],
+        names=[
+            (f"p:{e}", Named(name, "anchor", 10 - int(e)))
+            for name, members in names.values()
+            for e in members
         ],
         sets=[
             NameSet(id=s, name=name, collection="human", bearers=tuple(map(bearer, members)))
@@ -117,7 +123,7 @@ def test_what_cannot_be_scored_is_said(benchmark: Benchmark, tmp_path: Path) -> 
 
 def test_typed(benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    retrieve("bench", "run", retriever="popular", k=5, index="index")
+    retrieve("bench", "run", retriever="popular", k=5)
     typed = ["score", "three", "bench", "run", "--retriever", "bm25", "--items", "items.jsonl"]
     done = CliRunner().invoke(whichone, [*typed, "--json"], catch_exceptions=False)
     document = json.loads(done.stdout)

@@ -17,7 +17,8 @@ ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     for name in ("bm25", "popular"):
-        retrieve("builtin/amber", folder / name, retriever=name, k=20, index=folder / "index")
+        known = {"knowledge": "benchmark"} if name == "popular" else {}
+        retrieve("builtin/amber", folder / name, retriever=name, options=known, k=20)
     make_report([folder / "bm25", folder / "popular"], folder / "report.html")
     return folder / "report.html"
 

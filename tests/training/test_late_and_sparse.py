@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tiny_bert import bert
 
-from conftest import bert
 from whichone.errors import UsageError
 from whichone.retrieval.late.colbert import ColbertTokens
 from whichone.retrieval.late.maxsim import maxsim

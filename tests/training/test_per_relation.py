@@ -13,6 +13,7 @@ from whichone.cli import whichone
 from whichone.errors import UsageError
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.retrieval.dense.routes import Routes, learned_routes
+from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
 
 pytest.importorskip("torch")
@@ -58,10 +59,11 @@ def test_one_index_for_all_question_encoders(
     call("train", "retriever", place, out, *start, "--mode", "only-questions", "--per", "relation")
     assert sorted(p.name for p in (out / "best" / "relations").iterdir()) == ["P1", "P2"]
     assert not (out / "relations" / "P1" / "best" / "passages").exists()
-    dense = ["--retriever", "dense", "--index", tmp_path / "index", "-k", "20"]
+    dense = ["--retriever", "dense", "-k", "20"]
     call("retrieve", place, tmp_path / "each", *dense, "--encoder", out / "best")
     call("retrieve", place, tmp_path / "joint", *dense, "--encoder", out / "joint" / "best")
-    assert len(list((tmp_path / "index").glob("vectors-*"))) == 1
+    work = default_index_folder(bench.corpus)
+    assert len(list(work.glob("vectors-*"))) == 1
     each, joint = (Run.open(tmp_path / name) for name in ("each", "joint"))
     assert each.rankings["score"].to_pylist() != joint.rankings["score"].to_pylist()
     told = each.description["model"]
@@ -70,7 +72,7 @@ def test_one_index_for_all_question_encoders(
 
 def test_a_re_ranker_from_data_to_a_run(bench: Benchmark, checkpoint: Path, tmp_path: Path) -> None:
     place, out = bench.folder.root, tmp_path / "out"
-    call("retrieve", place, tmp_path / "bm25", "--index", tmp_path / "index", "-k", "10")
+    call("retrieve", place, tmp_path / "bm25", "-k", "10")
     start = ["--checkpoint", checkpoint, "--negatives", "bm25", *COMMON]
     assert "/best: 1 epochs" in call("train", "reranker", place, out, *start)
     first = ["-o", f"run={tmp_path / 'bm25'}", "-o", f"model={out / 'best'}"]

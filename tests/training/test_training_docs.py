@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tiny_bert import bert
 
-from conftest import bert
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.cli import whichone

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from whichone.corpus.names import CorpusNames, Named, names_of_page
+from whichone.corpus.names import FURTHER, CorpusNames, Named, names_of_page
 from whichone.corpus.tables import KIND, NAMES, PAGES, PASSAGES
 from whichone.files.folder import Folder
 from whichone.files.hash_index import HashIndex, hashes
@@ -206,6 +207,14 @@ class Corpus:
         table = MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES))
         return CorpusNames.of(table)
 
+    def further_names(self, pages: Container[str]) -> Iterator[tuple[str, Named]]:
+        """Names of some pages that are not in their own titles and texts: redirects, anchors."""
+        for batch in self.names.table.batches():
+            for row in batch.filter(pc.is_in(batch["kind"], pa.array(FURTHER))).to_pylist():
+                page = self.page_ids([row["page"]])[0]
+                if page in pages:
+                    yield page, Named(row["name"], row["kind"], row["count"])
+
     def _derived_names(self) -> Iterator[tuple[int, Named]]:
         for place, row in enumerate(self.page_table.table().to_pylist()):
             text = self._passages.value(row["first"], "text") or ""
@@ -272,8 +281,6 @@ def page_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, object]]:
 
 def _starts(pages: pa.Array) -> list[int]:
     """Where another value begins."""
-    import pyarrow.compute as pc
-
     if not len(pages):
         return []
     differs = pc.not_equal(pages.slice(1), pages.slice(0, len(pages) - 1))

@@ -17,6 +17,8 @@ from whichone.names import name_key, token_key, without_parentheses
 
 Kind = Literal["title", "before comma", "redirect", "anchor", "alias", "first sentence"]
 """Where a name comes from; "before comma" is the Raymond of "Raymond, Maine"."""
+FURTHER = ("redirect", "anchor", "alias")
+"""Names that come from elsewhere than the page's own title and text."""
 
 
 class Named(msgspec.Struct, frozen=True):

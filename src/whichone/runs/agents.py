@@ -135,7 +135,9 @@ def named_search(name: str) -> Any:
 def search_tool(search: Any, benchmark: Benchmark) -> Retriever:
     """The agent's search: a retriever, a function, the name of a registered one, or BM25."""
     if search is None or isinstance(search, str):
-        return make_retriever(search or "bm25", benchmark, default_index_folder(benchmark.corpus), {})
+        return make_retriever(
+            search or "bm25", benchmark, default_index_folder(benchmark.corpus), {}
+        )
     return as_retriever(search)
 
 

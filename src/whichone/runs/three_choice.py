@@ -76,6 +76,7 @@ def _corpora(
     for n, page in enumerate(benchmark.passages["page"].to_pylist()):
         if page in wanted:
             rows.setdefault(page, []).append(n)
+    names = list(benchmark.corpus.further_names(wanted))
     queries = {query.id: query for query in benchmark.queries}
     sets = {name_set.id: name_set for name_set in benchmark.sets}
     for n, (pages, members) in enumerate(groups.items()):
@@ -87,6 +88,7 @@ def _corpora(
                 name=benchmark.name,
                 queries=asked,
                 passages=benchmark.passages.take([row for page in pages for row in rows[page]]),
+                names=[(page, name) for page, name in names if page in pages],
                 sets=[_among(sets[key], pages) for key in sorted(own & sets.keys())],
                 allow_no_gold=True,
             ),

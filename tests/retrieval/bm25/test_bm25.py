@@ -156,7 +156,7 @@ def test_blocks_and_ranges_do_not_change_the_index(
     monkeypatch.setattr(bm25_index, "BLOCK", 7)
     monkeypatch.setattr(merging, "POSTINGS", 20)
     Bm25.build(corpus_of(passages(texts)), tmp_path / "many", workers=1)
-    for name in (*bm25_index.FILES, "ids.txt", "ids-ends.npy"):
+    for name in bm25_index.FILES:
         one = (tmp_path / "one" / name).read_bytes()
         assert one == (tmp_path / "many" / name).read_bytes(), name
 

@@ -14,6 +14,7 @@ from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.collector import without_collector
 from whichone.corpus.cut.cut import Cut
+from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
@@ -176,6 +177,7 @@ def _save(
         queries=built.queries,
         sets=sets,
         passages=passages,
+        names=names_of_pages(kb),
         card=card(collection, pipeline.rules, statistics, shares, built.account, kb),
         parameters=parameters,
         sources=kb.manifest.sources,

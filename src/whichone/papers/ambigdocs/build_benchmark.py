@@ -13,6 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.relations import read_relations
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
@@ -112,6 +113,7 @@ def save_built(
         queries=built_queries(built, options.seed),
         sets=built_sets(built, about),
         passages=cut_corpus(kb, _cut(options), only=pages),
+        names=names_of_pages(kb),
         card=_card(options, counts, "models" in parameters),
         parameters=parameters,
         parents={"knowledge base": kb.content_hash},

@@ -17,6 +17,7 @@ from whichone.benchmarks.relations import (
 )
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import read_lines
@@ -131,6 +132,7 @@ def build_entityquestions(
         queries=queries,
         sets=maker.used_sets(queries),
         passages=cut_corpus(folder, cut, only=articles),
+        names=names_of_pages(folder),
         card=card(options, counts, account.counts(), queries, len(train)),
         parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
         parents={"knowledge base": folder.content_hash},

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import check_gold
+from whichone.corpus.knowledge_names import names_of_pages
 from whichone.corpus.passage_files import (
     PassageFields,
     plain_title,
     read_passages,
     sets_from_titles,
 )
+from whichone.corpus.save import PageNames
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.folder import file_hash
 from whichone.names import title_key
@@ -39,6 +41,7 @@ class Corpus(msgspec.Struct, frozen=True):
 
     queries: list[Query]
     passages: pa.RecordBatchReader | list[Passage]
+    names: PageNames = ()
     sets: Sequence[NameSet] = ()
     problems: Mapping[str, list[str]] = {}
     told: str = "The files name pages but hold no text: it can be scored, not searched."
@@ -100,6 +103,7 @@ def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Ben
         else ("kilt" if datasets else Path(files[0]).name.split(".")[0]),
         queries=corpus.queries,
         passages=corpus.passages,
+        names=corpus.names,
         sets=corpus.sets,
         card=_card(read, corpus, counts),
         parameters={"format": "kilt", **msgspec.to_builtins(plan)},
@@ -141,6 +145,7 @@ def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
     return Corpus(
         queries=placed,
         passages=corpus_of(snapshot, plan.words),
+        names=names_of_pages(snapshot.folder),
         sets=[s for s in namesakes.sets.values() if s.id in used],
         problems=problems,
         told=f"Asked of the articles of the knowledge base {Path(plan.knowledge or '').name}.",
