@@ -20,7 +20,7 @@ from whichone.files.folder import Folder
 from whichone.records import Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.function import FunctionRetriever
-from whichone.runs.retrieve import retrieve
+from whichone.runs.retrieve import default_index_folder, retrieve
 from whichone.runs.run import Run
 from whichone.runs.runner import _spread, run_retriever
 
@@ -264,13 +264,13 @@ def test_bm25_runs_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> No
 def test_a_first_run_waits_for_an_index_that_is_being_built(
     small: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Bm25.for_benchmark(small, tmp_path / "elsewhere")
-    (place,) = (tmp_path / "elsewhere").iterdir()
-    other = Folder.create(tmp_path / "work" / place.name, "bm25 index", resume=True)
+    Bm25.over(small.corpus, tmp_path / "elsewhere", k1=1.25)
+    (place,) = (tmp_path / "elsewhere").glob("bm25-*")
+    work = default_index_folder(small.corpus)
+    other = Folder.create(work / place.name, "index", resume=True)
     threading.Timer(0.5, other.close).start()
-    made = retrieve(
-        small.folder.root, tmp_path / "run", retriever="bm25", k=3, index=tmp_path / "work"
-    )
+    options = {"k1": "1.25"}
+    made = retrieve(small.folder.root, tmp_path / "run", retriever="bm25", options=options, k=3)
     assert "waiting for another process" in capsys.readouterr().err
     assert made.folder.manifest.counts["failures"] == 0
 

@@ -54,7 +54,7 @@ class BestTitle:
     name = "best-title"
 
     @classmethod
-    def for_benchmark(cls, benchmark: Benchmark) -> Self:
+    def over(cls, corpus: Corpus) -> Self:
         return cls()
 
     def describe(self) -> dict[str, Any]:

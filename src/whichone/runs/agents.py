@@ -15,12 +15,12 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.protocols import Agent, Retriever
 from whichone.records import Answer, Call, Passage, Question, ReadingTask, Trace
+from whichone.retrieval.function import load_function
 from whichone.runs.answers import Answers
 from whichone.runs.read import run_reader
 from whichone.runs.retrieve import (
     as_retriever,
     default_index_folder,
-    load_function,
     make_retriever,
 )
 from whichone.runs.settings import Setting
