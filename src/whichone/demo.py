@@ -21,7 +21,7 @@ from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import SummaryRow, as_document, summarise_runs
-from whichone.progress import talk
+from whichone.progress import can_go_on, talk
 from whichone.protocols import Retriever
 from whichone.report.report import make_report
 from whichone.retrieval.function import FunctionRetriever
@@ -55,6 +55,7 @@ class Demo:
 def run_demo(out: Path) -> Demo:
     """Make everything under `out`; what is already there and whole is not made again."""
     out.mkdir(parents=True, exist_ok=True)
+    can_go_on()
     talk("1/5  the built-in world, as real dumps")
     dumps = compile_builtin(out / "dumps")
     talk("2/5  a knowledge base of them")

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, LockedFolder, Missing
-from whichone.progress import progress, talk
+from whichone.progress import can_go_on, progress, talk
 
 ATTEMPTS = 5
 """How often a server may fail in a row without sending anything new."""
@@ -63,6 +63,7 @@ def fetch_file(
         raise _by_hand(wanted, path, "it is not here, and --offline forbids to fetch it")
     path.parent.mkdir(parents=True, exist_ok=True)
     reasons = []
+    can_go_on()
     with _Part(path) as part:
         for address in wanted.addresses:
             try:

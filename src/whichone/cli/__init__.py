@@ -133,10 +133,16 @@ def _stopped(error: BaseException) -> int:
         click.echo(f"whichone: an input ended too early: {cause or 'no more data'}", err=True)
         return 3
     if isinstance(cause, Terminated):
-        click.echo("whichone: ended by SIGTERM; start it again and it goes on", err=True)
+        click.echo(f"whichone: ended by SIGTERM{_promise()}", err=True)
         return 128 + signal.SIGTERM
-    click.echo("whichone: stopped; start it again and it goes on", err=True)
+    click.echo(f"whichone: stopped{_promise()}", err=True)
     return 130
+
+
+def _promise() -> str:
+    from whichone.progress import goes_on
+
+    return "; start it again and it goes on" if goes_on() else ""
 
 
 def main() -> None:

@@ -75,6 +75,11 @@ _TRAINING = (
     click.option(
         "--patience", type=int, help="Epochs without gain on held-out names until it stops."
     ),
+    click.option(
+        "--every",
+        type=int,
+        help="Steps between checkpoints, beside those at the end of every epoch and at a signal to stop.",
+    ),
     click.option("--device", default=None, help="cuda or cpu; cuda where there is one."),
     seed_option,
     json_option,

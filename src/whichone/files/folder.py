@@ -33,6 +33,7 @@ from whichone.files.manifest import (
 )
 from whichone.files.output import refuse_to_replace, request_for
 from whichone.files.tables import TableSchema
+from whichone.progress import can_go_on
 
 _NEXT = "next.json"
 _LOCK = ".lock"
@@ -161,7 +162,9 @@ class Folder:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.root)
-            if not resume:
+            if resume:
+                can_go_on()
+            else:
                 shutil.rmtree(self.partial, ignore_errors=True)
             self.partial.mkdir(exist_ok=True)
         except OSError as error:
@@ -173,6 +176,7 @@ class Folder:
 
     @property
     def journal(self) -> Journal:
+        can_go_on()
         return Journal(self.partial / "journal.jsonl")
 
     def write(self, schema: TableSchema, table: pa.Table | pa.RecordBatchReader) -> int:

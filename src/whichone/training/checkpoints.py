@@ -158,6 +158,8 @@ def load(
 def _check_identity(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Only the same training goes on: the same model, data and settings."""
     wanted = msgspec.json.decode(msgspec.json.encode(wanted))
+    if isinstance(held.get("settings"), dict):
+        held["settings"].pop("every", None)  # checkpoints of earlier versions have it
     other = [key for key in sorted({*held, *wanted}) if held.get(key) != wanted.get(key)]
     if "settings" in other:
         a, b = held.get("settings") or {}, wanted.get("settings") or {}

@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 
 from whichone.errors import BadInput
+from whichone.progress import can_go_on, talk
 from whichone.progress import progress as bar
-from whichone.progress import talk
 from whichone.training import checkpoints
 from whichone.training.checkpoints import Learner, Progress
 from whichone.training.devices import enough_memory
 from whichone.training.round_robin import by_source, round_robin
 from whichone.training.settings import Settings
+from whichone.training.stopping import Stop, signals_wait
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +75,9 @@ class Training(ABC, Generic[E]):
         self.model = model
         self.examples, self.held_out = examples, held_out
         self.folder, self.settings, self.device = folder, settings, device
-        self.identity = {**identity, "settings": msgspec.to_builtins(settings)}
+        decides = msgspec.to_builtins(settings)
+        decides.pop("every")  # how often a checkpoint is written changes nothing that is learned
+        self.identity = {**identity, "settings": decides}
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
@@ -108,12 +111,11 @@ class Training(ABC, Generic[E]):
         with (
             enough_memory(self.settings.batch, self.settings.longest),
             bar("training", max(0, left), "steps") as advance,
+            signals_wait() as stop,
         ):
             self._saved = at.total
             while at.epoch < self.settings.epochs and not self._stops_early(at):
-                self._epoch(at, advance)
-            if at.total > self._saved:
-                self._save(at)
+                self._epoch(at, advance, stop)
         self.finish()
         return Trained(self.folder, at.epoch, at.total, at.losses, at.held_out, at.best_epoch)
 
@@ -127,22 +129,26 @@ class Training(ABC, Generic[E]):
         patience = self.settings.patience
         return bool(patience and at.held_out and len(at.held_out) - 1 - at.best_epoch >= patience)
 
-    def _epoch(self, at: Progress, advance: Callable[[int], None]) -> None:
+    def _epoch(self, at: Progress, advance: Callable[[int], None], stop: Stop) -> None:
         self.model.train()
         for batch in self._batches(at.epoch, at.step):
             at.running += self._step(batch, at)
             at.step += 1
             at.total += 1
             advance(1)
-            if at.total - self._saved >= self.settings.every:
+            if stop.asked or at.total - self._saved >= self.settings.every:
                 self._save(at)
+            stop.end()
         at.losses.append(at.running / max(1, at.step))
         at.epoch, at.step, at.running = at.epoch + 1, 0, 0.0
         self._look_at_held_out(at)
+        self._save(at)
+        stop.end()
 
     def _save(self, at: Progress) -> None:
         checkpoints.save(self.folder, self.identity, at, *self._parts())
         self._saved = at.total
+        can_go_on()
 
     def _parts(self) -> tuple[Learner, Any, Any]:
         return self.model, self.optimizer, self.scheduler

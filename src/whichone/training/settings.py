@@ -42,7 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     patience: int = 3
     """Epochs without improvement on held-out names after which training stops; 0 never."""
     every: int = 200
-    """Steps between checkpoints."""
+    """Steps between checkpoints, beside those at the end of every epoch and at a signal to stop."""
     size: int = 128
     """Numbers a token's vector has after a projection that is made anew (late interaction)."""
     flops: float = 3e-4
@@ -55,6 +55,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 "epochs, longest and learning_rate must be positive (longest at least 8)"
             )
+        if self.every < 1:
+            raise UsageError("every must be at least 1 step")
         if self.hard < 1 or self.others < 0:
             raise UsageError("hard must be at least 1, and others not negative")
         if self.size < 1 or not 0 <= self.flops < 1e38:
