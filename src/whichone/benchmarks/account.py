@@ -25,7 +25,10 @@ class Step(msgspec.Struct):
 
 
 class Account(msgspec.Struct):
-    """The steps of a build in order, and remarks for whoever reads its output."""
+    """The steps of a build in order, and remarks for whoever reads its output.
+
+    Every line of a unit has what the line of that unit before it had, less what it removed.
+    """
 
     steps: list[Step] = []
     remarks: list[str] = []
@@ -33,6 +36,13 @@ class Account(msgspec.Struct):
     def step(self, name: str, unit: str) -> Step:
         made = Step(name, unit, examples=[])
         self.steps.append(made)
+        return made
+
+    def after(self, name: str, unit: str, kept: int) -> Step:
+        """A filter that left so many of what the last line of this unit had."""
+        had = next((s.kept for s in reversed(self.steps) if s.unit == unit), kept)
+        made = self.step(name, unit)
+        made.kept, made.removed = kept, had - kept
         return made
 
     def remark(self, text: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.account import EXAMPLES, Account
 from whichone.papers.amber import names
 from whichone.papers.amber.relations import Pipeline
 from whichone.papers.amber.rules import popularity_gap
@@ -65,6 +65,7 @@ def alive(pipeline: Pipeline) -> Table:
 def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     """The sets of the names still alive, sorted by name; bearers and facts in the order of the dump."""
     living = alive(pipeline)
+    _account_for_living(pipeline, account, living)
     grouped: dict[str, dict[str, Candidate]] = {}
     leads: dict[str, tuple[float, float]] = {}
     bearers = pipeline.relations["set_bearers"].semi_join(living, "grouped").drop("kinds")
@@ -86,8 +87,11 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
         _add_qualifiers(pipeline, grouped)
     _exact_gap(pipeline, account, grouped, leads)
     made = [_candidate_set(key, members, pipeline) for key, members in grouped.items()]
+    account.after("statements of one bearer and property are one fact", "facts", _number(made))
+    account.after("of these names", "bearers", sum(len(s.bearers) for s in made))
     if pipeline.rules.different_types and pipeline.collection.different_types:
         made = _of_different_types(made, pipeline, account)
+        account.after("of these bearers", "facts", _number(made))
     return sorted(made, key=lambda candidate: candidate.name)
 
 
@@ -113,9 +117,34 @@ def _exact_gap(
     """Remove the names that only an engine's rounding let through."""
     if pipeline.popularity == "none":
         return
-    for key, (first, second) in leads.items():
-        if popularity_gap(pipeline.rules, first, second) < pipeline.rules.gap:
-            del grouped[key]
+    rounded = [
+        key
+        for key, (first, second) in leads.items()
+        if popularity_gap(pipeline.rules, first, second) < pipeline.rules.gap
+    ]
+    for key in rounded:
+        del grouped[key]
+    if rounded:
+        name = "the head leads by that much before rounding"
+        account.after(name, "names", len(grouped)).examples = rounded[:EXAMPLES]
+        rows = (f for m in grouped.values() for c in m.values() for f in c.facts.values())
+        account.after(name, "statements", sum(map(len, rows)))
+
+
+def _account_for_living(pipeline: Pipeline, account: Account, living: Table) -> None:
+    """Names that cannot become a set go with all their statements."""
+    if pipeline.every_set:
+        return
+    head = "" if pipeline.popularity == "none" else ", the head among them"
+    name = f"two bearers keep a statement{head}"
+    account.after(name, "names", pipeline.count("alive"))
+    facts = pipeline.relations["distinguishing_facts"].semi_join(living, "grouped")
+    account.after(name, "statements", pipeline.number(facts.count()))
+
+
+def _number(sets: list[CandidateSet]) -> int:
+    """Facts: bearers of a name with a property, however many statements there are of it."""
+    return sum(len(c.facts) for candidate in sets for c in candidate.bearers)
 
 
 def _candidate_set(key: str, members: dict[str, Candidate], pipeline: Pipeline) -> CandidateSet:

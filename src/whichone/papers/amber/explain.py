@@ -16,9 +16,9 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
     relations = pipeline.relations
     if pipeline.rules.min_name_share:
         share = f"{pipeline.rules.min_name_share:.1%} of the links to the bearer use the name"
-        used = account.step(share, "bearers of repeated names")
-        used.kept = pipeline.count("used_namings")
-        used.removed = pipeline.count("namings") - used.kept
+        account.after("repeated", "names", pipeline.number(relations["namings"].grouped.nunique()))
+        borne = pipeline.number(relations["used_namings"].grouped.nunique())
+        used = account.after(share, "names", borne)
         gone = relations["namings"].anti_join(relations["used_namings"], ["grouped", "bearer"])
         used.examples = _texts(pipeline, gone, ["name", "bearer"], "{}: {}")
     known = "" if pipeline.popularity == "none" else f" that have {pipeline.popularity}"

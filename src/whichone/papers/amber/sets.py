@@ -28,27 +28,37 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     pages = bearer_pages(pipeline)
     names = bearer_names(pipeline)
     labels = property_labels(pipeline, account)
+    lost = account.step("the bearer has a page", "bearers")
+    placed = account.step("the bearer has a page", "facts")
     aligned = account.step(
         f"a value stands in the first {pipeline.rules.tokens} tokens of a page", "facts"
     )
-    lost = account.step("the bearer has a page", "bearers")
-    whole = account.step("two bearers keep a fact, the head among them", "sets")
+    ranked = pipeline.popularity != "none"
+    head = ", the head among them" if ranked else ""
+    whole = account.step(f"two bearers keep a fact{head}", "names")
+    left = account.step("of these names", "facts")
     made = []
     for candidate in candidates:
         bearers = []
         for c in candidate.bearers:
+            named = sum((c.entity, prop) in facts for prop in c.facts)
             if c.entity not in pages:
                 lost.remove(f"{candidate.name}: {c.entity}")
+                placed.removed += named
                 continue
             lost.kept += 1
+            placed.kept += named
             tuples = tuple(_tuples(candidate.name, c, facts, stated, labels, aligned))
             bearers.append(_bearer(c, tuples, pages[c.entity], names.get(c.entity, ()), book))
         amber_set = AmberSet(name=candidate.name, bearers=tuple(bearers))
-        if pipeline.every_set or _survives(amber_set, ranked=pipeline.popularity != "none"):
+        asked = sum(len(b.tuples) for b in amber_set.bearers)
+        if pipeline.every_set or _survives(amber_set, ranked=ranked):
             whole.kept += 1
+            left.kept += asked
             made.append(amber_set)
         else:
             whole.remove(candidate.name)
+            left.removed += asked
     return made
 
 
