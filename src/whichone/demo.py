@@ -18,10 +18,11 @@ from whichone.benchmarks.builtin import build_builtin, ingest_dumps
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.errors import WhichoneError
 from whichone.files.folder import Folder
+from whichone.files.kept import can_go_on
 from whichone.files.lines import write_atomic
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import SummaryRow, as_document, summarise_runs
-from whichone.progress import can_go_on, talk
+from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.report.report import make_report
 from whichone.retrieval.function import FunctionRetriever

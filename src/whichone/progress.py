@@ -7,17 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Advance = Callable[[int], None]
-_goes_on = False
-
-
-def can_go_on() -> None:
-    """Work was kept from which the same command goes on: what is said at an interrupt may promise it."""
-    global _goes_on
-    _goes_on = True
-
-
-def goes_on() -> bool:
-    return _goes_on
 
 
 @contextmanager

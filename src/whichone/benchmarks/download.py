@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, LockedFolder, Missing
-from whichone.progress import can_go_on, progress, talk
+from whichone.files.kept import can_go_on
+from whichone.progress import progress, talk
 
 ATTEMPTS = 5
 """How often a server may fail in a row without sending anything new."""

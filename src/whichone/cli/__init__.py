@@ -140,7 +140,7 @@ def _stopped(error: BaseException) -> int:
 
 
 def _promise() -> str:
-    from whichone.progress import goes_on
+    from whichone.files.kept import goes_on
 
     return "; start it again and it goes on" if goes_on() else ""
 

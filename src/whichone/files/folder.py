@@ -21,6 +21,7 @@ import pyarrow as pa
 from whichone.errors import BadInput, BrokenFolder, LockedFolder, UsageError
 from whichone.files import checked, tables
 from whichone.files.journal import Journal
+from whichone.files.kept import can_go_on
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.manifest import (
     FORMAT,
@@ -33,7 +34,6 @@ from whichone.files.manifest import (
 )
 from whichone.files.output import refuse_to_replace, request_for
 from whichone.files.tables import TableSchema
-from whichone.progress import can_go_on
 
 _NEXT = "next.json"
 _LOCK = ".lock"

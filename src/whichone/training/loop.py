@@ -12,8 +12,9 @@ import msgspec
 import numpy as np
 
 from whichone.errors import BadInput
-from whichone.progress import can_go_on, talk
+from whichone.files.kept import can_go_on
 from whichone.progress import progress as bar
+from whichone.progress import talk
 from whichone.training import checkpoints
 from whichone.training.checkpoints import Learner, Progress
 from whichone.training.devices import enough_memory
