@@ -16,7 +16,7 @@ from whichone.cli.options import json_option, on_error_option
     "--passages",
     required=True,
     type=click.Path(exists=True),
-    help="The corpus: .jsonl, .json, .tsv, .csv or a BEIR folder.",
+    help="The corpus: .jsonl, .json, .tsv, .csv, a BEIR folder, or a folder of documents.",
 )
 @click.option(
     "--question", default="question", show_default=True, help="Field of the question's text."
@@ -47,7 +47,9 @@ from whichone.cli.options import json_option, on_error_option
 @click.option("--relation", default=None, help="Field of the relation.")
 @click.option("--entity", default=None, help="Field of the entity that the question is about.")
 @click.option(
-    "--passage-entity", default=None, help="Field of the entity that a passage is about, if any."
+    "--passage-entity",
+    default=None,
+    help="Field of the entity that a passage is about, if any; of documents also: path.",
 )
 @click.option("--passage-id", default="id", show_default=True, help="Field of a passage's id.")
 @click.option("--title", default="title", show_default=True, help="Field of a passage's title.")

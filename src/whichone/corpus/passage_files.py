@@ -103,6 +103,11 @@ def read_passages(
     """
     path = Path(path)
     exchanged = path.is_dir()
+    if exchanged and not _is_exchanged(path):
+        from whichone.corpus.documents import read_documents
+
+        yield from read_documents(path, entity=fields.entity, source=source)
+        return
     if exchanged:
         path = _corpus_file(path)
         fields = msgspec.structs.replace(fields, id="_id") if fields.id == "id" else fields
@@ -145,6 +150,15 @@ def _title_and_text(
         return plain_title(str(record.get("title") or title.strip().strip('"'))), text
     title = plain_title(str(field(record, fields.title, path, line) or ""))
     return title, str(field(record, fields.text, path, line) or "")
+
+
+def _is_exchanged(folder: Path) -> bool:
+    """Whether a folder has the layout of BEIR; any other is a folder of documents."""
+    return any(
+        (folder / f"{name}.jsonl{end}").exists()
+        for name in ("corpus", "queries")
+        for end in ("", ".gz")
+    )
 
 
 def _corpus_file(folder: Path) -> Path:
