@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from campaigns import ambigdocs_benchmark, answer_all, complete
+from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import Page, sync_playwright
 from web_server import served
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
 
 ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
+STORED = Path(__file__).parent / "screens"
+"""How every page looked when it was last looked at: a quarter of its size, compared within a tolerance."""
+TOLERANCE = 12.0
+"""Mean difference of a pixel's grey, of 255: another font passes, another layout does not."""
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +44,16 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(params=["desk", "phone"])
+@pytest.fixture(params=["1300-light", "390-light", "1300-dark", "390-dark"])
 def page(browser: Any, place: str, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page that fails the test when it asks another host or when the policy blocks something."""
-    size = (
-        {"width": 1280, "height": 900} if request.param == "desk" else {"width": 360, "height": 780}
+    width, _, scheme = request.param.partition("-")
+    context = browser.new_context(
+        viewport={"width": int(width), "height": 850}, base_url=place, color_scheme=scheme
     )
-    context = browser.new_context(viewport=size, base_url=place)
     context.set_default_timeout(15_000)
     opened = context.new_page()
+    opened.variant = request.param
     faults: list[str] = []
     opened.on("console", lambda m: faults.append(m.text) if _is_fault(m) else None)
     opened.on("request", lambda r: None if r.url.startswith(place) else faults.append(r.url))
@@ -62,19 +69,41 @@ def _is_fault(message: Any) -> bool:
 
 
 def seen(page: Page, name: str) -> None:
-    """Keeps a screenshot, and asks axe."""
+    """Keeps a screenshot, compares it with the stored one, and asks axe."""
     ARTEFACTS.mkdir(exist_ok=True)
-    width = (page.viewport_size or {"width": 0})["width"]
-    page.screenshot(path=ARTEFACTS / f"{name}-{width}.png", full_page=True)
+    file = ARTEFACTS / f"{name}-{page.variant}.png"  # type: ignore[attr-defined]
+    page.screenshot(path=file, full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), name
     found = Axe().run(page)
     assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+    compare_with_stored(file)
+
+
+def compare_with_stored(file: Path) -> None:
+    """Whether a page looks as it did; WHICHONE_SCREENS=keep stores it anew."""
+    with Image.open(file) as image:
+        small = image.convert("L").resize((image.width // 4, image.height // 4))
+    stored = STORED / file.name
+    if os.environ.get("WHICHONE_SCREENS") == "keep":
+        STORED.mkdir(exist_ok=True)
+        small.quantize(16).save(stored, optimize=True)
+        return
+    with Image.open(stored) as image:
+        before = image.convert("L")
+    taller = abs(small.height - before.height) / before.height
+    assert taller < 0.15, (
+        f"{file.name} is {small.height * 4} pixels high, it was {before.height * 4}"
+    )
+    height = min(small.height, before.height)
+    box = (0, 0, small.width, height)
+    difference = ImageStat.Stat(ImageChops.difference(small.crop(box), before.crop(box))).mean[0]
+    assert difference < TOLERANCE, f"{file.name} differs by {difference:.1f} of 255"
 
 
 def test_explorer(page: Page) -> None:
     page.goto("/")
     seen(page, "home")
-    page.get_by_role("link", name="small", exact=True).click()
+    page.locator(".cards").get_by_role("link", name="small", exact=True).click()
     seen(page, "sets")
     page.get_by_label("Name", exact=True).fill("zoe on")
     page.get_by_text("1 name").wait_for()
@@ -89,14 +118,13 @@ def test_explorer(page: Page) -> None:
     page.get_by_role("link", name="Where was Zoë Önö the trombonist from?").click()
     seen(page, "query")
     page.goto("/")
-    page.get_by_role("link", name="small", exact=True).click()
+    page.locator(".cards").get_by_role("link", name="small", exact=True).click()
     page.get_by_role("link", name="queries").click()
     page.get_by_label("Words of the query").fill("TROMBONIST")
     page.get_by_label("outcome").select_option("right-wrong")
     page.get_by_text("4 queries").wait_for()
     seen(page, "queries")
-    page.get_by_role("link", name="compare two systems").click()
-    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("link", name="compare two systems").click()  # shows something on arrival
     assert page.get_by_text("12 queries on which they differ").is_visible()
     seen(page, "compare")
 
@@ -107,13 +135,18 @@ def test_study_by_keyboard(page: Page) -> None:
     page.get_by_label("Items", exact=True).fill("2")
     page.get_by_label("Practice items").fill("0")
     page.get_by_role("button", name="Make the study").click()
+    key = page.url.rpartition(":")[2]
+    page.get_by_label("Labels, one a line").fill("Anna\nBen")
+    page.get_by_role("button", name="Make links").click()
+    assert page.get_by_role("button", name="Revoke").count() == 2
+    page.goto(f"/study/{key}/results")
     seen(page, "study-results")
     page.get_by_role("link", name="Which one is meant?").click()
     seen(page, "study-consent")
     page.get_by_role("button", name="I agree").press("Enter")
     for number in range(2):
-        page.get_by_role("radio").first.focus()
-        page.keyboard.press("Space")
+        page.keyboard.press("1")
+        assert page.get_by_role("radio").first.is_checked()
         if not number:
             seen(page, "study-pick")
         page.keyboard.press("Enter")
@@ -135,6 +168,7 @@ def test_annotation(page: Page) -> None:
     seen(page, "campaigns")
     page.get_by_label("Questions", exact=True).fill("2")
     page.get_by_role("button", name="Make the campaign", exact=True).click()
+    page.goto(f"/annotate/{page.url.rpartition(':')[2]}/results")
     seen(page, "campaign-results")
     page.get_by_role("link", name="Evidence").click()
     seen(page, "campaign-consent")
@@ -155,7 +189,7 @@ def test_categories(page: Page) -> None:
     page.goto("/annotate")
     page.get_by_label("Questions, each with").fill("1")
     page.get_by_role("button", name="Make the campaign for categories").click()
-    page.get_by_role("link", name="Categories").click()
+    page.goto(f"/annotate/{page.url.rpartition(':')[2]}")
     page.get_by_role("button", name="I agree").click()
     seen(page, "annotate-categories")
     for _ in range(3):
@@ -175,8 +209,8 @@ def test_leaderboard(page: Page) -> None:
     page.goto("/boards")
     seen(page, "boards")
     page.get_by_role("button", name="Make the leaderboard").click()
-    page.get_by_label("System", exact=True).fill("broken")
-    page.get_by_label("Format").select_option("trec")
+    page.locator("input[name=name]").fill("broken")
+    page.locator("select[name=format]").select_option("trec")
     page.get_by_label("File, plain").set_input_files(
         {"name": "run.txt", "mimeType": "text/plain", "buffer": b"only two"}
     )
@@ -190,9 +224,9 @@ def test_leaderboard(page: Page) -> None:
 
 def test_access(page: Page) -> None:
     page.goto("/access")
-    page.get_by_label("How many").fill("2")
+    page.get_by_label("how many").fill("2")
     page.get_by_role("button", name="Make links").click()
-    assert page.locator(".links li").count() == 2
+    page.get_by_role("button", name="Revoke").first.wait_for()
     seen(page, "access")
     page.goto("/nowhere")
     assert page.get_by_role("alert").is_visible()
@@ -214,7 +248,7 @@ def test_a_page_does_not_load_again_under_a_form_that_is_being_filled_in(page: P
         page.reload()
         page.locator("#at-work").wait_for()
         page.wait_for_event("load")
-    page.get_by_label("System", exact=True).fill("mine")
+    page.locator("input[name=name]").fill("mine")
     page.evaluate("window.stayed = true")
     page.wait_for_timeout(1500)
     assert page.evaluate("window.stayed") is True

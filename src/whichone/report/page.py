@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -14,7 +16,25 @@ from whichone.report.figure import Figure
 from whichone.report.table import Table
 
 _MEANING = "<b>What the numbers mean.</b> "
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_SORT = (
+    "for(const h of document.querySelectorAll('th[scope=col]'))h.addEventListener('click',()=>{"
+    "const t=h.closest('table').tBodies[0],n=[...h.parentNode.children].indexOf(h),"
+    "d=h.ariaSort==='descending'?1:-1,v=r=>r.cells[n].textContent.trim(),f=r=>parseFloat(v(r).replace(/,/g,''));"
+    "for(const o of h.parentNode.children)o.ariaSort=null;h.ariaSort=d<0?'descending':'ascending';"
+    "t.append(...[...t.rows].sort((a,b)=>d*(isNaN(f(a))||isNaN(f(b))?v(a).localeCompare(v(b)):f(a)-f(b))))})"
+)
+"""Sorts a table by the column whose heading is clicked; the page works without it."""
+_HASH = base64.b64encode(hashlib.sha256(_SORT.encode()).digest()).decode()
+_POLICY = (
+    f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{_HASH}'"
+)
+_WORDS = {
+    "head": "the most popular bearer of a name",
+    "tail": "every other bearer of a name",
+    "gold": "a page that answers the question",
+    "Holm": "p values corrected for the number of tests made",
+}
+"""Words that are explained wherever a table uses them."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +47,8 @@ class Section:
     html: str = ""
     on_paper: bool = True
     """Whether it is printed: folded panels are not."""
+    folded: bool = False
+    """Whether it is shown by its heading alone until it is opened."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +72,7 @@ class Page:
             f"<title>{html.escape(self.title)}</title><style>{style}</style></head><body>"
             f'<header><h1>{html.escape(self.title)}</h1><p class="meta">{html.escape(self.subtitle)}</p>'
             f'<nav aria-label="Contents"><ul>{links}</ul></nav></header><main>{body}</main>'
-            f'<footer class="meta"><ul>{meta}</ul></footer></body></html>\n'
+            f'<footer class="meta"><ul>{meta}</ul></footer><script>{_SORT}</script></body></html>\n'
         )
 
     def write(self, path: Path) -> list[Path]:
@@ -86,12 +108,17 @@ def _write(path: Path, data: bytes) -> Path:
 def _section(number: int, section: Section) -> str:
     parts = [_table(t) for t in section.tables] + [_figure(f) for f in section.figures]
     kind = "" if section.on_paper else ' class="screen"'
+    if section.folded:
+        return (
+            f'<section id="s{number}"{kind}><details class="topic"><summary><h2>{html.escape(section.title)}</h2>'
+            f"</summary>{''.join(parts)}{section.html}</details></section>"
+        )
     return f'<section id="s{number}"{kind}><h2>{html.escape(section.title)}</h2>{"".join(parts)}{section.html}</section>'
 
 
 def _table(table: Table) -> str:
-    said = table.full_note
-    note = f'<p class="note">{_MEANING}{html.escape(said)}</p>' if said else ""
+    text = html.escape(" ".join(filter(None, (table.full_note, _explained(table)))))
+    note = f'<p class="note">{_MEANING}{text}</p>' if text else ""
     formats = "".join(
         f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>"
         for name, text in (
@@ -101,6 +128,14 @@ def _table(table: Table) -> str:
         )
     )
     return f'{table.to_html()}{note}<div class="downloads">{formats}</div>'
+
+
+def _explained(table: Table) -> str:
+    """The words of this table that a newcomer does not know."""
+    said = f"{table.title} {' '.join(table.columns)} {table.note}"
+    said += " ".join(str(cell) for row in table.rows for cell in row if isinstance(cell, str))
+    used = [w for w in _WORDS if re.search(rf"\b{w}\b", said)]
+    return " ".join(f"{word.capitalize()}: {_WORDS[word]}." for word in used)
 
 
 def _figure(figure: Figure) -> str:

@@ -15,6 +15,7 @@ from whichone.records import NameSet, Query
 from whichone.runs.run import Run
 
 MOST = 200
+_SIGNS = {"gold": "✓", "namesake": "✗", "nothing": "∅", "failed": "∅"}
 
 
 class First(msgspec.Struct, frozen=True):
@@ -101,8 +102,9 @@ def panel_html(
     The id of a name set may hold the name: it is shown as little as the name itself.
     """
     name = f"name {number}" if redact else panel.name_set.name
+    labels = distinct_labels(panel.name_set, titles)
     bearers = "".join(
-        _bearer(n, panel.name_set, titles, redact) for n in range(len(panel.name_set.bearers))
+        _bearer(n, panel.name_set, labels, redact) for n in range(len(panel.name_set.bearers))
     )
     queries = "".join(
         _query(q, found, n, titles, redact) for n, (q, found) in enumerate(panel.queries)
@@ -116,10 +118,32 @@ def panel_html(
     )
 
 
-def _bearer(n: int, name_set: NameSet, titles: Mapping[str, str], redact: bool) -> str:
+def distinct_labels(name_set: NameSet, titles: Mapping[str, str]) -> list[str]:
+    """A label for each bearer: its page's title, and where titles are equal what tells them apart.
+
+    That is the type, where it differs, else the id.
+    """
+    plain = [
+        next((titles[p] for p in b.pages if p in titles), b.label or b.entity)
+        for b in name_set.bearers
+    ]
+    labels = []
+    for n, b in enumerate(name_set.bearers):
+        equal = [m for m, other in enumerate(plain) if other == plain[n]]
+        types = [", ".join(name_set.bearers[m].types) for m in equal]
+        own = ", ".join(b.types)
+        if len(equal) == 1:
+            labels.append(plain[n])
+        elif own and types.count(own) == 1:
+            labels.append(f"{plain[n]} ({own})")
+        else:
+            labels.append(f"{plain[n]} ({b.entity})")
+    return labels
+
+
+def _bearer(n: int, name_set: NameSet, labels: Sequence[str], redact: bool) -> str:
     b = name_set.bearers[n]
-    page = next((titles[p] for p in b.pages if p in titles), b.label or b.entity)
-    label = f"bearer {n + 1}" if redact else page
+    label = f"bearer {n + 1}" if redact else labels[n]
     width = 12 * math.log10(b.popularity + 1) if b.popularity else 0
     shown = (
         f'<span class="bar" style="width:{width:.0f}px"></span> {b.popularity:,.0f}'
@@ -138,7 +162,8 @@ def _query(
     marks = {"gold": "gold", "namesake": "namesake"}
     firsts = "<br>".join(
         f"{html.escape(f.system)}: <span class='{marks.get(f.kind, '')}'>"
-        f"{html.escape(f.kind if redact else f.title)}</span> {'' if redact else f'({f.kind})'}"
+        f"{_SIGNS.get(f.kind, '–')} {html.escape(f.kind if redact else f.title)}</span> "
+        f"{'' if redact else f'({f.kind})'}"
         for f in found
     )
     return f"<tr><td>{html.escape(text)}<td>{html.escape(str(about))}<td>{firsts}</tr>"

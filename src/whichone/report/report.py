@@ -17,6 +17,7 @@ from whichone.measures.scores import Scores, cluster_note, cluster_rule, score_r
 from whichone.measures.usual import COMPARED, REPORTED
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.figure import Figure
+from whichone.report.first_screen import first_screen
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
 from whichone.report.page import Page, Section
 from whichone.report.panels import MOST, panel_html, telling_panels
@@ -50,13 +51,27 @@ def make_report(
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
-        sections=[
-            *(s for s in _sections(opened, systems, base, gap_scale, redact, panels, read) if s),
-            *answer_sections(read, base, opened),
-        ],
+        sections=_folded(
+            [
+                *(
+                    s
+                    for s in _sections(opened, systems, base, gap_scale, redact, panels, read)
+                    if s
+                ),
+                *answer_sections(read, base, opened),
+            ]
+        ),
         meta=_meta(opened, systems, base),
     )
     return page.write(Path(out))
+
+
+def _folded(sections: Sequence[Section]) -> list[Section]:
+    """The verdict and the first table are open; the other tables are folded by topic."""
+    return [
+        replace(section, folded=n > 1 and bool(section.tables or section.figures))
+        for n, section in enumerate(sections)
+    ]
 
 
 def _sections(
@@ -76,6 +91,7 @@ def _sections(
     telling = telling_panels(runs, systems, benchmark, panels)
     confusable = any(q.name_set for q in benchmark.queries)
     return [
+        first_screen(runs, systems, benchmark, telling, redact=redact),
         Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
         Section(
             "Confused", [confusion_table(systems)], [] if redact else _example(ranked, benchmark)

@@ -30,7 +30,7 @@ _FRESH = 10.0
 
 @dataclass(frozen=True)
 class ServedRun:
-    """A run on the served of its benchmark."""
+    """A run of a served benchmark."""
 
     key: str
     name: str

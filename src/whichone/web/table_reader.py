@@ -52,6 +52,16 @@ class TableReader:
             found.setdefault(question, []).append((rank, passage, score))
         return found
 
+    def answer(self, answers: Path, question: str) -> dict[str, Any] | None:
+        """What a reader answered to a question: its text (None for a refusal), its passages, its notes."""
+        rows = self._rows(
+            "select text, passages, notes from read_parquet(?) where question = ? limit 1",
+            [str(answers), question],
+        )
+        if not rows:
+            return None
+        return {"text": rows[0][0], "passages": rows[0][1] or [], "notes": rows[0][2]}
+
     def passages(self, corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Title and text by passage id; a page id gives the page's first passage."""
         wanted = sorted(set(ids))

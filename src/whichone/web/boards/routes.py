@@ -40,6 +40,7 @@ from whichone.web.boards.submissions import (
     submit_file,
 )
 from whichone.web.boards.upload_formats import EXAMPLES, FORMATS
+from whichone.web.explorer.drawings import interval_bar
 from whichone.web.forms import Form, creation, or_not_found, received
 from whichone.web.pages import go, show
 from whichone.web.passage_cache import benchmark_named
@@ -128,7 +129,7 @@ def board(
     name = row["benchmark"].rpartition("-")[0]
     others = [
         b for b in boards(site.database)
-        if b["board"] != key and b["benchmark"].rpartition("-")[0] == name
+        if b["benchmark"] != row["benchmark"] and b["benchmark"].rpartition("-")[0] == name
     ]  # fmt: skip
     return show(
         request,
@@ -142,6 +143,7 @@ def board(
         examples=EXAMPLES,
         most=site.settings.upload_bytes,
         others=others if person is None or not person.scope else [],
+        interval=interval_bar,
         may_submit=person is not None and person.may("submitter", _scope(key)),
         submissions=submissions_of(site.database, key) if admin else None,
     )

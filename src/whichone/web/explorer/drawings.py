@@ -41,6 +41,40 @@ def popularity_bars(bearers: Sequence[Mapping[str, object]]) -> Markup:
     return Markup("".join([*parts, "</svg>"]))
 
 
+OUTCOMES = (
+    ("right", "right", "✓"),
+    ("confused", "a namesake's", "✗"),
+    ("later", "something else", "–"),
+    ("missing", "not found", "∅"),
+)
+"""What becomes of a query: its key, its words and its sign."""
+
+
+def outcome_bar(counts: Mapping[str, int], name: str) -> Markup:
+    """One system's queries as a bar of four parts, each with its share inside where it fits."""
+    total = max(1, sum(counts[key] for key, _, _ in OUTCOMES))
+    said = ", ".join(f"{counts[key]:,} {words}" for key, words, _ in OUTCOMES)
+    parts = [f'<svg class="outcomes" role="img" viewBox="0 0 400 22" preserveAspectRatio="none" aria-label="{escape(name)}: {said}">']  # fmt: skip
+    x = 0.0
+    for key, words, _ in OUTCOMES:
+        width = 400 * counts[key] / total
+        parts.append(
+            f'<rect class="is-{key}" x="{x:.1f}" y="0" width="{width:.1f}" height="22">'
+            f"<title>{words}: {counts[key]:,}</title></rect>"
+        )
+        x += width
+    return Markup("".join([*parts, "</svg>"]))
+
+
+def interval_bar(value: float, low: float | None, high: float | None) -> Markup:
+    """A figure between 0 and 1 as a dot with its interval."""
+    parts = ['<svg class="interval" viewBox="0 0 120 16" aria-hidden="true"><line class="grid" x1="4" y1="8" x2="116" y2="8"/>']  # fmt: skip
+    place = [4 + 112 * min(1.0, max(0.0, v)) for v in (value, low or value, high or value)]
+    parts.append(f'<line class="spread" x1="{place[1]:.1f}" y1="8" x2="{place[2]:.1f}" y2="8"/>')
+    parts.append(f'<circle class="dot" cx="{place[0]:.1f}" cy="8" r="3"/></svg>')
+    return Markup("".join(parts))
+
+
 def _power(decade: int) -> str:
     if decade < 3:
         return str(10**decade)

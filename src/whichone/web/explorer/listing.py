@@ -56,6 +56,9 @@ def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) ->
     ]
     ways += _set_outcome(database, wanted.outcome, systems)
     columns = "sets.n, sets.name, sets.collection, sets.bearers, sets.gap"
+    for n in range(systems):
+        for what in ("right", "confused", "queries"):
+            columns += f", (select {what} from run{n}.set_outcomes where n = sets.n) as {what}{n}"
     return _search(database, SETS, columns, ways, wanted)
 
 

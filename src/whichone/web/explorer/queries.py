@@ -102,9 +102,44 @@ def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, i
     counts = summary(database, number)
     names = {
         "queries": "queries", "named": "queries in sets", "right": "right = 1", "confused": "confused = 1", "failed": "failed = 1",
-        "sets": "sets", "all_correct": "sets all_correct = 1",
+        "later": "found later", "missing": "not found", "sets": "sets", "all_correct": "sets all_correct = 1",
     }  # fmt: skip
     return {name: counts[what] for name, what in names.items()}
+
+
+def telling_query(database: sqlite3.Connection) -> int | None:
+    """A query that the first of two runs gets right and for which the second falls for a namesake."""
+    row = database.execute(
+        "select queries.q from queries join run0.outcomes a using (q) join run1.outcomes b using (q) "
+        "left join sets on sets.n = queries.n where a.right = 1 and b.confused = 1 and b.namesake_rank = 1 "
+        "order by length(queries.input) > 120, coalesce(sets.gap, 0) desc, queries.q limit 1"
+    ).fetchone()
+    return int(row[0]) if row else None
+
+
+def live_counts(
+    database: sqlite3.Connection, numbers: Sequence[int], *, queries: bool
+) -> dict[str, dict[str, int]]:
+    """How many of some name sets, or queries, have each value of each facet."""
+    listed = json.dumps(list(numbers))
+    counts: dict[str, dict[str, int]] = {}
+    if not queries:
+        rows = database.execute(
+            "select kind, value, count(*) from facets "
+            "where n in (select value from json_each(?)) group by kind, value",
+            (listed,),
+        )
+        for kind, value, count in rows:
+            counts.setdefault(kind, {})[str(value)] = count
+        return counts
+    for kind in QUERY_FACETS:
+        rows = database.execute(
+            f"select {kind}, count(*) from queries where q in (select value from json_each(?)) "
+            f"and {kind} is not null group by {kind}",
+            (listed,),
+        )
+        counts[kind] = {str(value): count for value, count in rows}
+    return counts
 
 
 COMPARED = """

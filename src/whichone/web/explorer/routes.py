@@ -8,16 +8,19 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
+from whichone.web.boards.board import boards
 from whichone.web.boards.hidden import hidden_benchmarks
 from whichone.web.explorer import listing, views
-from whichone.web.explorer.drawings import agreement_bar, popularity_bars
+from whichone.web.explorer.drawings import agreement_bar, outcome_bar, popularity_bars
+from whichone.web.explorer.indexes import NotReady
+from whichone.web.exports import csv_response
 from whichone.web.links import place_of_scope
 from whichone.web.pages import go, show
 from whichone.web.refusals import REFUSALS
 from whichone.web.served_folder import ServedBenchmark, ServedRun
-from whichone.web.site import clean, site_of
+from whichone.web.site import Site, clean, site_of
 from whichone.web.visitors import may_read, visitor
 
 router = APIRouter()
@@ -26,6 +29,7 @@ Key = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="A benchmark's k
 Number = Annotated[int, Path(ge=1, le=2**53)]
 Offset = Annotated[int, Query(ge=0, le=2**40)]
 Text = Annotated[str, Query(max_length=200)]
+Form = Annotated[str, Query(pattern="^(|csv|json)$", description="As a file.")]
 Runs = Annotated[tuple[str, ...], Query(max_length=views.MOST_SYSTEMS, description="Keys of runs.")]
 
 
@@ -60,41 +64,74 @@ def _runs(served: ServedBenchmark, *keys: str) -> list[ServedRun]:
     return [served.runs[key] for key in keys if key in served.runs]
 
 
-def _pair(served: ServedBenchmark, run: str, other: str) -> list[ServedRun]:
-    """The systems X and Y of a view; the first two where it names none."""
-    every = list(served.runs.values())
-    first = served.runs.get(run) or (every[0] if every else None)
-    second = served.runs.get(other) or next((r for r in every if r is not first), None)
+def _pair(site: Site, served: ServedBenchmark, run: str, other: str) -> list[ServedRun]:
+    """The systems X and Y of a view; the best and the worst where it names none."""
+    first, second = served.runs.get(run), served.runs.get(other)
+    if first is None or second is None:
+        every = [r for r, _ in views.overview(site, served)]
+        first = first or next((r for r in every if r is not second), None)
+        second = second or next((r for r in reversed(every) if r is not first), None)
     return [r for r in (first, second) if r is not None]
 
 
 @router.get("/", include_in_schema=False)
 def home(request: Request) -> Response:
-    """What is served; people whose link is for one page are led to it."""
+    """What this is and what is served; people whose link is for one page are led to it."""
     person = visitor(request)
     if person is not None and person.scope:
         return go(place_of_scope(person.scope))
     may_read(request)
     site = site_of(request)
     hidden = hidden_benchmarks(site)
-    every = site.folder.benchmarks().values()
-    benchmarks = [s for s in every if s.id not in hidden or (person and person.may("admin"))]
+    admin = person is not None and person.may("admin")
+    served = [s for s in site.folder.benchmarks().values() if admin or s.id not in hidden]
+    overviews = {s.key: _overview(site, s) for s in served}
     return show(
-        request, "home.html", benchmarks=benchmarks, hidden=hidden, strays=site.folder.strays
-    )
+        request, "home.html", benchmarks=served, hidden=hidden, strays=site.folder.strays,
+        overviews=overviews, bar=outcome_bar, live=_live(site, served, overviews, hidden),
+        boards=boards(site.database),
+    )  # fmt: skip
+
+
+def _overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, int]]]:
+    try:
+        return views.overview(site, served)
+    except NotReady:
+        return []
+
+
+def _live(
+    site: Site, benchmarks: list[ServedBenchmark],
+    overviews: dict[str, list[tuple[ServedRun, dict[str, int]]]], hidden: frozenset[str],
+) -> dict[str, Any] | None:  # fmt: skip
+    """The example of the landing page: from the first benchmark that has one and is not hidden."""
+    for served in benchmarks:
+        systems = overviews[served.key]
+        if len(systems) < 2 or served.id in hidden:
+            continue
+        (best, best_counts), (worst, worst_counts) = systems[0], systems[-1]
+        query = views.example(site, served, best, worst)
+        if query is not None:
+            return {
+                "served": served, "query": query, "best": best, "worst": worst,
+                "best_counts": best_counts, "worst_counts": worst_counts,
+            }  # fmt: skip
+    return None
 
 
 @router.get("/b/{key}", include_in_schema=False)
 def sets(
     request: Request, key: Key, q: Text = "", outcome: str = "", run: str = "", other: str = "",
-    after: Offset = 0, fragment: bool = False,
+    after: Offset = 0, fragment: bool = False, form: Form = "",
 ) -> Response:  # fmt: skip
     """Its name sets; a benchmark without any shows its queries at once."""
     site, served = site_of(request), benchmark_of(request, key)
     if not views.has_sets(site, served):
-        return queries(request, key, q, outcome, run, other, after, fragment)
+        return queries(request, key, q, outcome, run, other, after, fragment, form)
     wanted = _wanted(request, q, outcome, after)
-    pair = _pair(served, run, other)
+    pair = _pair(site, served, run, other)
+    if form:
+        return _export(site, served, wanted, pair, listing.find_sets, form, "names")
     listed = views.search(site, served, wanted, pair)
     return _list(request, served, wanted, listed, pair, fragment, "sets.html", "list_of_sets.html")
 
@@ -102,17 +139,40 @@ def sets(
 @router.get("/b/{key}/queries", include_in_schema=False)
 def queries(
     request: Request, key: Key, q: Text = "", outcome: str = "", run: str = "", other: str = "",
-    after: Offset = 0, fragment: bool = False,
+    after: Offset = 0, fragment: bool = False, form: Form = "",
 ) -> Response:  # fmt: skip
     """Its queries by text, facet and outcome, whether or not they are about shared names."""
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after, queries=True)
-    pair = _pair(served, run, other)
+    pair = _pair(site, served, run, other)
+    if form:
+        return _export(site, served, wanted, pair, listing.find_queries, form, "queries")
     listed = views.search(site, served, wanted, pair, listing.find_queries)
     return _list(
         request, served, wanted, listed, pair, fragment, "queries.html", "list_of_queries.html",
         confusing=views.has_sets(site, served),
     )  # fmt: skip
+
+
+def _export(
+    site: Site, served: ServedBenchmark, wanted: listing.Wanted, pair: list[ServedRun],
+    find: Any, form: str, name: str,
+) -> Response:  # fmt: skip
+    """Everything that a list shows, as a file."""
+    rows = views.everything(site, served, wanted, pair, find)
+    if rows is None:
+        raise HTTPException(422, f"more than {views.MOST_EXPORTED:,} rows: narrow the list down")
+    renamed = [{_column(column, pair): value for column, value in row.items()} for row in rows]
+    if form == "csv":
+        return csv_response(renamed, f"{served.key}-{name}.csv")
+    return JSONResponse(renamed)
+
+
+def _column(column: str, pair: list[ServedRun]) -> str:
+    """`right0` as the first system's own column."""
+    if column[-1:].isdigit() and int(column[-1]) < len(pair):
+        return f"{pair[int(column[-1])].name} {column[:-1]}"
+    return column
 
 
 def _list(
@@ -122,14 +182,25 @@ def _list(
     """A page of a list, or only what is found, as the page asks for it while someone types."""
     pairs = [p for p in request.query_params.multi_items() if p[0] not in ("after", "fragment")]
     following = urlencode([*pairs, ("after", str(listed.following))]) if listed.following else ""
-    kept = {"served": served, "listing": listed, "following": following, "pair": pair, **values}
+    site, of_queries = site_of(request), part == "list_of_queries.html"
+    counts = views.counted(site, served, wanted, pair, queries=of_queries)
+    kept = {
+        "counts": counts,
+        "served": served,
+        "listing": listed,
+        "following": following,
+        "pair": pair,
+        **values,
+    }
     if fragment:
         return show(request, part, **kept)
-    site = site_of(request)
+    exported = urlencode([*pairs, ("form", "csv")]), urlencode([*pairs, ("form", "json")])
     return show(
         request,
         page,
         **kept,
+        bar=outcome_bar,
+        exported=exported,
         wanted=wanted,
         chosen=dict(wanted.facets),
         facets=views.facets(site, served, queries=page == "queries.html"),
@@ -155,24 +226,47 @@ def name_set(request: Request, key: Key, n: Number, run: Runs = (), offset: Offs
 
 
 @router.get("/b/{key}/query/{q}", include_in_schema=False)
-def one_query(request: Request, key: Key, q: Number, run: Runs = ()) -> Response:
+def one_query(request: Request, key: Key, q: Number, run: Runs = (), form: Form = "") -> Response:
+    """One query with what every system returned, best first, and what readers answered."""
     site, served = site_of(request), benchmark_of(request, key)
-    runs = views.chosen_runs(served, run)
+    runs = views.chosen_runs(served, run, views.MOST_SYSTEMS)
     query = views.query_view(site, served, q, runs)
     if query is None:
         raise HTTPException(404, "there is no such query")
+    if form:
+        rows = _rankings(query)
+        if form == "csv":
+            return csv_response(rows, f"{served.key}-query-{q}.csv")
+        return JSONResponse({**_plain(query), "results": rows})
     return show(request, "query.html", served=served, query=query, runs=runs)
+
+
+def _rankings(query: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"system": s["run"].name, **{k: str(v) if k == "text" else v for k, v in r.items()}}
+        for s in query["systems"]
+        for r in s["top"]
+    ]
+
+
+def _plain(query: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if name not in ("systems", "key")}
 
 
 @router.get("/b/{key}/compare", include_in_schema=False)
 def compare(
-    request: Request, key: Key, run: str = "", other: str = "", offset: Offset = 0
+    request: Request, key: Key, run: str = "", other: str = "", offset: Offset = 0, form: Form = ""
 ) -> Response:
+    """Where two systems differ: the best and the worst where none are named."""
     site, served = site_of(request), benchmark_of(request, key)
-    pair = _runs(served, run, other)
+    pair = _pair(site, served, run, other)
     if len(pair) != 2:
         return show(request, "compare.html", served=served, pair=None)
     view = views.compare_view(site, served, pair[0], pair[1], offset)
+    if form == "csv":
+        return csv_response(view["rows"], f"{served.key}-compare.csv")
+    if form == "json":
+        return JSONResponse(view)
     figure = agreement_bar(view["agreement"], pair[0].name, pair[1].name)
     return show(request, "compare.html", served=served, pair=pair, view=view, figure=figure)
 
@@ -203,7 +297,7 @@ def list_sets(
     """Name sets that hold the text and have the facets and the outcome, a page at a time."""
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after)
-    return _page(views.search(site, served, wanted, _pair(served, run, other)), "sets")
+    return _page(views.search(site, served, wanted, _pair(site, served, run, other)), "sets")
 
 
 @router.get("/api/benchmarks/{key}/queries", responses=REFUSALS)
@@ -215,7 +309,7 @@ def list_queries(
     """Queries that hold the text and have the facets and the outcome, a page at a time."""
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after, queries=True)
-    pair = _pair(served, run, other)
+    pair = _pair(site, served, run, other)
     return _page(views.search(site, served, wanted, pair, listing.find_queries), "queries")
 
 

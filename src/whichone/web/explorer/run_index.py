@@ -18,7 +18,7 @@ from whichone.measures.retrieval import first_rank, is_confused
 from whichone.measures.summary import DEPTH
 from whichone.web.explorer.benchmark_index import build_whole
 
-FORMAT = 3
+FORMAT = 4
 _BATCH = 8192
 
 _SCHEMA = """
@@ -49,6 +49,10 @@ insert into summary select 'right = 1', count(*) from outcomes where right = 1;
 insert into summary select 'right = 0', count(*) from outcomes where right = 0;
 insert into summary select 'confused = 1', count(*) from outcomes where confused = 1;
 insert into summary select 'failed = 1', count(*) from outcomes where failed = 1;
+insert into summary select 'found later', count(*) from outcomes
+    where right = 0 and confused = 0 and gold_rank is not null;
+insert into summary select 'not found', count(*) from outcomes
+    where right = 0 and confused = 0 and gold_rank is null;
 insert into summary select 'sets', count(*) from set_outcomes;
 insert into summary select 'sets confused > 0', count(*) from set_outcomes where confused > 0;
 insert into summary select 'sets all_correct = 1', count(*) from set_outcomes where all_correct = 1;

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from whichone.measures.retrieval import kind_of_page
 from whichone.records import page_of
+from whichone.runs.agents import TRACE
 from whichone.web.explorer import listing
 from whichone.web.explorer import queries as index_queries
 from whichone.web.explorer.highlight import highlighted
@@ -15,13 +19,20 @@ from whichone.web.explorer.indexes import NotReady
 from whichone.web.served_folder import ServedBenchmark, ServedRun
 from whichone.web.site import Site
 
-MOST_SYSTEMS = 4
+MOST_SYSTEMS = 50
+_AT_ONCE = 4
+"""Systems that a page of many queries shows unless others are chosen."""
+MOST_EXPORTED = 10_000
+_MOST_COUNTED = 20_000
+"""Rows over which facets are counted anew while someone types."""
 
 
-def chosen_runs(served: ServedBenchmark, keys: Sequence[str]) -> list[ServedRun]:
+def chosen_runs(
+    served: ServedBenchmark, keys: Sequence[str], most: int = _AT_ONCE
+) -> list[ServedRun]:
     """The runs that a view names, in its order; the first few when it names none."""
     named = [served.runs[key] for key in dict.fromkeys(keys) if key in served.runs]
-    return (named or list(served.runs.values()))[:MOST_SYSTEMS]
+    return (named or list(served.runs.values())[:most])[:MOST_SYSTEMS]
 
 
 def search(
@@ -64,6 +75,49 @@ def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[
             rows.append((run, index_queries.outcome_counts(database)))
     if waiting is not None:
         raise waiting
+    return sorted(rows, key=lambda row: (-row[1]["right"], row[1]["confused"], row[0].name))
+
+
+def example(
+    site: Site, served: ServedBenchmark, best: ServedRun, worst: ServedRun
+) -> dict[str, Any] | None:
+    """One query that shows what it is about: the best system is right, the worst was confused."""
+    indexes = [site.folder.run_index(served, run) for run in (best, worst)]
+    with index_queries.opened(site.folder.benchmark_index(served), indexes) as database:
+        q = index_queries.telling_query(database)
+    return query_view(site, served, q, [best, worst]) if q is not None else None
+
+
+def counted(
+    site: Site, served: ServedBenchmark, wanted: listing.Wanted, runs: Sequence[ServedRun],
+    *, queries: bool,
+) -> dict[str, dict[str, int]]:  # fmt: skip
+    """The counts of every facet among what is listed; nothing where that is too much to count."""
+    find = listing.find_queries if queries else listing.find_sets
+    rows = everything(site, served, wanted, runs, find, _MOST_COUNTED)
+    if rows is None:
+        return {}
+    numbers = [row["q" if queries else "n"] for row in rows]
+    with index_queries.opened(site.folder.benchmark_index(served)) as database:
+        return index_queries.live_counts(database, numbers, queries=queries)
+
+
+def everything(
+    site: Site, served: ServedBenchmark, wanted: listing.Wanted, runs: Sequence[ServedRun],
+    find: Callable[[sqlite3.Connection, listing.Wanted, int], listing.Listing],
+    most: int = MOST_EXPORTED,
+) -> list[dict[str, Any]] | None:  # fmt: skip
+    """All rows of a list, page by page; None when there are more than `most`."""
+    rows: list[dict[str, Any]] = []
+    after: int | None = 0
+    indexes = [site.folder.run_index(served, run) for run in runs]
+    with index_queries.opened(site.folder.benchmark_index(served), indexes) as database:
+        while after is not None:
+            page = find(database, msgspec.structs.replace(wanted, after=after), len(indexes))
+            rows += page.rows
+            after = page.following
+            if len(rows) > most or not page.complete:
+                return None
     return rows
 
 
@@ -93,7 +147,30 @@ def query_view(
         with_rankings(site, served, [query], runs)
         texts = site.tables.passages(served.corpus, query["gold"])
         query["gold_texts"] = [(page, *texts.get(page, (page, ""))) for page in query["gold"]]
+        query["systems"].sort(key=_best_first)
+        query["readers"] = _readers(site, served, query["id"])
     return query
+
+
+def _best_first(system: Mapping[str, Any]) -> tuple[int, int, str]:
+    """Gold high up first; among those without gold, those that hand over no namesake."""
+    kinds = [result["kind"] for result in system["top"]]
+    gold = kinds.index("gold") if "gold" in kinds else 99
+    return gold, int("namesake" in kinds[:1]), system["run"].name
+
+
+def _readers(site: Site, served: ServedBenchmark, question: str) -> list[dict[str, Any]]:
+    """What each folder of answers has for a question, with an agent's calls where one answered."""
+    readers = []
+    for folder in served.answers:
+        row = site.tables.answer(folder.path("answers.parquet"), question)
+        if row is None:
+            continue
+        notes = json.loads(row.pop("notes") or "{}")
+        trace = notes.get(TRACE) if isinstance(notes, dict) else None
+        calls = trace.get("calls", []) if isinstance(trace, dict) else []
+        readers.append({"name": folder.manifest.name or folder.root.name, "calls": calls, **row})
+    return readers
 
 
 def with_rankings(
@@ -121,8 +198,9 @@ def _result(
     page = page_of(passage)
     title, text = texts.get(passage, (passage, ""))
     kind = kind_of_page(page, query["gold"], query["others"])
+    leads_on = title.endswith("(disambiguation)") or "may refer to:" in text[:200]
     return {
-        "rank": rank, "id": passage, "score": score, "kind": kind, "title": title,
+        "rank": rank, "disambiguation": leads_on, "id": passage, "score": score, "kind": kind, "title": title,
         "text": highlighted(text, query["input"]),
     }  # fmt: skip
 
