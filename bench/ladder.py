@@ -1,12 +1,12 @@
-"""One ladder of retrievers on shared names: BM25, single vectors, late interaction, a cross-encoder, `namesake`.
+"""One ladder on shared names: BM25, single vectors, late interaction, a cross-encoder, `namesake`.
 
     python bench/ladder.py ../shared WORK --models .models
     python bench/ladder.py ../shared WORK --models .models --only "BM25,MiniLM"
     python bench/ladder.py ../shared WORK --table
 
-Every model orders the same candidates: BM25's first 20 of the whole corpus, or the first passages of all bearers of the
-name (the name is given then; an analysis, not a system). Each row is a run in WORK, made by `whichone retrieve` and kept, so
-that a stopped ladder goes on. The questions are bounded: all on shared names, and `UNIQUE` others.
+Every model orders the same candidates: BM25's first `DEPTH` of the whole corpus, or the first passages of all bearers of the
+name (the name is given then: an analysis, not a system). Each row is a run in WORK and is kept, so that a stopped ladder goes
+on. Questions are bounded, by the hash of their ids: `SHARED` on shared names of the 48k corpus, `AMBER` of the built-in AmbER sets.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import hashlib
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from namesake_proof.data import benchmark_48k
 
-UNIQUE = 60
-AMBER = 200
-DEPTH = 20
+SHARED = 120
+AMBER = 120
+DEPTH = 10
 MEASURES = ["acc@1", "acc@5", "confused@20"]
 
 MODELS = {
@@ -51,9 +52,7 @@ def main() -> None:
         place = options.work / name
         benchmark = prepare(name, options.shared, place)
         if not options.table:
-            for row, command in rows(place, options.models):
-                if wanted is None or row in wanted:
-                    make(row, command, place)
+            make_rows(benchmark, place, options.models, wanted)
         print_table(name, benchmark, place)
 
 
@@ -96,47 +95,113 @@ def chosen(name: str, queries: Any) -> list[Any]:
         return [q for q in by_hash if q.task == "qa"][:AMBER]
     asked = [q for q in by_hash if q.attributes["dataset"] != "kilt-hotpotqa"]
     asked = [q for q in asked if q.attributes["gold_in_corpus"]]
-    shared = [q for q in asked if is_shared(q)]
-    return shared + [q for q in asked if not is_shared(q)][:UNIQUE]
+    return [q for q in asked if q.name_set is not None][:SHARED]
 
 
-def is_shared(query: Any) -> bool:
-    return query.name_set is not None
+class Reordered:
+    """Candidates of another run in the order of a model; their passages are encoded once."""
+
+    def __init__(
+        self, candidates: dict[str, list[str]], order: Any, passages: dict[str, Any]
+    ) -> None:
+        self._candidates, self._order, self._passages = candidates, order, passages
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "ladder", "order": self._order.describe()}
+
+    def search(self, questions: Any, k: int) -> Iterator[Any]:
+        from whichone.records import Ranking
+
+        for question in questions:
+            ids = self._candidates.get(question.id, [])
+            listed = [self._passages[i] for i in ids]
+            places, scores, _ = self._order.order(question.text, listed) if ids else ([], [], {})
+            yield Ranking(
+                question=question.id,
+                passages=tuple(ids[n] for n in places[:k]),
+                scores=tuple(scores[:k]),
+            )
 
 
-def rows(place: Path, models: Path) -> Iterator[tuple[str, list[str]]]:
-    """The name of each row and the options of `whichone retrieve` that make it."""
-    yield "BM25", ["--retriever", "bm25"]
-    runs = place / "runs"
-    for first, depth in (("BM25", DEPTH), ("bearers", 100)):
-        for name, (by, folder) in MODELS.items():
-            label = name if first == "BM25" else f"{name}, bearers"
-            yield label, ["--retriever", "rerank", "-o", f"run={runs / first}", "-o", f"by={by}",
-                          "-o", f"model={models / folder}", "-o", f"depth={depth}"]  # fmt: skip
-    fused = f"runs={runs / 'BM25'},{runs / 'cross-encoder'}"
-    yield "fusion of BM25 and cross-encoder", ["--retriever", "fusion", "-o", fused]
-    yield "namesake", ["--retriever", "namesake", "-o", "encoder=none"]
+def open_order(by: str, folder: Path) -> Any:
+    if by == "vectors":
+        from whichone.retrieval.dense.encoder import need_encoder
+        from whichone.retrieval.rerank.encoders import VectorOrder
+
+        return VectorOrder(need_encoder(str(folder)))
+    if by == "tokens":
+        from whichone.retrieval.late.encoder import open_token_encoder
+        from whichone.retrieval.rerank.encoders import TokenOrder
+
+        return TokenOrder(open_token_encoder(str(folder)))
+    from whichone.retrieval.rerank.onnx import OnnxCrossEncoder
+
+    return OnnxCrossEncoder(folder)
+
+
+def make_rows(benchmark: Any, place: Path, models: Path, wanted: list[str] | None) -> None:
+    """Every row that is wanted and not there yet."""
+    retrieve("BM25", ["--retriever", "bm25"], place)
+    passages = {p.id: p for p in benchmark.passage_records()}
+    firsts = {first: candidates(place / "runs" / first) for first in ("BM25", "bearers")}
+    for name, (by, folder) in MODELS.items():
+        if wanted is None or name in wanted:
+            order = None
+            for first, label in (("BM25", name), ("bearers", f"{name}, bearers")):
+                if not (place / "runs" / label / "manifest.json").exists():
+                    order = order or open_order(by, models / folder)
+                    reorder(label, order, firsts[first], benchmark, passages, place)
+    fused = f"runs={place / 'runs' / 'BM25'},{place / 'runs' / 'cross-encoder'}"
+    others = {
+        "fusion of BM25 and cross-encoder": ["--retriever", "fusion", "-o", fused],
+        "namesake": ["--retriever", "namesake", "-o", "encoder=none"],
+    }
     for name, (by, folder) in MODELS.items():
         if by == "vectors":
             encoder = f"encoder={models / folder}"
-            yield f"namesake with {name}", ["--retriever", "namesake", "-o", encoder]
+            others[f"namesake with {name}"] = ["--retriever", "namesake", "-o", encoder]
+    for row, command in others.items():
+        if wanted is None or row in wanted:
+            retrieve(row, command, place)
 
 
-def make(row: str, command: list[str], place: Path) -> None:
+def candidates(run: Path) -> dict[str, list[str]]:
+    """The first passages of each question of a run."""
+    from whichone.runs.run import Run
+
+    depth = DEPTH if run.name == "BM25" else 100
+    return {q: found[:depth] for q, found in Run.open(run).ranked_passages().items()}
+
+
+def reorder(
+    label: str, order: Any, first: dict[str, list[str]], benchmark: Any, passages: Any, place: Path
+) -> None:
+    from whichone.runs.runner import run_retriever
+
+    before = time.process_time()
+    system = Reordered(first, order, passages)
+    run_retriever(system, benchmark, place / "runs" / label, k=20, name=label)
+    note(label, time.process_time() - before, place)
+
+
+def retrieve(row: str, command: list[str], place: Path) -> None:
     out = place / "runs" / row
     if (out / "manifest.json").exists():
         return
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     program = [sys.executable, "-m", "whichone", "retrieve", str(place / "benchmark"), str(out)]
-    done = subprocess.run(
-        [*program, *command, "-k", "20", "--name", row, "--index", str(place / "index")]
-    )
+    index = ["-k", "20", "--name", row, "--index", str(place / "index")]
+    done = subprocess.run([*program, *command, *index])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if done.returncode == 0:
-        (place / "cpu").mkdir(exist_ok=True)
-        (place / "cpu" / row).write_text(f"{cpu:.1f}")
-    print(f"{row}: {cpu:.0f} s of CPU time, exit {done.returncode}", flush=True)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        note(row, spent, place)
+
+
+def note(row: str, cpu: float, place: Path) -> None:
+    (place / "cpu").mkdir(exist_ok=True)
+    (place / "cpu" / row).write_text(f"{cpu:.1f}")
+    print(f"{row}: {cpu:.0f} s of CPU time", flush=True)
 
 
 def print_table(name: str, benchmark: Any, place: Path) -> None:
@@ -148,13 +213,13 @@ def print_table(name: str, benchmark: Any, place: Path) -> None:
     from whichone.runs.run import Run
 
     measures = parse_measures(MEASURES)
-    listed = ["bearers", *(row for row, _ in rows(place, Path()))]
-    found = [r for r in listed if (place / "runs" / r / "manifest.json").exists()]
+    found = sorted(p.parent.name for p in (place / "runs").glob("*/manifest.json"))
     scored = {r: score_run(Run.open(place / "runs" / r), benchmark, measures) for r in found}
-    slices = {"shared": is_shared, "unique": lambda q: not is_shared(q)}
-    if name != "48k":
-        slices = {role: (lambda q, role=role: q.role == role) for role in ("head", "tail")}
+    slices: dict[str, Any] = {"all": lambda _: True}
+    for role in ("head", "tail"):
+        slices[role] = lambda q, role=role: q.role == role
     counts = {s: sum(map(keep, benchmark.queries)) for s, keep in slices.items()}
+    slices = {s: keep for s, keep in slices.items() if counts[s]}
     print(f"\n## {name}: {', '.join(f'{count} {s}' for s, count in counts.items())}\n")
     for row in found:
         cells = []
@@ -169,8 +234,6 @@ def print_table(name: str, benchmark: Any, place: Path) -> None:
         cost = float(cpu.read_text()) / len(benchmark.queries) if cpu.exists() else float("nan")
         print(f"| {row} | {' | '.join(cells)} | {cost:.2f} |")
     systems = [s for r, s in scored.items() if r != "bearers" and "bearers" not in r]
-    if name == "48k":
-        systems = [subset(s, is_shared) for s in systems]
     best = (
         max(systems, key=lambda s: float(np.nanmean(s.values[str(measures[0])])))
         if systems
