@@ -14,6 +14,7 @@ from whichone.benchmarks.entity_sets import by_entity
 from whichone.benchmarks.gold import NOT_RELEVANT, RULES, GoldPages, check_gold, evidence, in_corpus
 from whichone.benchmarks.import_hugging_face import import_hugging_face
 from whichone.benchmarks.question_files import SourceRecord, kind_of, read_questions
+from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import (
     PassageFields,
     field,
@@ -40,7 +41,7 @@ class QuestionFields(msgspec.Struct, frozen=True):
 
 def import_questions(
     questions: str | Path,
-    passages: str | Path,
+    passages: str | Path | Corpus,
     out: str | Path,
     *,
     fields: QuestionFields | None = None,
@@ -56,6 +57,8 @@ def import_questions(
 ) -> Benchmark:
     """Read both, match gold to pages, mark shared names, and write the benchmark.
 
+    Over a `Corpus` the benchmark names it; passages of a file become a corpus inside its folder.
+
     `gold_rule` says what several gold pages of a question are: "any" of them answers it, or "all" are
     needed, as judgements of TREC and BEIR mean it. Without it qrels are "all", other files "any".
     """
@@ -67,9 +70,14 @@ def import_questions(
     rule = gold_rule or ("all" if judged else "any")
     fields = fields or QuestionFields()
     passage_fields = passage_fields or PassageFields()
-    held = list(read_passages(passages, passage_fields, source))
+    own = None if isinstance(passages, Corpus) else Path(passages)
+    held = list(
+        passages.passage_records()
+        if isinstance(passages, Corpus)
+        else read_passages(passages, passage_fields, source)
+    )
     if not held:
-        raise BadInput("there are no passages", file=passages)
+        raise BadInput("there are no passages", file=own)
     corpus = GoldPages(held, source)
     queries: list[Query] = []
     skipped: list[str] = []
@@ -109,9 +117,10 @@ def import_questions(
         out,
         name=name or Path(questions).name.partition(".")[0],
         queries=queries,
-        passages=held,
+        passages=() if own is None else held,
+        corpus=passages if isinstance(passages, Corpus) else None,
         sets=sets,
-        card=_card(questions, passages, queries, held, shared, skipped, several, rule),
+        card=_card(questions, own or "a corpus", queries, held, shared, skipped, several, rule),
         parameters={
             "fields": msgspec.to_builtins(fields),
             "passage_fields": msgspec.to_builtins(passage_fields),
@@ -121,7 +130,7 @@ def import_questions(
         },
         sources=[
             {"file": Path(p).name, "sha256": file_hash(Path(p))}
-            for p in (questions, passages, qrels)
+            for p in (questions, own, qrels)
             if p is not None and Path(p).is_file()
         ],
         counts={

@@ -6,6 +6,7 @@ import click
 
 from whichone.cli.again import makes
 from whichone.cli.options import json_option, on_error_option
+from whichone.errors import UsageError
 
 
 @click.command()
@@ -14,9 +15,15 @@ from whichone.cli.options import json_option, on_error_option
 @click.argument("benchmark", type=click.Path())
 @click.option(
     "--passages",
-    required=True,
+    default=None,
     type=click.Path(exists=True),
-    help="The corpus: .jsonl, .json, .tsv, .csv, a BEIR folder, or a folder of documents.",
+    help="The passages: .jsonl, .json, .tsv, .csv, a BEIR folder, or a folder of documents; its own corpus.",
+)
+@click.option(
+    "--corpus",
+    default=None,
+    type=click.Path(),
+    help="Instead of --passages: a corpus (`whichone corpus`) that the benchmark names.",
 )
 @click.option(
     "--question", default="question", show_default=True, help="Field of the question's text."
@@ -64,7 +71,8 @@ from whichone.cli.options import json_option, on_error_option
 def command(
     questions: str,
     benchmark: str,
-    passages: str,
+    passages: str | None,
+    corpus: str | None,
     question: str,
     id_field: str | None,
     answers: str | None,
@@ -99,10 +107,13 @@ def command(
     from whichone.benchmarks.questions import QuestionFields, import_questions
     from whichone.cli.output import emit_benchmark
     from whichone.corpus.passage_files import PassageFields
+    from whichone.runs.corpora import open_corpus
 
+    if (passages is None) == (corpus is None):
+        raise UsageError("give --passages or --corpus, one of the two")
     made = import_questions(
         questions,
-        passages,
+        open_corpus(corpus) if corpus is not None else str(passages),
         benchmark,
         fields=QuestionFields(question, id_field, answers, gold, name_field, relation, entity),
         passage_fields=PassageFields(passage_id, title, text, page, passage_entity),

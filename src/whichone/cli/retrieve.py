@@ -46,7 +46,7 @@ from whichone.errors import UsageError
     "index",
     type=click.Path(),
     default=None,
-    help="Folder for indexes; in the cache when not given.",
+    help="One finished index (`whichone index`) to ask; it says which retriever it is.",
 )
 @click.option("--name", default=None, help="The system's name in tables.")
 @click.option(
