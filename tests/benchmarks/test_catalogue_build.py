@@ -22,6 +22,7 @@ from whichone.measures.asking import asking, risk_coverage
 from whichone.measures.gate import Budgets
 from whichone.measures.gate_run import gate_folder
 from whichone.measures.score import score_folder
+from whichone.report.report import make_report
 from whichone.runs.agents import run_agent, trace_of
 from whichone.runs.answers import Answers
 from whichone.runs.record_table import RecordTable
@@ -137,6 +138,14 @@ def test_asking_where_it_is_right(kb, tmp_path) -> None:
     assert figures["ask"].turns_per_right >= 1
     assert figures["guess"].turns_per_right == 0
     assert figures["doubt"].risk_coverage[-1][0] == 1
+    make_report([tmp_path / "guess", tmp_path / "ask"], tmp_path / "out.html")
+    page = (tmp_path / "out.html").read_text("utf-8")
+    assert "Which one do you mean?" in page
+    assert "asked when needed" in page
+    assert "How confusion came in" in page
+    assert (tmp_path / "out-files" / "asking.svg").exists()
+    make_report([tmp_path / "guess"], tmp_path / "redacted.html", redact=True)
+    assert "How confusion came in" not in (tmp_path / "redacted.html").read_text("utf-8")
 
 
 def test_risk_against_coverage() -> None:

@@ -11,6 +11,7 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.measures.scores import cluster_note
 from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
+from whichone.report.asking import asking_section, outcome_section, trace_section
 from whichone.report.page import Page, Section
 from whichone.runs.answers import KIND, Answers
 from whichone.runs.run import Run
@@ -47,7 +48,7 @@ def answers_report(
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
-        sections=answer_sections(answers, base),
+        sections=answer_sections(answers, base, redact=redact),
         meta={
             "benchmark": base.id,
             "intervals": cluster_note(base.queries),
@@ -58,7 +59,11 @@ def answers_report(
 
 
 def answer_sections(
-    answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run] = ()
+    answers: Sequence[Answers],
+    benchmark: Benchmark,
+    runs: Sequence[Run] = (),
+    *,
+    redact: bool = False,
 ) -> list[Section]:
     """Sections for whatever answers there are; none for none."""
     if not answers:
@@ -77,8 +82,13 @@ def answer_sections(
     return [
         Section("What the user is told", [end_to_end_table(answers, benchmark)]),
         *([Section("What confusion costs", costs)] if costs else []),
+        *(s for section in _OURS if (s := section(answers, benchmark)) is not None),
+        *([traces] if not redact and (traces := trace_section(answers, benchmark)) else []),
         *(s for section in offered if (s := section(answers, benchmark, runs)) is not None),
     ]
+
+
+_OURS = (outcome_section, asking_section)
 
 
 def gold_and_other(answers: Sequence[Answers]) -> list[tuple[Answers, Answers]]:

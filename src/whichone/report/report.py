@@ -58,7 +58,7 @@ def make_report(
                     for s in _sections(opened, systems, base, gap_scale, redact, panels, read)
                     if s
                 ),
-                *answer_sections(read, base, opened),
+                *answer_sections(read, base, opened, redact=redact),
             ]
         ),
         meta=_meta(opened, systems, base),
