@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from whichone.errors import BadInput
+from whichone.errors import BadInput, UsageError
 
 SLOT = "$name"
+LANGUAGES = ("de", "en", "es", "fr")
+"""Those that questions are there in."""
 
 
 class Relation(msgspec.Struct, frozen=True):
@@ -54,6 +56,21 @@ def published_relations() -> dict[str, Relation]:
     """The 24 of the paper."""
     folder = files("whichone.benchmarks")
     return _decode(folder.joinpath("relations.toml").read_bytes(), "relations.toml")
+
+
+@cache
+def spoken_relations(language: str) -> dict[str, Relation]:
+    """The same relations asked in another language; a language without questions is refused, never mixed."""
+    if language == "en":
+        return published_relations()
+    name = f"relations_{language.partition('-')[0]}.toml"
+    file = files("whichone.benchmarks").joinpath(name)
+    if language.partition("-")[0] not in LANGUAGES:
+        raise UsageError(
+            f"there are no questions in {language!r}, and English ones are not mixed with its names",
+            hint="de, en, es and fr are there; write others into a file: a table a property with label and question",
+        )
+    return _decode(file.read_bytes(), name)
 
 
 def _decode(data: bytes, where: str) -> dict[str, Relation]:

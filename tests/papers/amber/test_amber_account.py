@@ -11,6 +11,7 @@ import pytest
 from small_kb import item, page, prop, write_kb
 
 from whichone.benchmarks.account import Account
+from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
@@ -145,3 +146,17 @@ def test_random_worlds(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_released_programs_rules_add_up_too(seed: int, tmp_path: Path) -> None:
     check_adds_up(built(world(seed), tmp_path, PUBLISHED).account)
+
+
+def test_a_language_without_templates_is_refused(tmp_path: Path) -> None:
+    people = [
+        item("Q1", "Abe Roe", title="A", P1303="Q11"),
+        item("Q2", "Abe Roe", title="B", P641="Q13"),
+    ]
+    kb = write_kb(tmp_path / "kb", people, [], {"A": 9, "B": 1}, languages={"Q1": "it", "Q2": "it"})
+    human = load_collection("human")
+    with (
+        opened_pipeline(Folder.open(kb, KIND), human, PAPER, language="it") as pipeline,
+        pytest.raises(BadInput, match="no question templates in 'it'"),
+    ):
+        build(pipeline, str(kb))

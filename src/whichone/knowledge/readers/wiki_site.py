@@ -17,11 +17,15 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.names import name_key
+from whichone.progress import talk
 
 FILE, CATEGORY = 6, 14
 _BLANKS = re.compile(r"[\s_]{2,}|[^\S ]|_")
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9A-Fa-f]+|\w+);")  # with its semicolon: "M&notes" stays
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+
+DISAMBIGUATION = "__DISAMBIG__"
+"""MediaWiki's own mark of a page that lists namesakes, in every language."""
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +41,9 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     disambiguation_templates: frozenset[str] = frozenset()
     disambiguation_categories: frozenset[str] = frozenset()
     disambiguation_endings: tuple[str, ...] = ()  # of titles, folded
+    date_templates: frozenset[str] = frozenset()  # day, month and year as arguments
+    months: tuple[str, ...] = ()
+    date_joint: str = " "
     text_templates: Mapping[str, int] = {}
     text_prefixes: Mapping[str, str] = {}
     character_templates: Mapping[str, str] = {}
@@ -76,6 +83,9 @@ def _site(name: str, language: str, first_letter: bool, declared: Mapping[str, i
         disambiguation_templates=_keys(both("disambiguation_templates")),
         disambiguation_categories=_keys(both("disambiguation_categories")),
         disambiguation_endings=tuple(f"({name_key(w)})" for w in both("disambiguation_words")),
+        date_templates=_keys(both("date_templates")),
+        months=tuple(own.get("months", ())),
+        date_joint=str(own.get("date_joint", " ")),
         text_templates=every["text_templates"] | own.get("text_templates", {}),
         text_prefixes=every["text_prefixes"] | own.get("text_prefixes", {}),
         character_templates=every["character_templates"] | own.get("character_templates", {}),
@@ -114,10 +124,30 @@ def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Si
         )
     said = re.search(rb'xml:lang="([^"]+)"', root.group())
     name, first_letter, declared = _site_info(head, file)
-    own = said.group(1).decode() if said else name.removesuffix("wiki") or "en"
+    spoken = language_of_namespaces(declared)
+    own = said.group(1).decode() if said else name.removesuffix("wiki") or spoken or "en"
+    if spoken and spoken != own.partition("-")[0] and own != "simple":
+        talk(
+            f"{file or 'the dump'}: its head says {own!r}, its namespaces are those of {spoken!r};"
+            f" read as {language or own!r} (--language decides)"
+        )
     if language and language != own:
         name, own = f"{language.replace('-', '_')}wiki", language
     return _site(name or f"{own}wiki", own, first_letter, declared)
+
+
+def language_of_namespaces(declared: Mapping[str, int]) -> str | None:
+    """The language whose words for files and categories a dump's namespaces have; None if several have them."""
+    names = {name_key(text): number for text, number in declared.items()}
+    scores: dict[str, int] = {}
+    for language, own in _languages().items():
+        for key, number in (("file_aliases", FILE), ("category_aliases", CATEGORY)):
+            if language != "all" and any(
+                names.get(name_key(a)) == number for a in own.get(key, ())
+            ):
+                scores[language] = scores.get(language, 0) + 1
+    best = [language for language, score in scores.items() if score == max(scores.values())]
+    return best[0] if len(best) == 1 else None
 
 
 def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
@@ -189,9 +219,12 @@ def is_disambiguation(
 ) -> bool:
     """Whether a page lists namesakes.
 
-    The rule: one of its templates or categories is on the language's list, or its title ends in
+    The rule: it has MediaWiki's own mark for it, or one of its templates or categories is on the language's list, or its title ends in
     the language's word for it in parentheses. Name lists such as {{surname}} are not meant.
     """
+    templates = list(templates)
+    if DISAMBIGUATION in templates:
+        return True
     if any(name_key(name) in site.disambiguation_templates for name in templates):
         return True
     if not site.disambiguation_categories.isdisjoint(map(_category_key, categories)):

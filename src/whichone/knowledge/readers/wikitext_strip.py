@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from functools import cache
 
-from whichone.knowledge.readers.wiki_site import Site
+from whichone.knowledge.readers.wiki_site import DISAMBIGUATION, Site
 from whichone.names import name_key
 
 GAP = "\x7f"  # where a template was: cleaned away, with the punctuation that it leaves alone
@@ -62,6 +62,8 @@ def strip_wikitext(text: str, site: Site) -> Stripped:
     templates: list[str] = []
     if "<" in text:
         text = _without_raw(text, lost)
+    if DISAMBIGUATION in text:
+        templates.append(DISAMBIGUATION)
     text = _MAGIC.sub("", text)
     text = _without_braces(text, site, templates, lost)
     if GAP in text:
@@ -179,6 +181,8 @@ def _template(content: str, site: Site, templates: list[str], lost: Counter[str]
     fixed = site.character_templates.get(key)
     if fixed is not None:
         return fixed
+    if key in site.date_templates:
+        return _date(_positional(rest), site) or GAP
     wanted = site.text_templates.get(key, 1 if key.startswith("lang-") else None)
     if wanted is None and key not in ("convert", "cvt"):
         lost["templates"] += 1
@@ -190,6 +194,35 @@ def _template(content: str, site: Site, templates: list[str], lost: Counter[str]
     if not 0 <= index < len(given):
         return site.text_prefixes.get(key, "").strip() or GAP
     return site.text_prefixes.get(key, "") + given[index]
+
+
+_NUMBER = re.compile(r"\d{1,2}(?:er|º|ª)?")
+_YEAR = re.compile(r"-?\d{3,4}")
+
+
+def _date(given: list[str], site: Site) -> str:
+    """{{date de naissance|14|3|1879}}: day, month and year in words, as the wiki shows them.
+
+    A first argument that is a date already ("14 mars 1879") stays as it is; what comes after the year (a
+    second date, a subject) is not shown.
+    """
+    words: list[str] = []
+    for place, argument in enumerate(given):
+        if not argument:
+            continue
+        if _YEAR.fullmatch(argument):
+            words.append(argument)
+            break
+        if _NUMBER.fullmatch(argument):
+            month = place == 1 and argument.isdigit() and 1 <= int(argument) <= len(site.months)
+            words.append(site.months[int(argument) - 1] if month else argument.lstrip("0"))
+        elif place == 0 or name_key(argument) in map(name_key, site.months):
+            words.append(argument)
+            if place == 0 and _YEAR.search(argument):
+                break
+        else:
+            break
+    return site.date_joint.join(words)
 
 
 def _converted(given: list[str]) -> str:

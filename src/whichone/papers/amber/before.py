@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from whichone.benchmarks.account import Account
 from whichone.errors import BadInput, sample
 from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT
+from whichone.papers.amber.instantiate import MADE_UP
 from whichone.papers.amber.names import naming
 from whichone.papers.amber.relations import USERS, Pipeline
 
@@ -87,7 +88,12 @@ def _properties(pipeline: Pipeline, account: Account) -> Iterator[str]:
     for prop in wanted:
         if collection.questions(prop, pipeline.language):
             continue
-        if not (labels.get(prop) or collection.label(prop)):
+        if pipeline.language not in MADE_UP:
+            yield (
+                f"{prop} has no question templates in {pipeline.language!r}, and English ones are not mixed with"
+                " its names (write `questions` and `claims` of the language into the collection)"
+            )
+        elif not (labels.get(prop) or collection.label(prop)):
             yield f"{prop} has neither a label nor question templates in {pipeline.language!r}"
         else:
             account.remark(f"{prop} has no templates: its questions are made from its label")

@@ -24,6 +24,8 @@ SEPARATOR = " [SEP] "
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
 MADE_UP = {
     "en": ("What is the {label} of {who}?", "The {label} of {who} is {value}."),
+    "es": ("¿Qué se indica como «{label}» de {who}?", "«{label}» de {who}: {value}."),
+    "fr": ("Qu'indique-t-on comme « {label} » de {who} ?", "« {label} » de {who} : {value}."),
     "de": ("Was ist „{label}“ von {who}?", "„{label}“ von {who} ist {value}."),
 }
 """Question and claim for a property without templates, from its label."""
@@ -150,7 +152,7 @@ class Instantiation:
 
     def _made_up(self, kind: int, label: str) -> str:
         """A question (0) or claim (1) for a property without templates in the language."""
-        template = MADE_UP.get(self.language, MADE_UP["en"])[kind]
+        template = MADE_UP[self.language][kind]
         return template.format(label=label, who=self._who(), value=OBJECT_SLOT)
 
     def _who(self) -> str:

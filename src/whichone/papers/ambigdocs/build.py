@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from whichone.benchmarks.relations import Relation, published_relations
+from whichone.benchmarks.relations import Relation, spoken_relations
 from whichone.papers.ambigdocs.bearers import (
     LEAST,
     MOST,
@@ -83,16 +83,21 @@ def _draft(name: SurfaceName, question: str, one: Statement, other: Statement) -
     return Draft(name.name, titles, question, (one.answer, other.answer))
 
 
-def general_templates() -> dict[str, Relation]:
+def general_templates(language: str = "en") -> dict[str, Relation]:
     """The questions of EntityQuestions that fit any bearer."""
-    return {key: r for key, r in published_relations().items() if key not in TOO_NARROW}
+    return {key: r for key, r in spoken_relations(language).items() if key not in TOO_NARROW}
 
 
-def ask(prop: str, label: str | None, name: str, templates: Mapping[str, Relation]) -> str | None:
-    """The question for a property of a name; None for a property without template and label."""
+def ask(
+    prop: str, label: str | None, name: str, templates: Mapping[str, Relation], language: str = "en"
+) -> str | None:
+    """The question for a property of a name; None for a property without template and label.
+
+    Only English has a question that any label fits into.
+    """
     if prop in templates:
         return templates[prop].ask(name)
-    if not label:
+    if not label or language != "en":
         return None
     return DEFAULT_QUESTION.replace("$property", label).replace("$name", name)
 
@@ -104,9 +109,10 @@ def questions(
     properties: Mapping[str, str],
     funnel: Funnel,
     templates: Mapping[str, Relation] | None = None,
+    language: str = "en",
 ) -> Iterator[BuiltQuestion]:
     """A question for every name and property that at least two bearers' passages answer differently."""
-    templates = general_templates() if templates is None else templates
+    templates = general_templates(language) if templates is None else templates
     by_key = {name.key: name for name in names}
     ordered = sorted(found, key=lambda s: (s.key, s.property))
     kept_questions = 0
@@ -115,7 +121,7 @@ def questions(
         if len(statements) < LEAST:
             continue
         funnel.count("  passages of two bearers or more state it")
-        question = ask(prop, properties.get(prop), by_key[key].name, templates)
+        question = ask(prop, properties.get(prop), by_key[key].name, templates, language)
         if question is None:
             funnel.count("    no question can be made")
             continue

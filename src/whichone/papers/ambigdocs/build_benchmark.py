@@ -10,7 +10,7 @@ import msgspec
 import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.relations import read_relations
+from whichone.benchmarks.relations import LANGUAGES, read_relations
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import article_pages, cut_corpus
 from whichone.corpus.knowledge_names import names_of_pages
@@ -110,7 +110,7 @@ def save_built(
     return save_benchmark(
         out,
         name=TASK,
-        queries=built_queries(built, options.seed),
+        queries=built_queries(built, options.seed, options.language),
         sets=built_sets(built, about),
         passages=cut_corpus(kb, _cut(options), only=pages),
         names=names_of_pages(kb),
@@ -136,15 +136,19 @@ def _questions(
     units = facts["unit"].drop_null().unique().to_pylist()
     labels = value_labels(tables, [*entities, *units], options.language)
     pages = frozenset(facts["page"].unique().to_pylist())
-    templates = general_templates()
-    if options.templates is not None:
-        templates |= read_relations(options.templates)
+    own = read_relations(options.templates) if options.templates is not None else {}
+    templates = (
+        own
+        if own and options.language not in LANGUAGES
+        else general_templates(options.language) | own
+    )
     yield from questions(
         names,
         stated(in_rows(facts), page_passages(kb, options, pages), about, labels),
         properties=property_labels(tables),
         funnel=funnel,
         templates=templates,
+        language=options.language,
     )
 
 

@@ -31,14 +31,14 @@ class BuiltQuestion(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...]
 
 
-def built_queries(built: Sequence[BuiltQuestion], seed: int) -> list[Query]:
+def built_queries(built: Sequence[BuiltQuestion], seed: int, language: str = "en") -> list[Query]:
     splits = split_names((question.name.key for question in built), seed)
     order = {"train": 0, "dev": 1, "test": 2}
-    queries = [_query(question, splits[question.name.key]) for question in built]
+    queries = [_query(question, splits[question.name.key], language) for question in built]
     return sorted(queries, key=lambda q: (order[q.attributes["split"]], q.id))
 
 
-def _query(question: BuiltQuestion, split: str) -> Query:
+def _query(question: BuiltQuestion, split: str, language: str) -> Query:
     outputs = tuple(
         Output(
             answer=one.answer,
@@ -59,6 +59,7 @@ def _query(question: BuiltQuestion, split: str) -> Query:
         id=f"{set_id(question.name.name)}/{question.property or 'question'}",
         task=TASK,
         input=question.question,
+        language=language,
         outputs=outputs,
         name=question.name.name,
         name_set=set_id(question.name.name),

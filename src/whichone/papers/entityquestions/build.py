@@ -12,8 +12,8 @@ from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.relations import (
     Relation,
-    published_relations,
     read_relations,
+    spoken_relations,
 )
 from whichone.corpus.cut.cut import Cut, cut_passages
 from whichone.corpus.cut_pages import article_pages, cut_corpus
@@ -144,9 +144,10 @@ def build_entityquestions(
 
 
 def _relations(options: BuildOptions) -> dict[str, Relation]:
-    known = dict(published_relations())
     if options.relations is not None:
         known = read_relations(options.relations)
+    else:
+        known = spoken_relations(options.language)
     unknown = [r for r in (*options.only, *options.buckets) if r not in known]
     if unknown:
         raise UsageError(
@@ -251,7 +252,9 @@ def _maker(
     keys = (name_key(one.fact.name) for one in drawn)
     bearers = knowledge.bearers_of(tables, keys, options.language, options.frequency)
     types = knowledge.types_with(tables, knowledge.facts_of(tables, list(relations)))
-    return QueryMaker(relations, bearers, having, types, reworded=options.reworded)
+    return QueryMaker(
+        relations, bearers, having, types, reworded=options.reworded, language=options.language
+    )
 
 
 def training_lines(train: Sequence[EntityFact], relations: Mapping[str, Relation]) -> bytes:

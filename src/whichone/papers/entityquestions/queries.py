@@ -57,7 +57,9 @@ class QueryMaker:
         types_with_relation: Mapping[str, frozenset[str]],
         *,
         reworded: bool = False,
+        language: str = "en",
     ) -> None:
+        self.language = language
         self.relations = relations
         self.bearers = bearers
         self.having = having
@@ -83,6 +85,7 @@ class QueryMaker:
             task=TASK,
             input=self.relations[fact.relation].ask(fact.name, reworded=self.reworded),
             outputs=_outputs(fact),
+            language=self.language,
             name=fact.name,
             name_set=name_set.id if name_set else None,
             role=roles.get(fact.subject),
