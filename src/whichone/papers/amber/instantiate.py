@@ -17,6 +17,7 @@ from whichone.papers.amber.published import choose_template, fill, query_id
 from whichone.papers.amber.relations import Pipeline
 from whichone.papers.amber.rules import Rules
 from whichone.papers.amber.values import ValueBook
+from whichone.papers.amber.wording import clean_template, cleaned
 from whichone.records import Output, Provenance, Query, Role
 
 TASKS = ("qa", "sf", "fc")
@@ -126,8 +127,8 @@ class Instantiation:
         templates = self.collection.questions(fact.property, self.language) or (
             self._made_up(0, fact.label),
         )
-        template = choose_template(told.bearer.entity, fact.property, templates)
-        yield self._fill(template, told), told.answers, ""
+        template = self._worded(choose_template(told.bearer.entity, fact.property, templates))
+        yield self._finished(template, self._fill(template, told)), told.answers, ""
 
     def _slot(self, told: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
         who = self._fill(self._who(), told)
@@ -138,9 +139,9 @@ class Instantiation:
         templates = self.collection.claims(fact.property, self.language) or (
             self._made_up(1, fact.label),
         )
-        template = choose_template(told.bearer.entity, fact.property, templates)
+        template = self._worded(choose_template(told.bearer.entity, fact.property, templates))
         true = next(value.names[0] for value in fact.values if value.found)
-        yield self._fill(template, told, true), (SUPPORTS,), true
+        yield self._finished(template, self._fill(template, told, true)), (SUPPORTS,), true
         false = self.false_values.other_than(fact)
         if false is None:
             self.account.remark(
@@ -148,7 +149,17 @@ class Instantiation:
                 "only the true claim is made (the released program stops here)"
             )
             return
-        yield self._fill(template, told, false), (REFUTES,), false
+        yield self._finished(template, self._fill(template, told, false)), (REFUTES,), false
+
+    @property
+    def _clean(self) -> bool:
+        return self.rules.wording == "clean" and self.language == "en"
+
+    def _worded(self, template: str) -> str:
+        return clean_template(template) if self._clean else template
+
+    def _finished(self, template: str, text: str) -> str:
+        return cleaned(text, template) if self._clean else text
 
     def _made_up(self, kind: int, label: str) -> str:
         """A question (0) or claim (1) for a property without templates in the language."""

@@ -30,6 +30,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     empty_names_match: bool
     false_value: Literal["knowledge base", "tuples"]
     extra_answers: bool
+    wording: Literal["clean", "published"]
+    """How it is asked: in clean English, or with the mistakes of the released templates."""
     tokens: int = TOKENS
     min_name_share: float = 0.0
     """The share of links to a bearer that must use the name; the paper takes every alias."""
@@ -49,6 +51,7 @@ PAPER = Rules(
     empty_names_match=False,
     false_value="knowledge base",
     extra_answers=False,
+    wording="clean",
 )
 PUBLISHED = Rules(
     name="published",
@@ -64,6 +67,7 @@ PUBLISHED = Rules(
     empty_names_match=True,
     false_value="tuples",
     extra_answers=True,
+    wording="published",
 )
 
 
@@ -74,6 +78,7 @@ def rules_called(
     gap_scale: str | None = None,
     gap_denominator: str | None = None,
     min_name_share: float | None = None,
+    wording: str | None = None,
 ) -> Rules:
     """One of the two sets of rules, with another gap or least share of links if one is given."""
     if name not in ("paper", "published"):
@@ -87,6 +92,7 @@ def rules_called(
         "gap_scale": gap_scale,
         "gap_denominator": gap_denominator,
         "min_name_share": min_name_share,
+        "wording": wording,
     }
     rules = PAPER if name == "paper" else PUBLISHED
     return msgspec.structs.replace(rules, **{k: v for k, v in given.items() if v is not None})

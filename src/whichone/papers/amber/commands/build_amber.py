@@ -34,6 +34,10 @@ from whichone.errors import UsageError
     help="What the lead is divided by.",
 )
 @click.option(
+    "--wording", type=click.Choice(["clean", "published"]), default=None,
+    help="Clean English, or the released templates with their mistakes; clean unless --rules published.",
+)  # fmt: skip
+@click.option(
     "--popularity", type=click.Choice(["views", "sitelinks", "links", "none"]), default=None,
     help="What makes a head; the collection says, views if it does not.",
 )  # fmt: skip
@@ -84,6 +88,7 @@ def command(
     rules: str,
     gap: float | None,
     gap_scale: str | None,
+    wording: str | None,
     gap_denominator: str | None,
     popularity: str | None,
     min_name_share: float | None,
@@ -128,6 +133,7 @@ def command(
         rules,
         gap=gap,
         gap_scale=gap_scale,
+        wording=wording,
         gap_denominator=gap_denominator,
         min_name_share=min_name_share,
     )
