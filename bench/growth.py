@@ -226,12 +226,11 @@ def inside(place: Path, size: int, step: str) -> None:
         NamesakeRetriever.build(corpus, place / step, encoder="none")
     elif step == "train-examples":
         from whichone.benchmarks.benchmark import Benchmark
-        from whichone.training.examples import ExampleMaker
+        from whichone.training.negatives import ExampleMaker
 
         benchmark = Benchmark.open(need_benchmark(place, size))
         maker = ExampleMaker(benchmark, place / "work", kinds=("bm25",), most=1, seed=0)
-        for _ in maker.examples():
-            pass
+        maker.examples(benchmark.queries)
 
 
 def again(words: Sequence[str]) -> Usage:

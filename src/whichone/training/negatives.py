@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +11,19 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.names import title_key
-from whichone.records import Passage, Query
+from whichone.records import Passage, Query, page_of
 from whichone.retrieval.bm25 import Bm25
 from whichone.text.drqa import tokens
 from whichone.training.examples import Example, Negative, NegativeKind, Text
 from whichone.training.splits import name_of
 
 KINDS: tuple[NegativeKind, ...] = ("bm25", "namesake")
+BLOCK = 1_000
+"""Queries whose passages are read together."""
 
 
 class ExampleMaker:
-    """Knows a benchmark's passages and finds each query's right and wrong ones."""
+    """Finds each query's right and wrong passages in a benchmark's corpus, which stays on disk."""
 
     def __init__(
         self,
@@ -35,13 +38,7 @@ class ExampleMaker:
         self.kinds = kinds
         self.most = most
         self.seed = seed
-        self._by_page: dict[str, list[Passage]] = {}
-        self._by_id: dict[str, Passage] = {}
-        self._named: dict[str, set[str]] = {}
-        for passage in benchmark.passage_records():
-            self._by_page.setdefault(passage.page, []).append(passage)
-            self._by_id[passage.id] = passage
-            self._named.setdefault(title_key(passage.title), set()).add(passage.page)
+        self._corpus = benchmark.corpus
         self._bm25 = Bm25.over(benchmark.corpus, work) if "bm25" in kinds else None
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
@@ -78,10 +75,12 @@ class ExampleMaker:
 
     def positive(self, query: Query) -> Passage | None:
         """The passage that the gold names, else the first of a gold page that holds an answer, else its first."""
-        for provenance in (p for o in query.outputs for group in o.provenance for p in group):
-            if provenance.passage in self._by_id:
-                return self._by_id[provenance.passage]
-        held = [p for page in sorted(query.gold_pages()) for p in self._by_page.get(page, ())]
+        evidence = (p for o in query.outputs for group in o.provenance for p in group)
+        named = [provenance.passage for provenance in evidence if provenance.passage]
+        known = self._corpus.get(named) if named else {}
+        if known:
+            return next(known[identity] for identity in named if identity in known)
+        held = self._on_pages(sorted(query.gold_pages()))
         wanted = [tokens(answer) for answer in query.answers()]
         for passage in held:
             words = tokens(passage.text)
@@ -93,14 +92,34 @@ class ExampleMaker:
         if self._bm25 is None:
             return [()] * len(queries)
         rankings = self._bm25.search([q.question() for q in queries], 30)
+        chosen: list[list[str]] = []
+        for query, ranking in zip(queries, rankings, strict=True):
+            gold = query.gold_pages()
+            wrong = (identity for identity in ranking.passages if page_of(identity) not in gold)
+            chosen.append(list(islice(wrong, self.most)))
         return [
-            tuple(
-                Negative("bm25", _text(p))
-                for p in map(self._by_id.__getitem__, ranking.passages)
-                if p.page not in query.gold_pages()
-            )[: self.most]
-            for query, ranking in zip(queries, rankings, strict=True)
+            tuple(Negative("bm25", _text(passage)) for passage in passages)
+            for passages in self._read(chosen)
         ]
+
+    def _read(self, chosen: Sequence[Sequence[str]]) -> Iterator[list[Passage]]:
+        """Passages by their ids, fetched for many queries at once."""
+        for start in range(0, len(chosen), BLOCK):
+            block = chosen[start : start + BLOCK]
+            known = self._corpus.get(identity for ids in block for identity in ids)
+            yield from ([known[identity] for identity in ids] for ids in block)
+
+    def _on_pages(self, pages: Sequence[str]) -> list[Passage]:
+        """The passages of pages, in their order; pages that are not in the corpus have none."""
+        ids = [identity for page in pages for identity in self._corpus.passages_of(page)]
+        known = self._corpus.get(ids)
+        return [known[identity] for identity in ids]
+
+    def _named(self, name: str) -> frozenset[str]:
+        """The pages whose titles name this."""
+        rows = {b.page for b in self._corpus.names.bearers(name) if b.kind == "title"}
+        pages = self._corpus.page_ids(sorted(rows))
+        return frozenset(page for page in pages if title_key(self._corpus.title(page)) == name)
 
     def _namesakes(self, query: Query) -> list[Negative]:
         """Passages of the other bearers of the name: the one kind of wrong passage that hurts.
@@ -109,9 +128,8 @@ class ExampleMaker:
         """
         others = self.benchmark.other_pages(query)
         if query.name_set is None:
-            others = frozenset(self._named.get(name_of(query), ())) - query.gold_pages()
-        pages = sorted(others)
-        held = [p for page in pages for p in self._by_page.get(page, ())]
+            others = self._named(name_of(query)) - query.gold_pages()
+        held = self._on_pages(sorted(others))
         generator = np.random.default_rng([self.seed, *query.id.encode()])
         order = generator.permutation(len(held))[: self.most]
         return [Negative("namesake", _text(held[i])) for i in sorted(order)]
