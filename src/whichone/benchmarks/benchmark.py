@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -131,6 +133,19 @@ class Benchmark:
         return {s.id: s for s in self.sets}
 
 
+_GIVEN: ContextVar[Corpus | None] = ContextVar("corpus", default=None)
+
+
+@contextlib.contextmanager
+def over_corpus(corpus: Corpus) -> Iterator[None]:
+    """Benchmarks that are saved inside name this corpus, and write none of their own."""
+    token = _GIVEN.set(corpus)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
 @without_collector()
 def save_benchmark(
     path: str | Path,
@@ -158,6 +173,9 @@ def save_benchmark(
     """
     rows = list(queries)
     check_queries(rows, allow_no_gold=allow_no_gold)
+    if corpus is None and (given := _GIVEN.get()) is not None:
+        check_pages(rows, given)
+        corpus = given
     with Folder.create(path, KIND) as folder:
         folder.write(QUERIES, query_rows(rows))
         folder.write(SETS, set_rows(sets))
@@ -214,6 +232,20 @@ def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> N
         raise BadInput(
             f"{len(without)} queries have no gold: {sample(without)}",
             hint="give each an answer or a gold page, or leave them out",
+        )
+
+
+def check_pages(queries: Sequence[Query], corpus: Corpus) -> None:
+    """Gold that is mostly outside the corpus means that it is another corpus."""
+    gold = sorted({page for query in queries for page in query.gold_pages()})
+    known = corpus.page_rows(gold)
+    absent = [page for page, row in zip(gold, known, strict=True) if row is None]
+    if 2 * len(absent) > len(gold):
+        some = corpus.page_ids(range(min(3, corpus.page_count)))
+        raise BadInput(
+            f"{len(absent):,} of {len(gold):,} gold pages are not in the corpus {corpus.id}:"
+            f" {sample(absent)}",
+            hint=f"its pages are called {sample(some)}; was it made from the same source?",
         )
 
 

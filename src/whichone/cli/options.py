@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -121,3 +122,24 @@ def on_error_option(function: F) -> F:
         show_default=True,
         help="Stop at the first bad record, or count and list them.",
     )(function)
+
+
+def corpus_option(function: F) -> F:
+    """`--corpus CORPUS`: what the command makes names that corpus and writes none of its own."""
+
+    @functools.wraps(function)
+    def command(*, corpus: str | None, **values: Any) -> Any:
+        if corpus is None:
+            return function(**values)
+        from whichone.benchmarks.benchmark import over_corpus
+        from whichone.runs.corpora import open_corpus
+
+        with over_corpus(open_corpus(corpus)):
+            return function(**values)
+
+    return click.option(
+        "--corpus",
+        type=click.Path(),
+        default=None,
+        help="A corpus (`whichone corpus`) to ask; without it one is made inside the folder.",
+    )(command)  # type: ignore[return-value]

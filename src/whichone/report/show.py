@@ -17,6 +17,7 @@ from whichone.files.manifest import MANIFEST, Manifest
 from whichone.measures.retrieval import kind_of_page
 from whichone.report.show_answer import show_answer
 from whichone.runs.answers import Answers
+from whichone.runs.corpora import open_corpus
 from whichone.runs.run import Run
 
 Shown = tuple[Any, str]
@@ -35,6 +36,8 @@ def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown
         raise UsageError(f"a name can be looked up in a knowledge base, not in a {kind}")
     if kind == "benchmark":
         return show_benchmark(Benchmark.open(place))
+    if kind == "corpus":
+        open_corpus(place)  # benchmarks that name it find it here from now on
     return show_manifest(Folder.open(place, kind))
 
 

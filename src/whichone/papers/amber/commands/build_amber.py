@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import Words, json_option, memory_option
+from whichone.cli.options import Words, corpus_option, json_option, memory_option
 from whichone.errors import UsageError
 
 
@@ -60,7 +60,7 @@ from whichone.errors import UsageError
     help="Tasks to make queries for.",
 )
 @click.option(
-    "--corpus", type=click.Choice(["all", "sets", "none"]), default="all", show_default=True,
+    "--pages", type=click.Choice(["all", "sets", "none"]), default="all", show_default=True,
     help="Passages of all pages, of the bearers' pages only, or none.",
 )  # fmt: skip
 @click.option(
@@ -81,6 +81,7 @@ from whichone.errors import UsageError
     help="Show what each filter removed; with a name, draw that name and write nothing. Put it last.",
 )  # fmt: skip
 @json_option
+@corpus_option
 def command(
     kb: str,
     bench: str | None,
@@ -95,7 +96,7 @@ def command(
     properties: tuple[str, ...],
     language: str,
     tasks: tuple[str, ...],
-    corpus: str,
+    pages: str,
     way: str,
     passage_size: int,
     engine: str,
@@ -112,6 +113,7 @@ def command(
     \b
     whichone build amber KB BENCH --collection human
     whichone build amber KB BENCH --collection nonhuman --rules published --explain
+    whichone build amber KB BENCH --collection human --corpus CORPUS
     whichone build amber KB --collection human --explain "Abe Lincoln"
     """
     from typing import Any, cast
@@ -156,7 +158,7 @@ def command(
         raise UsageError("BENCH is missing: where to write the benchmark")
     cut = Cut(way=cast("Any", way), size=passage_size)
     benchmark, account = build_amber(
-        kb, bench, chosen, rule_set, tasks=tasks, extent=cast("Any", corpus), cut=cut, **options
+        kb, bench, chosen, rule_set, tasks=tasks, extent=cast("Any", pages), cut=cut, **options
     )
     for remark in account.remarks:
         talk(remark)

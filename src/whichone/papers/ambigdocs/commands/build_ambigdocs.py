@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import Words, json_option, memory_option, seed_option
+from whichone.cli.options import Words, corpus_option, json_option, memory_option, seed_option
 from whichone.errors import UsageError
 
 
@@ -27,7 +27,8 @@ from whichone.errors import UsageError
 @click.option("--language", default="en", show_default=True, help="Language of names and answers.")
 @click.option("--words", default=100, show_default=True, help="Words a passage.")
 @click.option(
-    "--corpus",
+    "--pages",
+    "corpus_pages",
     type=click.Choice(["all", "bearers"]),
     default="all",
     show_default=True,
@@ -49,6 +50,7 @@ from whichone.errors import UsageError
 @memory_option
 @seed_option
 @json_option
+@corpus_option
 def command(
     kb: str,
     benchmark: str,
@@ -59,6 +61,7 @@ def command(
     cache: str | None,
     memory: str,
     as_json: bool,
+    corpus_pages: str,
     **values: Any,
 ) -> None:
     """Make AmbigDocs questions from a knowledge base KB.
@@ -77,7 +80,7 @@ def command(
     from whichone.papers.ambigdocs.build_benchmark import build_ambigdocs, build_options
     from whichone.papers.ambigdocs.funnel import rows
 
-    options = build_options(**values)
+    options = build_options(corpus=corpus_pages, **values)
     if (endpoint is None) != (model is None):
         raise UsageError("--endpoint and --model belong together")
     if endpoint is None or model is None:

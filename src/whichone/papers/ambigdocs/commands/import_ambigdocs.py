@@ -19,7 +19,8 @@ from whichone.cli.options import json_option
     help="psgs_w100.tsv, to check pids against and fill missing texts from.",
 )
 @click.option(
-    "--corpus",
+    "--pages",
+    "corpus_pages",
     type=click.Choice(["gold", "titles"]),
     default="gold",
     show_default=True,
@@ -31,7 +32,7 @@ def command(
     files: tuple[str, ...],
     benchmark: str,
     passages: str | None,
-    corpus: str,
+    corpus_pages: str,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -45,7 +46,7 @@ def command(
     from whichone.progress import talk
 
     made, counts = import_ambigdocs(
-        files, None if dry_run else benchmark, passage_file=passages, corpus=corpus
+        files, None if dry_run else benchmark, passage_file=passages, corpus=corpus_pages
     )
     if made is None:
         emit_json(counts)

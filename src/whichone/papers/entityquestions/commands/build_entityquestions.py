@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import Words, json_option, memory_option, seed_option
+from whichone.cli.options import Words, corpus_option, json_option, memory_option, seed_option
 
 
 @click.command()
@@ -72,6 +72,7 @@ from whichone.cli.options import Words, json_option, memory_option, seed_option
 @memory_option
 @seed_option
 @json_option
+@corpus_option
 def command(
     kb: str,
     benchmark: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, on_error_option
+from whichone.cli.options import corpus_option, json_option, on_error_option
 
 
 @click.command()
@@ -21,7 +21,9 @@ from whichone.cli.options import json_option, on_error_option
 )
 @click.option("--split", type=click.Choice(["train", "dev", "test"]), default=None)
 @click.option("--knowledge", type=click.Path(exists=True), default=None, help="A knowledge base.")
-@click.option("--passages", type=click.Path(exists=True), default=None, help="Your own corpus.")
+@click.option(
+    "--passages", type=click.Path(exists=True), default=None, help="A file of your own passages."
+)
 @click.option("--page-field", default=None, help="Field of the passages that holds the page id.")
 @click.option(
     "--words", default=100, show_default=True, help="Words a passage; 0 keeps pages whole."
@@ -35,6 +37,7 @@ from whichone.cli.options import json_option, on_error_option
 @click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing.")
 @on_error_option
 @json_option
+@corpus_option
 def command(
     files: tuple[str, ...],
     bench: str,
