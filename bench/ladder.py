@@ -190,8 +190,7 @@ def retrieve(row: str, command: list[str], place: Path) -> None:
         return
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     program = [sys.executable, "-m", "whichone", "retrieve", str(place / "benchmark"), str(out)]
-    index = ["-k", "20", "--name", row, "--index", str(place / "index")]
-    done = subprocess.run([*program, *command, *index])
+    done = subprocess.run([*program, *command, "-k", "20", "--name", row])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode == 0:
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -86,7 +86,6 @@ def test_of_a_run(colours: Benchmark, tmp_path: Path) -> None:
             retriever="rerank",
             options=options,
             k=3,
-            index=tmp_path / "index",
         )
         run = Run.open(tmp_path / by)
         assert run.description["order"]["by"] == by
