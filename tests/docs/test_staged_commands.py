@@ -117,4 +117,4 @@ def written(words: list[str]) -> list[Path]:
     last = [p for p in command.params if isinstance(p, click.Argument)][-1]
     value = context.params[last.name or ""]
     value = value[-1] if isinstance(value, tuple) else value
-    return [Path(value)] if value and Path(value).is_dir() else []
+    return [Path(value)] if value and Path(value).exists() else []

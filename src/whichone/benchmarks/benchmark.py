@@ -22,6 +22,7 @@ from whichone.corpus.places import find_corpus
 from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
 from whichone.errors import BadInput, sample
 from whichone.files.folder import Folder
+from whichone.files.lines import encode_text
 from whichone.files.manifest import MANIFEST
 from whichone.records import Bearer, NameSet, Output, Passage, Query, Question
 
@@ -253,7 +254,7 @@ def query_rows(queries: Sequence[Query]) -> pa.Table:
     fields = zip(*map(msgspec.structs.astuple, queries), strict=True)
     columns: dict[str, Sequence[Any]] = dict(zip(Query.__struct_fields__, fields, strict=True))
     for name in _DECODED:
-        columns[name] = [msgspec.json.encode(value).decode() for value in columns[name]]
+        columns[name] = [encode_text(value) for value in columns[name]]
     columns["gold_pages"] = [sorted(query.gold_pages()) for query in queries]
     columns["place"] = range(len(queries))
     return QUERIES.from_columns(columns)

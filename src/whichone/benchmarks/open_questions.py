@@ -14,7 +14,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
-from whichone.files.lines import open_binary, read_lines, write_atomic
+from whichone.files.lines import NOT_JSON, open_binary, read_text_lines, write_atomic
 from whichone.files.separated import read_rows
 from whichone.records import Output, Query
 
@@ -54,14 +54,14 @@ def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if data.lstrip().startswith(b"["):
         try:
             yield from enumerate(msgspec.json.decode(data, type=list[dict[str, Any]]), 1)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             raise BadInput(f"not a list of questions: {error}", file=path) from error
         return
     for line, text in enumerate(data.splitlines(), 1):
         if text.strip():
             try:
                 yield line, msgspec.json.decode(text, type=dict[str, Any])
-            except msgspec.DecodeError as error:
+            except NOT_JSON as error:
                 raise BadInput(f"not a question: {error}", file=path, line=line) from error
 
 
@@ -80,7 +80,7 @@ def _webquestions(path: Path) -> Iterator[Row]:
     """The release (`utterance`, `targetValue`), and the copies with `question` and `answers`."""
     for line, record in _objects(path):
         if "targetValue" in record:
-            found = _DESCRIPTION.findall(record["targetValue"])
+            found = _DESCRIPTION.findall(str(record["targetValue"]))
             answers = [re.sub(r"\\(.)", r"\1", quoted) or bare for quoted, bare in found]
             yield line, str(record.get("utterance", "")), answers
         else:
@@ -95,9 +95,9 @@ def _curatedtrec(path: Path) -> Iterator[Row]:
     if first.startswith((b"{", b"[")):
         yield from _nq_open(path)
         return
-    for line, text in read_lines(path):
+    for line, text in read_text_lines(path):
         if text.strip():
-            columns = text.decode("utf-8").split("\t")
+            columns = text.split("\t")
             if len(columns) < 2:
                 raise BadInput(
                     "question and answer in tab-separated columns are expected",

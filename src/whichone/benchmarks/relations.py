@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from whichone.errors import BadInput, UsageError
+from whichone.files.lines import NOT_JSON
 
 SLOT = "$name"
 LANGUAGES = ("de", "en", "es", "fr")
@@ -76,7 +77,7 @@ def spoken_relations(language: str) -> dict[str, Relation]:
 def _decode(data: bytes, where: str) -> dict[str, Relation]:
     try:
         entries = msgspec.toml.decode(data, type=dict[str, _Entry])
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise BadInput(f"not a file of relations: {error}", file=where) from error
     for key, entry in entries.items():
         for text in (entry.question, entry.reworded):

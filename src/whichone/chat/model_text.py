@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.files.lines import NOT_JSON
 from whichone.text import squad
 
 FACT_CHECKING = "fc"
@@ -100,7 +101,7 @@ def _object(text: str) -> dict[str, Any] | None:
     for candidate in (text, fenced[1] if fenced else "", text[start : end + 1]):
         try:
             found = msgspec.json.decode(candidate.strip())
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (*NOT_JSON, UnicodeEncodeError):
             continue
         if isinstance(found, dict) and "answer" in found:
             return found
@@ -130,6 +131,6 @@ def _unquoted(text: str) -> str:
     for end in range(len(text), max(0, len(text) - 6), -1):
         try:
             return str(msgspec.json.decode(f'{text[:end]}"'))
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (*NOT_JSON, UnicodeEncodeError):
             continue
     return text[1:]

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.files.lines import NOT_JSON
 from whichone.protocols import ChatReply, ToolCall
 
 REFUSAL = "refusal"
@@ -27,7 +28,7 @@ def parse_reply(content_type: str, body: bytes) -> ChatReply:
         return _completion(_joined(body))
     try:
         document = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         if body.lstrip()[:1] not in (b"{", b"["):
             raise WrongShape(f"it sends {_start(body)!r} instead of JSON") from error
         raise BrokenReply("the reply is broken JSON") from error
@@ -44,7 +45,7 @@ def error_text(body: bytes) -> str:
         if isinstance(told, dict):
             told = told.get("message") or told.get("detail") or told
         text = told if isinstance(told, str) else msgspec.json.encode(told).decode()
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_JSON:
         text = body.decode("utf-8", "replace")
     return " ".join(text.split())[:300]
 
@@ -119,7 +120,7 @@ def _joined(body: bytes) -> dict[str, Any]:
             break
         try:
             part = msgspec.json.decode(event)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             raise BrokenReply("the stream holds broken JSON") from error
         document.update({k: v for k, v in part.items() if k == "usage" and v})
         for choice in (part.get("choices") or [])[:1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,19 +32,24 @@ def pieces_for(magic: bytes) -> Pieces | None:
 
 def gzip_pieces(raw: IO[bytes]) -> Iterator[bytes]:
     try:
-        from isal import igzip
+        from isal import igzip, igzip_lib
     except ImportError:
-        file = cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-    else:
-        file = cast("IO[bytes]", igzip.IGzipFile(fileobj=raw))
+        yield from _pieces(cast("IO[bytes]", gzip.GzipFile(fileobj=raw)))
+        return
+    try:
+        yield from _pieces(cast("IO[bytes]", igzip.IGzipFile(fileobj=raw)))
+    except igzip_lib.IsalError as error:  # type: ignore[misc]
+        raise ValueError(str(error)) from error
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
     while data := file.read(_PIECE):
         yield data
 
 
 def _bzip2_pieces(raw: IO[bytes]) -> Iterator[bytes]:
     with bz2.BZ2File(raw) as file:
-        while data := file.read(_PIECE):
-            yield data
+        yield from _pieces(cast("IO[bytes]", file))
 
 
 def zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
@@ -64,6 +70,14 @@ def zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
             frame = None if frame.eof else frame
     if frame is not None:
         raise EOFError(f"the last zstd frame is not complete at byte {raw.tell():,}")
+
+
+def is_tar(path: Path) -> bool:
+    """Whether a file is an archive of files; one that is cut off is none."""
+    try:
+        return path.is_file() and tarfile.is_tarfile(path)
+    except DAMAGE:
+        return False
 
 
 class Decompressed(io.RawIOBase):

@@ -18,7 +18,7 @@ from typing import IO, Any, Literal
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.lines import open_binary
+from whichone.files.lines import NOT_JSON, open_binary
 
 Layout = Literal["array", "lines"]
 PART_BYTES = 4 << 20
@@ -141,7 +141,7 @@ def _record_end(head: bytes, start: int) -> re.Pattern[bytes]:
     for cut in loose.finditer(head, start):
         try:
             msgspec.json.decode(b"[" + head[start : cut.start(1)] + b"]", type=list[msgspec.Raw])
-        except msgspec.DecodeError:
+        except NOT_JSON:
             continue
         strict = re.compile(rb"\]\s*\}" + following)
         return strict if any(m.end() == cut.end() for m in strict.finditer(head)) else loose
@@ -169,8 +169,8 @@ def decode_whole(path: str | Path, kind: Any) -> Any:
         data = b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]"
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as strict:
+    except NOT_JSON as strict:
         try:
             return msgspec.convert(json.loads(data), type=kind)
-        except (ValueError, msgspec.ValidationError):
+        except (ValueError, RecursionError, msgspec.ValidationError):
             raise BadInput(f"not the JSON that is expected here: {strict}", file=path) from strict

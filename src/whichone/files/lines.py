@@ -18,6 +18,9 @@ from whichone.files.compressed import Decompressed, pieces_for
 
 T = TypeVar("T")
 
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises at bytes that are no JSON, no UTF-8, or nested deeper than can be read."""
+
 
 def open_binary(path: str | Path) -> IO[bytes]:
     """The decompressed bytes of a file; gzip, bzip2 and zstd are told by their first bytes."""
@@ -59,6 +62,17 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
             ) from error
 
 
+def read_text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Line number and the line as text."""
+    for line, raw in read_lines(path):
+        try:
+            yield line, raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise BadInput(
+                f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8"
+            ) from error
+
+
 @overload
 def read_json_lines(path: str | Path) -> Iterator[tuple[int, Any]]: ...
 @overload
@@ -74,7 +88,7 @@ def read_json_lines(path: str | Path, type: Any = Any) -> Iterator[tuple[int, An
 def decode_line(decoder: msgspec.json.Decoder[T], text: bytes, path: str | Path, line: int) -> T:
     try:
         return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_JSON as error:
         raise BadInput(
             f"not the JSON that is expected here: {error}", file=path, line=line
         ) from error
@@ -89,8 +103,19 @@ def read_json(path: str | Path, type: Any = Any) -> Any:
     with open_binary(path) as file:
         try:
             return msgspec.json.decode(file.read().removeprefix(BOM_UTF8), type=type)
-        except (msgspec.DecodeError, UnicodeDecodeError, EOFError, OSError) as error:
+        except (*NOT_JSON, OSError) as error:
             raise BadInput(f"not the JSON that is expected here: {error}", file=path) from error
+
+
+def encode_text(value: object) -> str:
+    """A value as JSON; a text with half of a surrogate pair, which no file can contain, is an error."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"a text is not valid Unicode: {ascii(error.object)[:80]}",
+            hint="it contains half of a surrogate pair, such as \\ud800 alone",
+        ) from error
 
 
 def write_atomic(path: str | Path, data: bytes) -> None:

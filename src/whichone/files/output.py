@@ -146,7 +146,7 @@ def _named_files(folder: Path) -> set[str]:
     file = folder / MANIFEST
     try:
         manifest = msgspec.json.decode(file.read_bytes()) if file.is_file() else {}
-    except (msgspec.DecodeError, OSError):
+    except (msgspec.DecodeError, RecursionError, OSError):
         return set()
     files = manifest.get("files") if isinstance(manifest, dict) and "kind" in manifest else None
     return {*files, MANIFEST} if isinstance(files, dict) else set()

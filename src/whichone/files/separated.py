@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from whichone.errors import BadInput
-from whichone.files.lines import open_binary, read_lines
+from whichone.files.lines import open_binary, read_text_lines
 
 _LONGEST_FIELD = 1 << 30
 
@@ -77,13 +77,7 @@ def _csv_rows(path: str | Path, delimiter: str) -> Iterator[tuple[int, list[str]
 
 
 def _tab_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    for line, raw in read_lines(path):
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise BadInput(
-                f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8"
-            ) from error
+    for line, text in read_text_lines(path):
         if text:
             fields = text.split("\t")
             yield line, [_unwrapped(f) for f in fields] if '"' in text else fields

@@ -41,8 +41,25 @@ class TableSchema:
         return self.from_columns({f.name: [row.get(f.name) for row in rows] for f in self.schema})
 
     def from_columns(self, columns: Mapping[str, Sequence[object]]) -> pa.Table:
-        arrays = [pa.array(columns[f.name], f.type) for f in self.schema]
+        arrays = [array_of(columns[f.name], f) for f in self.schema]
         return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+def array_of(values: Sequence[object], field: pa.Field) -> pa.Array:
+    """One column; a value that no table can contain is named."""
+    try:
+        return pa.array(values, field.type)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError) as error:
+        for value in values:
+            try:
+                pa.array([value], field.type)
+            except (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError):
+                shown = ascii(value)
+                raise BadInput(
+                    f"{field.name} cannot be {shown[:80]}: {str(error).splitlines()[0]}",
+                    hint="a text must be valid Unicode, a number must fit into 64 bits",
+                ) from error
+        raise
 
 
 def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:

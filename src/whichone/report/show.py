@@ -12,8 +12,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
-from whichone.files.lines import read_json
-from whichone.files.manifest import MANIFEST, Manifest
+from whichone.files.manifest import MANIFEST, Manifest, decode_manifest
 from whichone.measures.retrieval import kind_of_page
 from whichone.report.show_answer import show_answer
 from whichone.runs.answers import Answers
@@ -47,7 +46,7 @@ def folder_kind(place: str) -> str:
     manifest = Path(place) / MANIFEST
     if not manifest.exists():
         Folder.open(place, "benchmark, run or knowledge base")
-    return str(read_json(manifest)["kind"])
+    return decode_manifest(manifest).kind
 
 
 def show_benchmark(benchmark: Benchmark) -> Shown:

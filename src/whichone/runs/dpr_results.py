@@ -12,7 +12,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, sample
 from whichone.files.json_array import decode_whole, parts
-from whichone.files.lines import write_atomic
+from whichone.files.lines import NOT_JSON, write_atomic
 from whichone.records import Passage, Query, Ranking
 from whichone.runs.run import Run
 
@@ -42,7 +42,7 @@ def read_dpr_results(path: str | Path) -> Iterator[DprResult]:
     for part in parts(path):
         try:
             results = decoder.decode(part.array())
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except NOT_JSON:
             # A wrong cut, NaN, or damage: what was given is right, the rest is read at once.
             yield from decode_whole(path, list[DprResult])[count:]
             return

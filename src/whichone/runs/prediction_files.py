@@ -135,6 +135,8 @@ def _said(
         if len(answers) > 1:
             raise BadInput(f"{len(answers)} answers where one is expected", file=path, line=line)
         sources = [p for o in outputs for p in o.get("provenance") or []]
+        if not all(isinstance(p, dict) for p in sources):
+            raise BadInput("provenance is a list of objects", file=path, line=line)
         found = [finder.find(p.get("wikipedia_id"), p.get("title")) for p in sources]
         return (answers[0] if answers else None), found
     if "answer" in record:

@@ -248,6 +248,8 @@ def _count(value: Any) -> int | None:
         count = int(float(text))
     except (ValueError, OverflowError):
         raise ValueError(f"popularity is no number: {text!r}") from None
+    if count >= 1 << 63:
+        raise ValueError(f"popularity is too large: {text[:40]!r}")
     if count < 0:
         raise ValueError(f"popularity is below zero: {text!r}")
     return count

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from whichone.files.tables import array_of
+
 _PACK = 50_000
 
 
@@ -34,6 +36,6 @@ class Columns:
     def _pack(self) -> None:
         if self._rows:
             columns = zip(*self._rows, strict=True)
-            arrays = [pa.array(c, f.type) for c, f in zip(columns, self.schema, strict=True)]
+            arrays = [array_of(c, f) for c, f in zip(columns, self.schema, strict=True)]
             self._packed.append(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
             self._rows = []

@@ -133,12 +133,17 @@ def read_part(
     return part
 
 
+def _is_count(text: bytes) -> bool:
+    """Digits of a number that fits into 64 bits."""
+    return text.isdigit() and len(text) < 19
+
+
 def _title_and_count(line: bytes, form: ViewsFormat) -> tuple[bytes, int]:
     """A negative count: the line is not of this format."""
     fields = line.rsplit(None, form.after_title)
     project, blank, title = fields[0].partition(b" ")
     count = fields[form.count]
-    if len(fields) <= form.after_title or not blank or not count.isdigit():
+    if len(fields) <= form.after_title or not blank or not _is_count(count):
         return project, -1
     return title, int(count)
 
@@ -146,7 +151,7 @@ def _title_and_count(line: bytes, form: ViewsFormat) -> tuple[bytes, int]:
 def _published(line: bytes) -> tuple[bytes, int]:
     """Fields split as text, where more than in bytes is white space: U+00A0 splits a title."""
     fields = line.decode("utf-8", "replace").split()
-    if len(fields) != 3 or not fields[2].isdecimal():
+    if len(fields) != 3 or not _is_count(fields[2].encode()):
         return b"", -1
     return fields[1].encode(), int(fields[2])
 

@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import astuple
 
+from whichone.files.lines import NOT_JSON
 from whichone.knowledge.readers.columns import Columns
 from whichone.knowledge.readers.wikidata_json import (
     Sitelink,
@@ -154,7 +155,7 @@ class WikidataReader:
                 self._records += 1
                 try:
                     self._read_line(data, start, end)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                except NOT_JSON as error:
                     self.refused.append((start, f"not a Wikidata entity: {error}"))
             start = end + 1
 
@@ -199,7 +200,7 @@ class WikidataReader:
             line = line[:-1].rstrip()
         try:
             record = self._whole(line)
-        except msgspec.DecodeError:
+        except NOT_JSON:
             if (
                 len(whole) - len(line) < 2
                 or not whole.startswith(b"[")
@@ -213,7 +214,7 @@ class WikidataReader:
         """A whole array on one line, as most programs write it; false where it is none."""
         try:
             found = [self._whole(raw) for raw in msgspec.json.decode(line, type=list[msgspec.Raw])]
-        except msgspec.DecodeError:
+        except NOT_JSON:
             return False
         for record in found:
             self._take(record, True)

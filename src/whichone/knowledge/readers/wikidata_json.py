@@ -58,6 +58,11 @@ def by_language(name: str, languages: tuple[str, ...], value: Any) -> Any:
     return msgspec.defstruct(name, fields, rename=rename, gc=False) | list[None] | None
 
 
+def _precision(given: float | None) -> int:
+    """Wikidata's are 0 to 14; a number that is none of them says nothing."""
+    return int(given) if given is not None and 0 <= given <= 127 else 0
+
+
 def fact_of(given: DataValue) -> tuple[str, str, str | None, int | None, str | None] | None:
     """Kind, value, unit, precision and language; None for a kind of value that is not known."""
     value, kind = given.value, given.type
@@ -69,7 +74,7 @@ def fact_of(given: DataValue) -> tuple[str, str, str | None, int | None, str | N
     if kind == "quantity" and value.amount is not None:
         return "quantity", value.amount, _unit(value.unit), None, None
     if kind == "time" and value.time is not None:
-        return "time", value.time, None, int(value.precision or 0), None
+        return "time", value.time, None, _precision(value.precision), None
     if kind == "monolingualtext" and value.text is not None:
         return "monolingual", value.text, None, None, value.language
     if kind == "globecoordinate" and value.latitude is not None and value.longitude is not None:

@@ -95,18 +95,25 @@ def raw_page(element: bytes) -> RawPage:
     parent, space = revision.findtext("parentid"), page.findtext("ns")
     try:
         return RawPage(
-            id=int(number),
+            id=_number(number),
             title=title,
-            namespace=int(space) if space else None,
+            namespace=_number(space) if space else None,
             redirect=redirect.get("title") if redirect is not None else None,
-            revision=int(revision.findtext("id") or 0),
-            parent=int(parent) if parent else None,
+            revision=_number(revision.findtext("id") or "0"),
+            parent=_number(parent) if parent else None,
             timestamp=revision.findtext("timestamp") or "",
             model=revision.findtext("model") or "wikitext",
             text=revision.findtext("text") or "",
         )
     except ValueError as error:
         raise ValueError(f"page {number}: {error}") from error
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if abs(number) >= 1 << 63:
+        raise ValueError(f"a number of {len(text)} digits")
+    return number
 
 
 def redirect_target(page: RawPage, site: Site) -> str | None:

@@ -10,6 +10,7 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.json_array import Part, decode_whole, parts
+from whichone.files.lines import NOT_JSON
 from whichone.measures.matching import find_matcher
 from whichone.measures.matching.matcher import Matcher, Passage, PreparedAnswers
 from whichone.measures.matching.raw_passages import RawPassage, RawResult, ranks_with_answer
@@ -157,7 +158,7 @@ def _label_part(task: _Task) -> _Labelled | None:
     try:
         results = _RESULTS.decode(task.part.array())
         return _label(results, find_matcher(task.matcher), task.empty_answers)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_JSON:
         return None
 
 

@@ -20,7 +20,7 @@ from whichone.corpus.cut_pages import article_pages, cut_corpus
 from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
-from whichone.files.lines import read_lines
+from whichone.files.lines import read_text_lines
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
@@ -236,7 +236,7 @@ def _draw(
 def _stop_words(path: str | None) -> frozenset[str]:
     if path is None:
         return frozenset()
-    return frozenset(line.decode("utf-8").strip().lower() for _, line in read_lines(path)) - {""}
+    return frozenset(line.strip().lower() for _, line in read_text_lines(path)) - {""}
 
 
 def _maker(

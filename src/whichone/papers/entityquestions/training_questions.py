@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whichone.corpus.passage_files import read_records
 from whichone.errors import BadInput
-from whichone.files.lines import read_lines
+from whichone.files.lines import read_text_lines
 from whichone.names import name_key
 from whichone.papers.entityquestions.fact import EntityFact
 
@@ -21,8 +21,8 @@ def read_listed(path: str | Path) -> Callable[[EntityFact], bool]:
     """Entities from a file of ids or names, one a line."""
     ids: set[str] = set()
     keys: set[str] = set()
-    for _, line in read_lines(path):
-        text = line.decode("utf-8").strip()
+    for _, line in read_text_lines(path):
+        text = line.strip()
         if _IDENTIFIER.fullmatch(text):
             ids.add(text)
         elif text:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from whichone.files.json_array import decode_whole, parts
+from whichone.files.lines import NOT_JSON
 
 Triple = tuple[str, str, str]
 
@@ -42,7 +43,7 @@ def _documents(path: str | Path) -> Iterator[_Document]:
     for part in parts(path):
         try:
             yield from decoder.decode(part.array())
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except NOT_JSON:
             yield from decode_whole(path, list[_Document])  # a wrong cut, or damage it will name
             return
 

@@ -10,7 +10,8 @@ from typing import IO
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.lines import open_binary
+from whichone.files.compressed import is_tar
+from whichone.files.lines import NOT_JSON, open_binary
 
 
 class _Question(msgspec.Struct):
@@ -37,7 +38,7 @@ class Originals:
     def _add(self, name: str, data: bytes) -> None:
         try:
             document = msgspec.json.decode(data, type=_Document)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except NOT_JSON as error:
             raise BadInput(
                 f"not one of TriviaQA's files: {error}",
                 file=name,
@@ -48,7 +49,7 @@ class Originals:
 
 
 def _documents(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    if not path.is_file() or not tarfile.is_tarfile(path):
+    if not is_tar(path):
         with open_binary(path) as file:
             yield str(path), file
         return

@@ -13,7 +13,8 @@ from typing import IO
 import msgspec
 
 from whichone.errors import BadInput, UsageError, sample
-from whichone.files.lines import open_binary
+from whichone.files.compressed import is_tar
+from whichone.files.lines import NOT_JSON, open_binary
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -48,7 +49,7 @@ def read_longmemeval(path: str | Path, member: str | None = None) -> list[Record
     with _opened(Path(path), member) as (name, file):
         try:
             records = msgspec.json.decode(file.read(), type=list[Record])
-        except (msgspec.DecodeError, EOFError, OSError) as error:
+        except (*NOT_JSON, EOFError, OSError) as error:
             raise BadInput(f"not LongMemEval's questions: {error}", file=name) from error
     _check(records, name)
     return records
@@ -87,7 +88,7 @@ def _opened(path: Path, member: str | None) -> Iterator[tuple[str, IO[bytes]]]:
             chosen = _chosen(archive.namelist(), member, path)
             with archive.open(chosen) as file:
                 yield f"{path}:{chosen}", file
-    elif path.is_file() and tarfile.is_tarfile(path):
+    elif is_tar(path):
         with tarfile.open(path) as packed:
             files = [entry.name for entry in packed.getmembers() if entry.isfile()]
             chosen = _chosen(files, member, path)

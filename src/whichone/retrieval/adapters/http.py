@@ -23,6 +23,7 @@ import msgspec
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.lines import NOT_JSON
 from whichone.records import Question, Ranking
 from whichone.retrieval.adapters.adapted import Adapted
 from whichone.retrieval.adapters.ids import Hit
@@ -98,7 +99,7 @@ class Http(Adapted):
         raw = self._post(msgspec.json.encode({"questions": asked, "k": k}))
         try:
             reply = msgspec.json.decode(raw, type=_Reply)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             start = raw[:80].decode("utf-8", "replace")
             raise BadInput(
                 f"the service's answer is not what is documented: {error} ({start!r})",

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from whichone.errors import BadInput, Missing
-from whichone.files.lines import open_binary, read_json_lines, read_lines
+from whichone.files.lines import open_binary, read_json_lines, read_text_lines
 from whichone.knowledge.addresses import read_address
 from whichone.papers.kilt.convert.original import Original, made_id
 from whichone.papers.kilt.mapping.evidence import Evidence, TaskOutput, TaskRecord
@@ -49,8 +49,7 @@ def convert_aida(original: Original) -> Iterator[TaskRecord]:
     wanted = {"dev": "testa", "test": "testb"}.get(original.split, "")
     for file in original.files:
         document, lines = "", list[tuple[int, list[str]]]()
-        for line, raw in read_lines(file):
-            text = raw.decode("utf-8")
+        for line, text in read_text_lines(file):
             if text.startswith("-DOCSTART-"):
                 yield from _aida_document(document, lines, wanted, original)
                 document, lines = text.partition("(")[2].rstrip(") "), []

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from whichone.files.json_array import decode_whole, parts
+from whichone.files.lines import NOT_JSON
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 
@@ -142,7 +143,7 @@ def _documents(original: Original) -> Iterator[_Document]:
         for part in parts(file):
             try:
                 documents = decoder.decode(part.array())
-            except (msgspec.DecodeError, UnicodeDecodeError):  # a wrong cut, or damage it will name
+            except NOT_JSON:  # a wrong cut, or damage it will name
                 yield from decode_whole(file, list[_Document])[read:]
                 break
             read += len(documents)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from whichone.errors import BadInput
-from whichone.files.lines import read_lines
+from whichone.files.lines import read_text_lines
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 
@@ -34,8 +34,8 @@ def convert_zsre(original: Original) -> Iterator[TaskRecord]:
     lines: dict[tuple[str, str], int] = {}
     relations: set[str] = set()
     for file in original.files:
-        for line, raw in read_lines(file):
-            parts = raw.decode("utf-8").split("\t")
+        for line, text_line in read_text_lines(file):
+            parts = text_line.split("\t")
             if len(parts) < 4:
                 raise BadInput(
                     "relation, question, subject, sentence and answers are expected, by tabs",

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import UsageError
-from whichone.files.lines import read_lines
+from whichone.files.lines import NOT_JSON, read_lines
 
 _LOOKED_AT = 200
 
@@ -58,5 +58,5 @@ def _first(path: str | Path) -> Iterable[Any]:
     for _, line in islice(read_lines(path), _LOOKED_AT):
         try:
             yield msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except NOT_JSON:
             continue

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from whichone.files.lines import NOT_JSON
+
 PAGE_KEY = "wikipedia_id"
 UNSET_TYPE = UnsetType
 
@@ -58,7 +60,7 @@ class RecordReader:
             return self._decode(line)
         except UnicodeDecodeError as error:
             raise Unreadable(f"not UTF-8 (byte {error.start + 1} of the line)") from None
-        except msgspec.DecodeError:
+        except NOT_JSON:
             return self._read_as_python_does(line)
 
     def _read_as_python_does(self, line: bytes) -> Any:
@@ -71,7 +73,7 @@ class RecordReader:
             raise Unreadable(f"not JSON: {error}") from None
         except RecursionError:
             raise Unreadable("not JSON: nested too deeply") from None
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             raise Unreadable(f"not a KILT record: {error}") from None
 
 

@@ -1,0 +1,68 @@
+"""Runs a command on a damaged input, in this process, and tells an error of ours from a defect."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+from mutations import mutated
+from seeds import Seed
+
+from whichone.cli import whichone
+from whichone.errors import WhichoneError
+
+
+def damaged(seed: Seed, place: Path, number: int) -> str | None:
+    """What went wrong beyond an error with a message; None where nothing did."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        for item in place.iterdir():
+            if item.name == seed.folder:
+                shutil.copytree(item, work / item.name)
+            else:
+                (work / item.name).symlink_to(item)
+        targets = _targets(seed, work)
+        target = targets[number % len(targets)]
+        target.write_bytes(mutated(number, target.read_bytes()))
+        return _problem(seed, work)
+
+
+def _targets(seed: Seed, work: Path) -> list[Path]:
+    for name, data in seed.files.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_bytes(data)
+    if seed.folder is not None:
+        files = (p for p in sorted((work / seed.folder).rglob("*")) if p.is_file())
+        return [file for file in files if not file.name.startswith(".")]
+    return [work / name for name in seed.files]
+
+
+def _problem(seed: Seed, work: Path) -> str | None:
+    import os
+
+    before = Path.cwd()
+    os.chdir(work)
+    try:
+        result = CliRunner().invoke(whichone, seed.words, standalone_mode=False)
+    finally:
+        os.chdir(before)
+    error = result.exception
+    if error is None or isinstance(error, WhichoneError | click.ClickException | SystemExit):
+        return None
+    if isinstance(error, OSError) and error.filename is not None:
+        return None
+    trace = "".join(traceback.format_exception(error)[-4:])
+    return f"{seed.name}: {type(error).__name__}: {str(error)[:200]}\n{trace}"
+
+
+def problems(all_seeds: list[Seed], place: Path, numbers: range) -> Iterator[tuple[int, str]]:
+    for seed in all_seeds:
+        for number in numbers:
+            problem = damaged(seed, place, number)
+            if problem is not None:
+                yield number, problem

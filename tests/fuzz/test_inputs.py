@@ -1,0 +1,66 @@
+"""No damage to any input ends in a traceback: seeded and bounded; `bench/fuzz.py` runs longer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from harness import damaged
+from seeds import Seed, prepare, seeds
+
+from whichone.cli import whichone
+
+EACH = 25
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fuzz")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        prepare(folder)
+    finally:
+        os.chdir(before)
+    return folder
+
+
+def test_every_seed_is_valid(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, seed in enumerate(seeds(place)):
+        work = tmp_path / str(number)
+        work.mkdir()
+        for item in place.iterdir():
+            (work / item.name).symlink_to(item)
+        for name, data in seed.files.items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_bytes(data)
+        monkeypatch.chdir(work)
+        result = CliRunner().invoke(whichone, seed.words)
+        assert result.exit_code == 0, (seed.name, result.output[-500:], result.exception)
+
+
+NAMES = (
+    "questions jsonl", "questions json", "questions tsv", "passages jsonl", "passages csv", "beir",
+    "open questions nq-open", "open questions webquestions", "open questions curatedtrec",
+    "open questions dpr-csv", "kilt", "amber", "ambigdocs", "ramdocs", "entityquestions",
+    "popqa tsv", "popqa jsonl", "longmemeval", "run trec", "run kilt", "run dpr", "answers jsonl",
+    "answers kilt", "score kilt", "score amber", "score entityquestions", "score popqa",
+    "score ambigdocs", "wikidata", "pages xml", "pages kilt", "views", "catalogue", "map",
+    "benchmark folder", "run folder", "knowledge base folder", "index folder",
+)  # fmt: skip
+
+
+def test_every_seed_is_fuzzed(place: Path) -> None:
+    assert tuple(seed.name for seed in seeds(place)) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_damage_ends_in_a_traceback(
+    name: str, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path))
+    seed: Seed = next(s for s in seeds(place) if s.name == name)
+    problems = [(n, p) for n in range(EACH) if (p := damaged(seed, place, n)) is not None]
+    assert problems == [], "\n".join(f"{n}: {p}" for n, p in problems)
