@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from whichone.errors import Missing, UsageError, did_you_mean
+from whichone.errors import BadInput, Missing, UsageError, did_you_mean
 
 
 @functools.cache
@@ -29,7 +30,18 @@ def _entries(kind: str) -> dict[str, EntryPoint]:
 def papers() -> tuple[Any, ...]:
     """The registered papers: small modules that say what each offers."""
     found = sorted(entry_points(group="whichone.papers"), key=lambda entry: entry.name)
-    return tuple(importlib.import_module(entry.value) for entry in found)
+    return tuple(paper for entry in found if (paper := _paper(entry)) is not None)
+
+
+def _paper(entry: EntryPoint) -> Any:
+    """The paper's module; one that cannot be imported is left out, and it is said."""
+    try:
+        return importlib.import_module(entry.value)
+    except Exception as error:
+        if _is_ours(entry):
+            raise
+        _tell_of(_broken(entry, error))
+        return None
 
 
 def names(kind: str) -> list[str]:
@@ -38,8 +50,14 @@ def names(kind: str) -> list[str]:
 
 
 def every(kind: str) -> dict[str, Any]:
-    """Everything registered of one kind by its name, imported now."""
-    return {name: find(kind, name) for name in names(kind)}
+    """Everything registered of one kind by its name, imported now; what is broken is left out."""
+    found = {}
+    for name in names(kind):
+        try:
+            found[name] = find(kind, name)
+        except BadInput as error:
+            _tell_of(error)
+    return found
 
 
 def target(kind: str, name: str) -> str:
@@ -62,3 +80,24 @@ def find(kind: str, name: str) -> Any:
             f"{name} needs a package that is not installed: {error.name or error}",
             hint="whichone doctor says which extra brings it",
         ) from error
+    except Exception as error:
+        if _is_ours(entries[name]):
+            raise
+        raise _broken(entries[name], error) from error
+
+
+def _is_ours(entry: EntryPoint) -> bool:
+    return entry.value.partition(".")[0] == "whichone"
+
+
+def _broken(entry: EntryPoint, error: Exception) -> BadInput:
+    package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
+    return BadInput(
+        f"the plugin {entry.name}{package} fails when it is imported: {type(error).__name__}: {error}",
+        where=entry.value,
+        hint="update or uninstall that package; everything else works without it",
+    )
+
+
+def _tell_of(error: BadInput) -> None:
+    print(f"whichone: {error}", file=sys.stderr)

@@ -66,7 +66,9 @@ def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else [str(answer) for answer in value or ()]
+    if value is None:
+        return []
+    return [str(answer) for answer in value] if isinstance(value, list) else [str(value)]
 
 
 def _nq_open(path: Path) -> Iterator[Row]:

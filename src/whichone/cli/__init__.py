@@ -21,6 +21,7 @@ import click
 
 from whichone import registry
 from whichone.errors import UsageError, WhichoneError, did_you_mean
+from whichone.files.disk import what_is_full
 from whichone.lean import start_lean
 
 _LEAN = (["ingest"], ["export"], ["build", "amber"])
@@ -60,6 +61,8 @@ class Verbs(click.Group):
         place = commands.get(self.prefix + cmd_name)
         if place is not None:
             module, _, attribute = place.partition(":")
+            if module.partition(".")[0] != "whichone":
+                return registry.find("commands", self.prefix + cmd_name)  # type: ignore[no-any-return]
             return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
         if not self.prefix and any(words.startswith(f"{cmd_name} ") for words in commands):
             return Verbs(name=cmd_name, prefix=f"{cmd_name} ", help=_GROUPS.get(cmd_name))
@@ -166,7 +169,10 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    except OSError as error:  # a path that cannot be read or written, a full disk
+    except OSError as error:  # a path that cannot be read or written
+        if (full := what_is_full(error)) is not None:
+            click.echo(f"whichone: {full}", err=True)
+            sys.exit(3)
         if error.filename is None and error.errno is None:
             raise
         place = f"{error.filename}: " if error.filename is not None else ""
@@ -175,6 +181,9 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt) as error:
         code = _stopped(error)
     except Exception as error:
+        if (full := what_is_full(error)) is not None:
+            click.echo(f"whichone: {full}", err=True)
+            sys.exit(3)
         if "OutOfMemory" not in type(error).__name__ or "duckdb" not in type(error).__module__:
             raise
         what = str(error).splitlines()[0]

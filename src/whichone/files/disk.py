@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +39,25 @@ def full_disk_explained(place: Path) -> Iterator[None]:
 
 def _says_full(text: str) -> bool:
     return any(words in text for words in ("No space left", "File too large", "Disk quota"))
+
+
+def what_is_full(error: Exception) -> str | None:
+    """A message where an error of the system, Arrow or DuckDB is that of a full disk."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number not in _FULL and not _says_full(str(error)):
+        return None
+    named = getattr(error, "filename", None)
+    place = Path(os.fsdecode(named)) if named else Path.cwd()
+    folder = next((p for p in (place, *place.absolute().parents) if p.exists()), Path("/"))
+    try:
+        free = f"{shutil.disk_usage(folder).free:,} bytes are free in {folder}"
+    except OSError:
+        free = f"it is written in {folder}"
+    where = f"{named}: " if named else ""
+    return (
+        f"{where}the disk is full ({str(error).splitlines()[0]}); {free}\n"
+        "  make room and start the command again: what was finished is kept"
+    )
 
 
 def _full(place: Path, error: Exception) -> BadInput:

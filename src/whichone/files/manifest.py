@@ -81,7 +81,7 @@ def read_manifest(root: Path, kinds: Sequence[str]) -> Manifest:
 
 def decode_manifest(file: Path) -> Manifest:
     raw = read_json(file)
-    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int | None):
+    if not isinstance(raw, dict) or not isinstance(raw.get("format", FORMAT), int):
         raise BrokenFolder("its manifest is not one of whichone's", file=file)
     if raw.get("format", 1) > FORMAT:
         raise NewerFormat(

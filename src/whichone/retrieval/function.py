@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import sys
+import traceback
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -154,8 +155,21 @@ def load_function(place: str) -> Any:
         raise Missing(
             f"there is no module {error.name!r}", hint="is it in this folder, or installed?"
         ) from error
+    except Exception as error:
+        raise BadInput(
+            f"{module} fails when it is imported: {type(error).__name__}: {error}",
+            where=_raised_at(error),
+        ) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise UsageError(f"{module} has no {attribute!r}")
         found = getattr(found, part)
     return found
+
+
+def _raised_at(error: Exception) -> str | None:
+    """File and line of the user's code where an error comes from."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
