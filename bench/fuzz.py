@@ -26,7 +26,6 @@ def main() -> None:
     count = 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        os.environ["WHICHONE_CACHE"] = str(place / "cache")
         os.chdir(place)
         prepare(place)
         chosen = [seed for seed in seeds(place) if options.only in seed.name]

@@ -48,7 +48,9 @@ def _problem(seed: Seed, work: Path) -> str | None:
     before = Path.cwd()
     os.chdir(work)
     try:
-        result = CliRunner().invoke(whichone, seed.words, standalone_mode=False)
+        result = CliRunner(env={"WHICHONE_CACHE": str(work / "cache")}).invoke(
+            whichone, seed.words, standalone_mode=False
+        )
     finally:
         os.chdir(before)
     error = result.exception

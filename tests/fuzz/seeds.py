@@ -115,8 +115,9 @@ def prepare(place: Path) -> None:
         }[file]  # fmt: skip
         result = CliRunner().invoke(whichone, words)
         assert result.exit_code == 0, (result.output, result.exception)
-    words = ["retrieve", "bench", "run", "--retriever", "bm25", "--index", "index", "-k", "3"]
-    assert CliRunner().invoke(whichone, words).exit_code == 0
+    words = ["retrieve", "bench", "run", "--retriever", "bm25", "-k", "3"]
+    cache = {"WHICHONE_CACHE": str(place / "cache")}
+    assert CliRunner(env=cache).invoke(whichone, words).exit_code == 0
 
 
 def seeds(place: Path) -> list[Seed]:
@@ -196,8 +197,7 @@ def seeds(place: Path) -> list[Seed]:
         Seed("benchmark folder", ["show", "bench", "--json"], folder="bench"),
         Seed("run folder", ["score", "run", "--json"], folder="run"),
         Seed("knowledge base folder", ["show", "kb", "Jo Mill", "--json"], folder="kb"),
-        Seed("index folder", ["retrieve", "bench", "OUT", "--retriever", "bm25", "--index", "index"],
-             folder="index"),
+        Seed("index folder", ["retrieve", "bench", "OUT", "--retriever", "bm25"], folder="cache"),
     ]  # fmt: skip
 
 

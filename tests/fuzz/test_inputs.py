@@ -57,10 +57,7 @@ def test_every_seed_is_fuzzed(place: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_damage_ends_in_a_traceback(
-    name: str, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path))
+def test_no_damage_ends_in_a_traceback(name: str, place: Path) -> None:
     seed: Seed = next(s for s in seeds(place) if s.name == name)
     problems = [(n, p) for n in range(EACH) if (p := damaged(seed, place, n)) is not None]
     assert problems == [], "\n".join(f"{n}: {p}" for n, p in problems)

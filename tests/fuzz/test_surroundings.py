@@ -12,7 +12,7 @@ import pytest
 from seeds import prepare
 
 COMMANDS = {
-    "retrieve": ["retrieve", "bench", "OUT", "--retriever", "bm25", "--index", "new-index"],
+    "retrieve": ["retrieve", "bench", "OUT", "--retriever", "bm25"],
     "export": ["export", "kb", "OUT.jsonl", "--format", "kilt"],
     "passages": ["passages", "kb", "OUT.jsonl"],
     "import": ["import", "questions", "questions.jsonl", "OUT", "--passages", "passages.jsonl",
@@ -47,7 +47,7 @@ def test_a_full_disk_is_said(command: str, most: int, place: Path, tmp_path: Pat
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**os.environ, "WHICHONE_CACHE": str(tmp_path / "cache")},
+        env={**os.environ, "WHICHONE_CACHE": str(tmp_path / "new-cache")},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )
     assert "Traceback" not in done.stderr, done.stderr
