@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -120,9 +121,25 @@ def test_german_templates_and_names(tmp_path: Path) -> None:
     assert not any(" the " in q.input or "What" in q.input for q in queries)
 
 
-def test_every_property_has_german_templates() -> None:
+ARTICLES = {
+    "de": r"\b(der|die|das|den|dem|des|ein|eine|einen|er|sie) \$name",
+    "fr": r"\b(le|la|les|l'|un|une|du|des|il|elle|au) ?\$name",
+    "es": r"\b(el|los|las|un|una|del|él|ella) \$name",
+}
+NOUNS = r"\b(Figur|personnage|album|entreprise|personaje|álbum|empresa) \$name"
+
+
+@pytest.mark.parametrize("language", sorted(ARTICLES))
+def test_every_property_has_templates_in_the_language(language: str) -> None:
+    """Three questions and two claims; no article or pronoun before a name whose gender nobody knows."""
     for name in ("human", "nonhuman"):
         collection = load_collection(name)
         for one in collection.property_ids:
-            assert len(collection.questions(one, "de")) == 3, one
-            assert len(collection.claims(one, "de")) == 2, one
+            questions = collection.questions(one, language)
+            claims = collection.claims(one, language)
+            assert (len(set(questions)), len(set(claims))) == (3, 2), one
+            for text in (*questions, *claims):
+                assert text.count("$name") == 1, text
+                assert re.search(NOUNS, text) or not re.search(ARTICLES[language], text), text
+            assert all("$object" in claim for claim in claims), one
+            assert not set(questions) & set(collection.questions(one, "en")), one
