@@ -56,7 +56,13 @@ def build_stage(stage: Path) -> None:
     bench = str(stage / "BENCH")
     for name, k1 in (("RUN", 0.9), ("RUN_A", 0.9), ("RUN_B", 1.2)):
         retrieve(bench, stage / name, retriever="bm25", options={"k1": k1}, k=20)
-    retrieve(bench, stage / "every", retriever="popular", k=20)
+    retrieve(
+        bench,
+        stage / "every",
+        retriever="popular",
+        options={"knowledge": str(stage / "KB")},
+        k=20,
+    )
     shutil.copytree(stage / "RUN", stage / "LAST_RUN")
     _amber_and_kilt(stage)
     _questions(stage)
