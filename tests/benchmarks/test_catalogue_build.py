@@ -178,6 +178,9 @@ def test_actions_on_records(kb, tmp_path) -> None:
     report = gate_folder(tmp_path / "a", Budgets.of({"max_wrong_actions": 0.5}))
     assert report.exit_code == 0
     assert report.figures["max_wrong_actions"].value == 1 / 16
+    (worst,) = report.worst
+    assert (worst.kind, worst.given) == ("acted on somebody else", "staff:0")
+    assert worst.meant.endswith("(staff:3)")
 
 
 def test_the_commands(kb, tmp_path) -> None:

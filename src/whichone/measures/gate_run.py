@@ -18,7 +18,8 @@ from whichone.measures.gate import (
 from whichone.measures.measure import parse_measures
 from whichone.measures.score import score_folder
 from whichone.measures.scores import Scores, score_run
-from whichone.measures.worst import worst_mistakes
+from whichone.measures.worst import worst_answers, worst_mistakes
+from whichone.runs.answers import Answers
 from whichone.runs.retrieve import default_index_folder, make_retriever
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
@@ -42,7 +43,9 @@ def gate_folder(
     if folder.manifest.kind == "answers":
         old = score_folder(baseline, ANSWER_MEASURES, benchmark=benchmark) if baseline else None
         scores = score_folder(path, ANSWER_MEASURES, benchmark=benchmark)
-        return check_budgets(scores, budgets, baseline=old, strict=strict, seed=seed)
+        answers = Answers(folder)
+        worst = worst_answers(answers, answers.benchmark(benchmark))
+        return check_budgets(scores, budgets, baseline=old, strict=strict, seed=seed, worst=worst)
     run = Run(folder)
     return gate_run(
         run,

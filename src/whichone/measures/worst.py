@@ -8,9 +8,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.answer_scores import as_answered, other_values
+from whichone.measures.measure import Answered, parse_measures
+from whichone.measures.outcomes import outcome
 from whichone.measures.retrieval import kind_of_page
 from whichone.records import Query
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
+from whichone.runs.answers import Answers
 from whichone.runs.run import Run
 
 _WORD = re.compile(r"\w+")
@@ -167,3 +171,43 @@ def mistake_rows(worst: Iterable[Mistake]) -> list[Mapping[str, str]]:
         }
         for m in worst
     ]
+
+
+def worst_answers(answers: Answers, benchmark: Benchmark, *, most: int = 10) -> list[Mistake]:
+    """Answers that were a namesake's, and actions on somebody else, those about one bearer together."""
+    others = other_values(benchmark.queries)
+    wrong: dict[str, list[tuple[Query, str]]] = {}
+    asked: dict[str, int] = {}
+    (acted,) = parse_measures(["wrong_action"])
+    for query in benchmark.queries:
+        answer = answers.answers.get(query.id)
+        who = query.entity or query.id
+        asked[who] = asked.get(who, 0) + 1
+        if answer is None:
+            continue
+        answered = as_answered(query, answer, (), others.get(query.id, ()))
+        if outcome(answered) == "namesake" or acted.value(answered):
+            wrong.setdefault(who, []).append((query, _given(answered)))
+    chosen = sorted(wrong.items(), key=lambda item: (-len(item[1]), item[0]))[:most]
+    about = _About(benchmark, {p for _, found in chosen for p in found[0][0].gold_pages()})
+    return [
+        Mistake(
+            name=found[0][0].name or "",
+            kind="acted on somebody else" if found[0][0].task == "act" else "for a namesake",
+            meant=about.described(sorted(found[0][0].gold_pages())),
+            given=found[0][1],
+            query=found[0][0].id,
+            question=found[0][0].input,
+            decides=about.deciding_words(found[0][0], None),
+            times=len(found),
+            of=asked[who],
+        )
+        for who, found in chosen
+    ]
+
+
+def _given(answered: Answered) -> str:
+    acts = answered.trace.of("act") if answered.trace else ()
+    if answered.query.task == "act" and acts:
+        return ", ".join(str(call.arguments.get("id", "")) for call in acts)
+    return f'"{(answered.text or "")[:SHOWN]}"'
