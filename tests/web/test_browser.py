@@ -215,10 +215,10 @@ def test_leaderboard(page: Page) -> None:
         {"name": "run.txt", "mimeType": "text/plain", "buffer": b"only two"}
     )
     page.get_by_role("button", name="Submit").click()
-    page.get_by_text("line 1: six columns").wait_for()
+    page.get_by_text("line 1: six columns").wait_for(timeout=60_000)
     seen(page, "submission")
     page.get_by_role("link", name="Which one?").click()
-    page.get_by_role("row").filter(has_text="perfect").wait_for()
+    page.get_by_role("row").filter(has_text="perfect").wait_for(timeout=60_000)
     seen(page, "leaderboard")
 
 

@@ -53,10 +53,12 @@ OUTCOMES = (
 def outcome_bar(counts: Mapping[str, int], name: str) -> Markup:
     """One system's queries as a bar of four parts, each with its share inside where it fits."""
     total = max(1, sum(counts[key] for key, _, _ in OUTCOMES))
-    said = ", ".join(f"{counts[key]:,} {words}" for key, words, _ in OUTCOMES)
+    said = ", ".join(f"{counts[key]:,} {words}" for key, words, _ in OUTCOMES if counts[key])
     parts = [f'<svg class="outcomes" role="img" viewBox="0 0 400 22" preserveAspectRatio="none" aria-label="{escape(name)}: {said}">']  # fmt: skip
     x = 0.0
     for key, words, _ in OUTCOMES:
+        if not counts[key]:
+            continue
         width = 400 * counts[key] / total
         parts.append(
             f'<rect class="is-{key}" x="{x:.1f}" y="0" width="{width:.1f}" height="22">'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from whichone.web.explorer.listing import FACETS, PAGE, QUERY_FACETS, summary
 
 _MOST_VALUES = 40
+_PATIENCE = 2.0
+"""Seconds to look for the example of the landing page."""
 
 
 @contextlib.contextmanager
@@ -109,12 +112,23 @@ def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, i
 
 def telling_query(database: sqlite3.Connection) -> int | None:
     """A query that the first of two runs gets right and for which the second falls for a namesake."""
-    row = database.execute(
+    until = time.perf_counter() + _PATIENCE
+    database.set_progress_handler(lambda: time.perf_counter() > until, 2000)
+    try:
+        row = _telling_row(database)
+    except sqlite3.OperationalError:  # too many queries to look through for an example
+        row = None
+    finally:
+        database.set_progress_handler(None, 0)
+    return int(row[0]) if row else None
+
+
+def _telling_row(database: sqlite3.Connection) -> Any:
+    return database.execute(
         "select queries.q from queries join run0.outcomes a using (q) join run1.outcomes b using (q) "
         "left join sets on sets.n = queries.n where a.right = 1 and b.confused = 1 and b.namesake_rank = 1 "
         "order by length(queries.input) > 120, coalesce(sets.gap, 0) desc, queries.q limit 1"
     ).fetchone()
-    return int(row[0]) if row else None
 
 
 def live_counts(

@@ -183,7 +183,7 @@ def _list(
     pairs = [p for p in request.query_params.multi_items() if p[0] not in ("after", "fragment")]
     following = urlencode([*pairs, ("after", str(listed.following))]) if listed.following else ""
     site, of_queries = site_of(request), part == "list_of_queries.html"
-    counts = views.counted(site, served, wanted, pair, queries=of_queries)
+    counts = views.counted(site, served, wanted, pair, queries=of_queries) if listed.exact else {}
     kept = {
         "counts": counts,
         "served": served,

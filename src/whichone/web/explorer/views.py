@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,8 +25,6 @@ MOST_SYSTEMS = 50
 _AT_ONCE = 4
 """Systems that a page of many queries shows unless others are chosen."""
 MOST_EXPORTED = 10_000
-_MOST_COUNTED = 20_000
-"""Rows over which facets are counted anew while someone types."""
 
 
 def chosen_runs(
@@ -82,19 +82,25 @@ def example(
     site: Site, served: ServedBenchmark, best: ServedRun, worst: ServedRun
 ) -> dict[str, Any] | None:
     """One query that shows what it is about: the best system is right, the worst was confused."""
-    indexes = [site.folder.run_index(served, run) for run in (best, worst)]
-    with index_queries.opened(site.folder.benchmark_index(served), indexes) as database:
-        q = index_queries.telling_query(database)
+    indexes = tuple(site.folder.run_index(served, run) for run in (best, worst))
+    q = _telling_query(site.folder.benchmark_index(served), indexes)
     return query_view(site, served, q, [best, worst]) if q is not None else None
+
+
+@functools.lru_cache(256)
+def _telling_query(benchmark: Path, runs: tuple[Path, ...]) -> int | None:
+    """Looked for once: indexes are named by their content."""
+    with index_queries.opened(benchmark, runs) as database:
+        return index_queries.telling_query(database)
 
 
 def counted(
     site: Site, served: ServedBenchmark, wanted: listing.Wanted, runs: Sequence[ServedRun],
     *, queries: bool,
 ) -> dict[str, dict[str, int]]:  # fmt: skip
-    """The counts of every facet among what is listed; nothing where that is too much to count."""
+    """The counts of every facet among what is listed, for lists short enough to be counted."""
     find = listing.find_queries if queries else listing.find_sets
-    rows = everything(site, served, wanted, runs, find, _MOST_COUNTED)
+    rows = everything(site, served, wanted, runs, find, listing.MOST_COUNTED)
     if rows is None:
         return {}
     numbers = [row["q" if queries else "n"] for row in rows]
