@@ -8,7 +8,10 @@ if TYPE_CHECKING:
     from whichone.api import Result, evaluate
     from whichone.api_compare import compare
     from whichone.benchmarks.benchmark import Benchmark
+    from whichone.corpus.corpus import Corpus
+    from whichone.knowledge.knowledge_base import KnowledgeBase
     from whichone.measures.intervals import interval
+    from whichone.namesake import Namesake
     from whichone.papers.kilt.score import score_kilt
     from whichone.records import Answer, Ask, Refuse
     from whichone.runs.run import Run
@@ -17,6 +20,9 @@ __all__ = [
     "Answer",
     "Ask",
     "Benchmark",
+    "Corpus",
+    "KnowledgeBase",
+    "Namesake",
     "Refuse",
     "Result",
     "Run",
@@ -32,6 +38,9 @@ _PLACES = {
     "Answer": "whichone.records",
     "Ask": "whichone.records",
     "Benchmark": "whichone.benchmarks.benchmark",
+    "Corpus": "whichone.corpus.corpus",
+    "KnowledgeBase": "whichone.knowledge.knowledge_base",
+    "Namesake": "whichone.namesake",
     "Refuse": "whichone.records",
     "Result": "whichone.api",
     "Run": "whichone.runs.run",

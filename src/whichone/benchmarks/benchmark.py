@@ -32,6 +32,8 @@ _DECODED = {
 }
 """Fields of a query that its table keeps as JSON."""
 
+MIGRATED = "migrated from"
+"""Among a benchmark's parents: the id it had in the first format."""
 CORPUS = "corpus"
 """The folder inside a benchmark's for a corpus that belongs to it alone."""
 
@@ -57,8 +59,9 @@ class Benchmark:
 
     @property
     def id(self) -> str:
-        """Its name and the first 12 hex digits of its content's hash."""
-        return f"{self.name}-{self.folder.content_hash[:12]}"
+        """Its name and the first 12 hex digits of its content's hash; a migrated one keeps its own."""
+        before = self.folder.manifest.parents.get(MIGRATED)
+        return before or f"{self.name}-{self.folder.content_hash[:12]}"
 
     @property
     def card(self) -> str:
