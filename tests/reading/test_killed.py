@@ -49,7 +49,14 @@ def test_stopped_by_the_user_it_does_not_hang(toy, tmp_path, serve):
     server = serve(script)
     words = [sys.executable, "-m", "whichone", "read", str(toy.folder.root), str(tmp_path / "a")]
     words += ["--endpoint", server.url, "--model", "fake", "--concurrency", "4"]
-    process = subprocess.Popen(words, env=os.environ, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words,
+        env=os.environ,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell starts what it puts into the background deaf to interrupts, and children inherit it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while len(server.requests) < 5:
         assert process.poll() is None
         time.sleep(0.02)
