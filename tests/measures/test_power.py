@@ -1,0 +1,52 @@
+"""Names that a difference takes: by hand, and checked by the test it is meant for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from whichone.errors import UsageError
+from whichone.measures.comparison import permutation_p
+from whichone.measures.measure import parse_measure
+from whichone.measures.power import names_needed
+from whichone.measures.scores import Scores
+from whichone.records import Query
+
+ACC = parse_measure("acc@1")
+
+
+def scores(system: str, values: np.ndarray) -> Scores:
+    queries = [
+        Query(id=f"q{n}", task="qa", input="?", name_set=f"s{n}") for n in range(len(values))
+    ]
+    return Scores(system, "b-1", queries, [ACC], {"acc@1": values.astype(float)})
+
+
+def test_by_hand() -> None:
+    """Half of 16 names differ by 1: spread sqrt(16/15 * .25), so ((1.95996 + .84162) * .5164 / .1)^2 = 209.3."""
+    a, b = scores("a", np.zeros(16)), scores("b", np.array([0.0, 1.0] * 8))
+    (found,) = names_needed([a, b], ACC, 0.1)
+    assert found.spread == pytest.approx(np.sqrt(0.25 * 16 / 15))
+    assert (found.names, found.pilot) == (210, 16)
+    assert found.smallest == pytest.approx(2.80158 * found.spread / 4, abs=1e-4)
+
+
+def test_the_test_sees_it_at_that_many_names() -> None:
+    """Pairs won with .25 and lost with .15, a difference of .1: seen in about 80 % of the worlds."""
+    generator = np.random.default_rng(2)
+
+    def world(size: int) -> np.ndarray:
+        return generator.choice([1.0, -1.0, 0.0], size, p=[0.25, 0.15, 0.6])
+
+    pilot = world(20_000)
+    (found,) = names_needed([scores("a", np.zeros(len(pilot))), scores("b", pilot)], ACC, 0.1)
+    seen = [permutation_p(world(found.names), permutations=500) < 0.05 for _ in range(200)]
+    assert 0.7 < np.mean(seen) < 0.9
+
+
+def test_mistakes() -> None:
+    a, b = scores("a", np.zeros(4)), scores("b", np.ones(4))
+    with pytest.raises(UsageError, match="4 names say too little"):
+        names_needed([a, b], ACC, 0.1)
+    with pytest.raises(UsageError, match="fraction above 0"):
+        names_needed([a, b], ACC, 0)
