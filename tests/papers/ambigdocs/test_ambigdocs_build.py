@@ -11,11 +11,10 @@ from whichone.papers.ambigdocs.build_benchmark import (
     build_ambigdocs,
     build_options,
 )
-from whichone.papers.ambigdocs.built import Statement
+from whichone.papers.ambigdocs.built import Statement, split_names
 from whichone.papers.ambigdocs.export_files import export_ambigdocs
 from whichone.papers.ambigdocs.files import read_questions
 from whichone.papers.ambigdocs.shared_facts import BearerPage
-from whichone.papers.ambigdocs.splits import split_names
 from whichone.papers.ambigdocs.statements import PageTokens, stated, statement
 from whichone.records import Passage
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import check_gold
+from whichone.corpus.cut.cut import Cut
+from whichone.corpus.cut_pages import article_pages, cut_corpus
 from whichone.corpus.knowledge_names import names_of_pages
 from whichone.corpus.passage_files import (
     PassageFields,
@@ -23,7 +25,6 @@ from whichone.errors import BadInput, UsageError, sample
 from whichone.files.folder import file_hash
 from whichone.names import title_key
 from whichone.papers.kilt.check import page_problems
-from whichone.papers.kilt.corpus import corpus_of
 from whichone.papers.kilt.datasets import PAPER, Dataset
 from whichone.papers.kilt.namesakes import Namesakes
 from whichone.papers.kilt.originals import Originals
@@ -150,6 +151,12 @@ def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
         problems=problems,
         told=f"Asked of the articles of the knowledge base {Path(plan.knowledge or '').name}.",
     )
+
+
+def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
+    """Every article as passages of a number of words; 0 keeps each page whole."""
+    cut = Cut(way="words", size=words) if words else Cut(way="pages")
+    return cut_corpus(snapshot.folder, cut, only=article_pages(snapshot.folder))
 
 
 def _over_passages(queries: list[Query], plan: Plan) -> Corpus:
