@@ -11,9 +11,6 @@ from whichone.measures.measure import Answered, Measure, no_depth
 from whichone.measures.retrieval import first_rank
 from whichone.measures.token_overlap import answer_scores
 
-CLAIMS = "fc"
-SEVERAL = "ambigdocs"
-
 
 def gold_answers(query: Answered) -> set[str]:
     """Every accepted answer, stripped; empty ones are none."""
