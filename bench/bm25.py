@@ -168,7 +168,10 @@ def main() -> None:
                 sys.exit(used.output)
             rows[system, step] = seconds, used.peak, used.wall
         disk = {
-            name: sum(f.stat().st_size for f in (Path(place) / name).rglob("*")) / 2**20
+            name: sum(
+                f.stat().st_size for f in (Path(place) / name).rglob("*") if "corpus" not in f.parts
+            )
+            / 2**20
             for name in ("whichone", "tantivy")
         }
     show(options.passages, options.queries, rows, disk)
