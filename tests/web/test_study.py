@@ -171,3 +171,63 @@ def test_fewer_items_than_asked_for_are_told(client: Any, key: str) -> None:
     enough = made(client, key, pilot=2, items=10)
     page = client.get(f"/study/{enough}/results").text
     assert "were asked for" not in page
+
+
+def next_item(client: Any, which: str) -> int:
+    page = client.get(f"/study/{which}").text
+    return int(re.search(r'name="item" value="(\d+)"', page).group(1))  # type: ignore[union-attr]
+
+
+def test_the_clock_survives_a_reload_and_stops_in_a_pause(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """10 s before a reload, 5 s after it, 1000 s of pause, 2 s to mark: 17 s in all."""
+    now = [1_000_000.0]
+    monkeypatch.setattr("whichone.web.study.study.time.time", lambda: now[0])
+    which = made(client, key, pilot=0, items=2)
+    plan = plan_of(client, which)
+    send(client, f"/study/{which}/consent")
+    item = next_item(client, which)
+    now[0] += 10
+    assert next_item(client, which) == item
+    now[0] += 5
+    send(client, f"/study/{which}/pause")
+    now[0] += 1000
+    assert "Paused" in client.get(f"/study/{which}").text
+    send(client, f"/study/{which}/resume")
+    send(client, f"/study/{which}/pick", item=item, page=plan.items[item].gold)
+    now[0] += 2
+    send(client, f"/study/{which}/mark", item=item, span="")
+    (answer,) = study.answers(client.app.state.site.database, which)
+    assert answer["seconds"] == pytest.approx(17)
+
+
+def test_back_skip_checks_and_closing(client: Any, key: str) -> None:
+    which = made(client, key, pilot=0, items=3, checks=1, break_after=0)
+    plan = plan_of(client, which)
+    assert plan.checks == 1
+    send(client, f"/study/{which}/consent")
+    first = next_item(client, which)
+    send(client, f"/study/{which}/pick", item=first, skip="yes")
+    assert next_item(client, which) != first
+    send(client, f"/study/{which}/back")
+    assert next_item(client, which) == first  # to be answered anew
+    for _ in range(4):
+        item = next_item(client, which)
+        gold, check = plan.items[item].gold, plan.items[item].query.startswith(study.CHECK)
+        wrong = next(page for page in plan.items[item].pages if page != gold)
+        send(client, f"/study/{which}/pick", item=item, page=wrong if check else gold)
+        if not check:
+            send(client, f"/study/{which}/mark", item=item, span="")
+    results = client.get(f"/api/studies/{which}/results").json()
+    assert results["flagged"] == ["local"]  # failed the check, and is left out
+    assert results["all"] is None
+    everybody = client.get(f"/api/studies/{which}/results?everybody=true").json()
+    assert everybody["all"]["accuracy"]["value"] == 1.0
+    assert everybody["all"]["answers"] == 3
+    assert "failed a check" in client.get(f"/study/{which}/results").text
+    rows = client.get(f"/study/{which}/export/answers.csv").text.splitlines()
+    assert len(rows) == 5
+    send(client, f"/study/{which}/state", state="closed")
+    assert "This is closed" in client.get(f"/study/{which}").text
+    assert send(client, f"/study/{which}/consent").status_code == 409
