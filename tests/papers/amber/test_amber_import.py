@@ -85,7 +85,7 @@ def test_both_collections_over_a_knowledge_base(tmp_path: Path) -> None:
     measures = parse_measures(["acc@1", "confused@20"])
     values = []
     for name, place in (("a", tmp_path / "bench"), ("b", "builtin/amber")):
-        run = retrieve(place, tmp_path / name, retriever="bm25", k=20, index=tmp_path / f"i{name}")
+        run = retrieve(place, tmp_path / name, retriever="bm25", k=20)
         scores = score_run(run, Benchmark.open(place), measures)
         ids = [q.id for q in scores.queries]
         values.append({m: dict(zip(ids, v, strict=True)) for m, v in scores.values.items()})
