@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -172,7 +173,7 @@ def own(step: str) -> Callable[[Path, int], list[str]]:
 def retrieve(*options: object) -> Callable[[Path, int], list[str]]:
     def made(place: Path, size: int) -> list[str]:
         run = place / f"run-{abs(hash(options))}"
-        words = ("--index", place / "indexes", "-k", 20, "--overwrite", *options)
+        words = ("-k", 20, "--overwrite", *options)
         return command("retrieve", need_benchmark(place, size), run, *words)
 
     return made
@@ -279,6 +280,7 @@ def main() -> None:
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
+    os.environ["WHICHONE_CACHE"] = str(options.place.resolve() / "cache")
     if options.inside:
         inside(options.place, sizes[0], options.inside)
         return
