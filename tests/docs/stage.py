@@ -13,7 +13,9 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.cli import whichone
+from whichone.corpus.make import make_corpus
 from whichone.report.export import export
+from whichone.retrieval.bm25 import Bm25
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
 from whichone.world.compile import compile_builtin
@@ -68,6 +70,20 @@ def build_stage(stage: Path) -> None:
     _questions(stage)
     _ambigdocs(stage)
     _other_runs(stage)
+    _corpora(stage)
+
+
+def _corpora(stage: Path) -> None:
+    """What a corpus may be made from, a corpus of the knowledge base, and an index of BENCH's."""
+    corpus = make_corpus(stage / "KB", stage / "CORPUS")
+    Bm25.build(Benchmark.open(stage / "BENCH").corpus, stage / "INDEX")
+    title = next(iter(corpus.titles().values()))
+    lines(stage / "questions.jsonl", [{"question": f"Who is {title}?", "gold": [title]}])
+    lines(stage / "beir-folder" / "corpus.jsonl", [{"_id": "1", "title": "Her", "text": "A film."}])
+    pages = gzip.decompress((stage / "kilt_knowledgesource.json.gz").read_bytes())
+    (stage / "kilt_knowledgesource.json").write_bytes(pages)
+    (stage / "notes").mkdir()
+    (stage / "notes" / "one.md").write_text("---\nowner: 7\n---\n# One\n\nJo Mill is a nurse.\n")
 
 
 def _other_runs(stage: Path) -> None:
@@ -111,6 +127,7 @@ def _questions(stage: Path) -> None:
     passages = [
         {"id": "1", "title": "Jo Mill (nurse)", "text": "Jo Mill is a nurse in Oslo."},
         {"id": "2", "title": "Jo Mill (pilot)", "text": "Jo Mill is a pilot of Turin."},
+        {"id": "3", "title": "Abe Lincoln", "text": "Abe Lincoln was a musician."},
     ]
     asked = {"question": "Where was Jo Mill born?", "answers": ["Oslo"]}
     for name in ("passages.jsonl", "passages.jsonl.gz"):

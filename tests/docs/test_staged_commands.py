@@ -41,7 +41,9 @@ RUNS = {
     r"score RUN .*lucky_hit": "SIMPLE_RUN",
 }
 """Runs over the benchmark that a page is about."""
-WRITES = {"retrieve", "import", "build", "ingest", "passages", "map", "export", "demo"}
+WRITES = {
+    "retrieve", "import", "build", "ingest", "passages", "map", "export", "demo", "corpus", "index",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
