@@ -26,13 +26,13 @@ import numpy as np
 
 from namesake_weights import crossfitted
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.names import name_key, title_key
+from whichone.names import name_key, title_key, token_key
 from whichone.records import Query, page_of
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense import Dense
 from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.retrieval.namesake.corpus import Pages
-from whichone.retrieval.namesake.names import remainder, tokens
+from whichone.retrieval.namesake.names import remainder
 from whichone.retrieval.namesake.relations import RelationTable, contains
 
 Ranked = list[list[str]]
@@ -56,13 +56,14 @@ def fuse(*systems: Ranked) -> Ranked:
 
 def sketch(benchmark: Benchmark, dense: Dense, close: Ranked, vectors: np.ndarray) -> Ranked:
     """Bearers of all names in a question, longer names first, ordered by their closest passage."""
-    pages = Pages(benchmark)
+    pages = Pages(benchmark.corpus)
+    numbers = {page: n for n, page in enumerate(benchmark.page_titles)}
     names: dict[str, list[int]] = defaultdict(list)
     for page, title in benchmark.page_titles.items():
-        names[" ".join(tokens(title_key(title)))].append(pages.numbers[page])
+        names[token_key(title_key(title))].append(numbers[page])
     ranked = []
     for query, vector, rest in zip(benchmark.queries, vectors, close, strict=True):
-        words = tokens(name_key(query.input))
+        words = token_key(name_key(query.input)).split()
         found: set[int] = set()
         used = [False] * len(words)
         for size in range(min(20, len(words)), 0, -1):
@@ -74,10 +75,10 @@ def sketch(benchmark: Benchmark, dense: Dense, close: Ranked, vectors: np.ndarra
         rows = pages.rows(sorted(found))
         best: dict[int, float] = {}
         for row, score in zip(rows, dense.vectors(rows) @ vector, strict=True):
-            page = int(pages.of_passage[row])
+            page = int(pages.of_passages([row])[0])
             best[page] = max(best.get(page, -1.0), float(score))
         first = sorted(best, key=lambda page: (-best[page], page))
-        ranked.append(list(dict.fromkeys([*(pages.ids[p] for p in first), *rest])))
+        ranked.append(list(dict.fromkeys([*(pages.id(p) for p in first), *rest])))
     return ranked
 
 
@@ -107,7 +108,7 @@ def reachable(
     benchmark: Benchmark, namesake: NamesakeRetriever, rows: np.ndarray
 ) -> tuple[float, float]:
     """Expected acc@1 of guessing among the bearers that fit: by kind; by kind and by what they say."""
-    pages, table = Pages(benchmark), RelationTable.load()
+    pages, table = Pages(benchmark.corpus), RelationTable.load()
     by_kind, by_saying = [], []
     for n in rows:
         query = benchmark.queries[n]
@@ -118,7 +119,7 @@ def reachable(
         bearers = sorted({page for mention in mentions for page in mention.pages})
         fit = [p for p in bearers if not pages.kinds(p) or pages.kinds(p) & wanted] or bearers
         saying = [p for p in fit if any(contains(pages.stems(p), s) for s in says)] or fit
-        gold = {pages.numbers[page] for page in query.gold_pages() if page in pages.numbers}
+        gold = set(benchmark.corpus.page_rows(sorted(query.gold_pages())))
         by_kind.append(len(gold & set(fit)) / max(1, len(fit)))
         by_saying.append(len(gold & set(saying)) / max(1, len(saying)))
     return float(np.mean(by_kind)), float(np.mean(by_saying))

@@ -31,8 +31,11 @@ import numpy as np
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.tables import KIND, PASSAGES, QUERIES, SETS
+from whichone.benchmarks.tables import KIND, QUERIES, SETS
+from whichone.corpus.save import save_corpus
+from whichone.corpus.tables import PASSAGES
 from whichone.files.folder import Folder
+from whichone.retrieval.indexes import adopt_folder
 from whichone.runs.results import FAILURES
 from whichone.runs.run import KIND as RUN
 from whichone.runs.run import RANKINGS, TIMING
@@ -105,9 +108,14 @@ def make_benchmark(path: Path, names: int, queries: int) -> None:
     with Folder.create(path, KIND) as folder:
         folder.write(SETS, sets)
         folder.write(QUERIES, QUERIES.from_rows(rows))
-        folder.write(PASSAGES, PASSAGES.from_rows(passages))
+        corpus = save_corpus(folder.partial / "corpus", PASSAGES.from_rows(passages))
+        adopt_folder(folder, "corpus")
         folder.write_bytes("card.md", b"# Invented names\n")
-        folder.commit(name="names", counts={"queries": len(rows), "sets": names})
+        folder.commit(
+            name="names",
+            parents={"corpus": corpus.hash},
+            counts={"queries": len(rows), "sets": names},
+        )
 
 
 def make_run(benchmark: Benchmark, path: Path, number: int) -> None:

@@ -34,13 +34,13 @@ def cell(table, row: int, column: str):
 def test_end_to_end(toy, three):
     table = end_to_end_table(three[:2], toy)
     where = {(r[0], r[1], r[2]): n for n, r in enumerate(table.rows)}
-    gold = where["toy", "question answering", "kb-lookup (shortcut) (gold)"]
-    other = where["toy", "question answering", "kb-lookup (shortcut) (other bearer)"]
+    gold = where["toy", "question answering", "kb-lookup (shortcut) (gold) ‡"]
+    other = where["toy", "question answering", "kb-lookup (shortcut) (other bearer) ‡"]
     assert cell(table, gold, "all").value == 1.0
     assert cell(table, other, "all").value == 0.0
     assert cell(table, other, "for a namesake").value == pytest.approx(2 / 5)
     assert cell(table, other, "refused").value == pytest.approx(3 / 5)
-    claims = where["toy", "fact checking", "kb-lookup (shortcut) (other bearer)"]
+    claims = where["toy", "fact checking", "kb-lookup (shortcut) (other bearer) ‡"]
     assert cell(table, claims, "for a namesake") is None
     assert cell(table, claims, "all").value == pytest.approx(2 / 10)
     assert "| 100.0 " in table.to_markdown()

@@ -262,8 +262,12 @@ def test_bm25_runs_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> No
 
 
 def test_a_first_run_waits_for_an_index_that_is_being_built(
-    small: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small: Benchmark,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     Bm25.over(small.corpus, tmp_path / "elsewhere", k1=1.25)
     (place,) = (tmp_path / "elsewhere").glob("bm25-*")
     work = default_index_folder(small.corpus)

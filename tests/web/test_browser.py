@@ -145,6 +145,8 @@ def test_study_by_keyboard(page: Page) -> None:
     seen(page, "study-consent")
     page.get_by_role("button", name="I agree").press("Enter")
     for number in range(2):
+        page.get_by_role("radio").first.wait_for()
+        page.wait_for_load_state("load")
         page.keyboard.press("1")
         assert page.get_by_role("radio").first.is_checked()
         if not number:

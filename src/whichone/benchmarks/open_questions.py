@@ -20,8 +20,8 @@ from whichone.records import Output, Query
 
 _DESCRIPTION = re.compile(r'\(description\s+(?:"((?:[^"\\]|\\.)*)"|([^()\s]+))\)')
 
-Row = tuple[int, str, list[str]]
-"""Line (or place), question, answers."""
+Row = tuple[int, str, list[str], str | None]
+"""Line (or place), question, answers, and the relation where the file has one."""
 
 
 def read_open_questions(path: str | Path, format: str) -> Iterator[Query]:
@@ -33,7 +33,7 @@ def read_open_questions(path: str | Path, format: str) -> Iterator[Query]:
     path = Path(path)
     regular = format == "curatedtrec"
     count = 0
-    for count, (line, question, answers) in enumerate(FORMATS[format](path), 1):
+    for count, (line, question, answers, relation) in enumerate(FORMATS[format](path), 1):
         if not question.strip() or not answers:
             raise BadInput("a question without text or answers", file=path, line=line)
         yield Query(
@@ -41,6 +41,7 @@ def read_open_questions(path: str | Path, format: str) -> Iterator[Query]:
             task=format,
             input=question,
             outputs=(Output(answer=answers[0], aliases=tuple(answers[1:])),),
+            relation=relation,
             attributes={"answers_are": "regular expressions" if regular else "texts"},
         )
     if not count:
@@ -75,7 +76,9 @@ def _nq_open(path: Path) -> Iterator[Row]:
     """`{"question": ..., "answer": [...]}` a line."""
     for line, record in _objects(path):
         answers = record.get("answer", record.get("answers"))
-        yield line, str(record.get("question", "")), _texts(answers)
+        relation = record.get("relation")
+        known = None if relation is None else str(relation)
+        yield line, str(record.get("question", "")), _texts(answers), known
 
 
 def _webquestions(path: Path) -> Iterator[Row]:
@@ -84,10 +87,11 @@ def _webquestions(path: Path) -> Iterator[Row]:
         if "targetValue" in record:
             found = _DESCRIPTION.findall(str(record["targetValue"]))
             answers = [re.sub(r"\\(.)", r"\1", quoted) or bare for quoted, bare in found]
-            yield line, str(record.get("utterance", "")), answers
+            yield line, str(record.get("utterance", "")), answers, None
         else:
             question = record.get("question", record.get("qText", ""))
-            yield line, str(question), _texts(record.get("answers", record.get("answer")))
+            answers = _texts(record.get("answers", record.get("answer")))
+            yield line, str(question), answers, None
 
 
 def _curatedtrec(path: Path) -> Iterator[Row]:
@@ -106,7 +110,7 @@ def _curatedtrec(path: Path) -> Iterator[Row]:
                     file=path,
                     line=line,
                 )
-            yield line, columns[-2], [columns[-1]]
+            yield line, columns[-2], [columns[-1]], None
 
 
 def _dpr_csv(path: Path) -> Iterator[Row]:
@@ -122,7 +126,7 @@ def _dpr_csv(path: Path) -> Iterator[Row]:
                 file=path,
                 line=line,
             )
-        yield line, columns[0].replace("’", "'"), _literal(columns[1], path, line)
+        yield line, columns[0].replace("’", "'"), _literal(columns[1], path, line), None
 
 
 def _literal(text: str, path: Path, line: int) -> list[str]:

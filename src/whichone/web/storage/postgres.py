@@ -26,12 +26,12 @@ class _Connected:
         self._connection = connection
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        cursor = self._connection.execute(sql.replace("?", "%s"), values)
+        cursor = self._connection.execute(_marked(sql), values)
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
-        return int(self._connection.execute(sql.replace("?", "%s"), values).rowcount)
+        return int(self._connection.execute(_marked(sql), values).rowcount)
 
 
 class PostgresDatabase:
@@ -145,3 +145,8 @@ def _unavailable(error: Exception) -> StorageUnavailable:
     if "No space left" in str(error):
         return StorageUnavailable("the disk of the database is full")
     return StorageUnavailable(f"the database does not answer ({text[0] if text else 'no reason'})")
+
+
+def _marked(sql: str) -> str:
+    """Question marks as psycopg writes them; a per cent sign is doubled, as it would be a mark."""
+    return sql.replace("%", "%%").replace("?", "%s")
