@@ -22,12 +22,6 @@ Backend = Literal["auto", "numba", "numpy"]
 Weighted = Sequence[tuple[int, np.float32]]
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
-FEW = 1_000_000
-"""So many postings are added up without a look at what could be left out."""
-
-_SAFE = 0.999
-"""Sums of single precision in another order may differ a little; a bound must not be that tight."""
-
 
 class Scorer:
     """Scores queries one after the other over the same postings."""
@@ -62,11 +56,7 @@ class Scorer:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         if self._best is not None:
             return in_order(*self._best(*self._lists(counted), *self._arrays, self._scores, k))
-        if int(self.postings.frequencies.take([term for term, _ in counted]).sum()) <= FEW:
-            return self._add_all(counted, k)
-        lists: dict[int, Impacts] = {}
-        near = self._candidates(counted, k, lists)
-        return top(near, self._of(counted, near, lists), k)
+        return self._add_all(counted, k)
 
     def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The scores of some passages only, by looking each up among a term's postings."""
@@ -81,7 +71,7 @@ class Scorer:
             return found
         order = np.argsort(passages, kind="stable")
         scores = np.empty(len(passages), np.float32)
-        scores[order] = self._of(counted, passages[order], {})
+        scores[order] = self._of(counted, passages[order])
         return scores
 
     def _weighted(self, repeats: Mapping[int, float]) -> Weighted:
@@ -98,19 +88,16 @@ class Scorer:
         frequencies = self.postings.frequencies.take(terms).astype(np.int64)
         return self.postings.places.take(terms), frequencies, weights
 
-    def _of(
-        self, counted: Weighted, passages: npt.NDArray[np.int64], lists: Mapping[int, Impacts]
-    ) -> npt.NDArray[np.float32]:
-        """The scores of passages in ascending order; `lists` are known already."""
+    def _of(self, counted: Weighted, passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The scores of passages in ascending order."""
         scores = np.zeros(len(passages), np.float32)
         for term, weight in counted:
-            known = lists.get(term)
-            documents, impacts = known or self.postings.impacts_near(term, passages)
+            documents, impacts = self.postings.impacts_near(term, passages)
             _add(scores, passages, documents, impacts, weight)
         return scores
 
     def _add_all(self, counted: Weighted, k: int) -> Best:
-        """Every list added up: faster than leaving parts out, where there are not too many postings."""
+        """Every list added up."""
         scores = self._scores
         seen, short = [], None
         for term, weight in counted:
@@ -129,78 +116,6 @@ class Scorer:
             return top(every.take(use), sums.take(use), k)
         scores[every] = 0
         return top(every, sums, k)
-
-    def _candidates(
-        self, counted: Weighted, k: int, lists: dict[int, Impacts]
-    ) -> npt.NDArray[np.int64]:
-        """Passages among which the k best are, by adding up rare terms first; `lists` keeps what was read.
-
-        Once what the terms that are left could add is less than the k-th best score so far, passages
-        that have only those cannot be among the best, and their long lists are never read.
-        """
-        p, scores = self.postings, self._scores
-        order = sorted(counted, key=lambda c: int(p.frequencies[c[0]]))
-        peaks = {}
-        for term, weight in order:
-            peak = p.peak(term)
-            if peak is None:
-                lists[term] = p.impacts(term)
-                peak = float(lists[term][1].max(initial=0))
-            peaks[term] = float(weight) * peak
-        left = sum(peaks.values())
-        seen: list[npt.NDArray[np.int64]] = []
-        held, highest, least = 0, 0.0, 0.0
-        for term, weight in order:
-            if held >= k and int(p.frequencies[term]) > held and left < highest:
-                least = self._least(seen, k, least)
-                if left < least:
-                    break
-            documents, impacts = lists[term] = lists.get(term) or p.impacts(term)
-            left -= peaks[term]
-            gained = weight * impacts
-            before = scores.take(documents)
-            if least > 0:  # what only this term and those that are left score would not suffice for
-                use = np.flatnonzero((before > 0) | (gained >= least - left))
-                documents, before, gained = documents[use], before[use], gained[use]
-            after = before + gained
-            scores[documents] = after
-            seen.append(documents[before == 0])
-            held += len(seen[-1])
-            highest = max(highest, float(after.max(initial=0)))
-        near = np.concatenate(seen)
-        sums = scores.take(near)
-        scores[near] = 0
-        if len(near) > k:
-            least = max(least, _kth(sums, k))
-            use = np.flatnonzero(sums + left >= least)
-            near, sums = near[use], sums[use]
-        ascending = np.argsort(near)
-        near, sums = near[ascending], sums[ascending]
-        for term, weight in counted:
-            if term not in lists and len(near):
-                lists[term] = self.postings.impacts_near(term, near)
-                _add(sums, near, *lists[term], weight)
-        return near[sums >= _kth(sums, k)] if len(near) > k else near
-
-    def _least(self, seen: Sequence[npt.NDArray[np.int64]], k: int, least: float) -> float:
-        """What a passage must score at least to be among the k best of these; `least` is known before.
-
-        Scores only grow, so what was too little for the k best can be left out of the search.
-        """
-        found = np.concatenate([self._scores.take(some) for some in seen])
-        return _kth(found[found >= least], k)
-
-
-def _kth(scores: npt.NDArray[np.float32], k: int) -> float:
-    """About the k-th best: a little less, as sums in another order may differ.
-
-    The k-th best of some is no more than that of all, and sorts most of the others out.
-    """
-    some = max(16 * k, 2048)
-    if len(scores) > 4 * some:
-        first = scores[:some]
-        scores = scores[scores >= np.partition(first, some - k)[some - k]]
-    return float(np.partition(scores, len(scores) - k)[len(scores) - k]) * _SAFE
 
 
 def _add(
