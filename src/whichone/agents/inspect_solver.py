@@ -24,8 +24,8 @@ class InspectAgent:
         self.name = name or getattr(make, "__qualname__", "inspect_ai")
 
     def describe(self) -> dict[str, Any]:
-        told = {"agent": "inspect_ai", "made by": self.name, "k": self._k}
-        return {**told, "model": str(self._model)}
+        described = {"agent": "inspect_ai", "made by": self.name, "k": self._k}
+        return {**described, "model": str(self._model)}
 
     def work(self, question: Question, tools: Toolbox) -> Answer:
         try:
@@ -51,8 +51,8 @@ class InspectAgent:
     def _said(self, question: Question, log: Any, tools: Toolbox) -> str:
         """What the solver said; nothing where it ran out of budget."""
         if log.status != "success" or not log.samples:
-            told = getattr(log.error, "message", None) or log.status
-            raise BadInput(f"inspect_ai: {told}", ids=[question.id])
+            reason = getattr(log.error, "message", None) or log.status
+            raise BadInput(f"inspect_ai: {reason}", ids=[question.id])
         (sample,) = log.samples
         if sample.error is not None and tools.left > 0:
             raise BadInput(f"inspect_ai: {sample.error.message}", ids=[question.id])

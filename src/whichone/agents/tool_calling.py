@@ -31,7 +31,9 @@ _LINE = re.compile(r"^\s*(SEARCH|ASK|ACT|ANSWER)\s*:\s*(.*)", re.I | re.M)
 
 
 def _function(name: str, description: str, **parameters: str) -> dict[str, Any]:
-    properties = {key: {"type": "string", "description": told} for key, told in parameters.items()}
+    properties = {
+        key: {"type": "string", "description": meaning} for key, meaning in parameters.items()
+    }
     shape = {"type": "object", "properties": properties, "required": list(parameters)}
     return {
         "type": "function",
@@ -67,8 +69,8 @@ class ToolCallingAgent:
         self.name = name or model.options.model.rstrip("/").rpartition("/")[2]
 
     def describe(self) -> dict[str, Any]:
-        told = {"agent": "tool calling", "style": self._style, "k": self._k}
-        return {**told, **self._model.describe(), "max_tokens": self._max_tokens}
+        described = {"agent": "tool calling", "style": self._style, "k": self._k}
+        return {**described, **self._model.describe(), "max_tokens": self._max_tokens}
 
     def work(self, question: Question, tools: Toolbox) -> Answer:
         system = SYSTEM if self._style == "tools" else SYSTEM + LINES
@@ -130,8 +132,8 @@ def _lines(text: str) -> tuple[ToolCall, ...]:
             given = msgspec.json.decode(brace + arguments or "{}", type=dict[str, Any])
         except (msgspec.DecodeError, msgspec.ValidationError):
             given = {}
-        told = {"action": action.strip(), **given}
-        return (ToolCall(id="line", name="act", arguments=msgspec.json.encode(told).decode()),)
+        arguments = {"action": action.strip(), **given}
+        return (ToolCall(id="line", name="act", arguments=msgspec.json.encode(arguments).decode()),)
     name = "search" if word == "SEARCH" else "ask_user"
     return (ToolCall(id="line", name=name, arguments=msgspec.json.encode({"text": rest}).decode()),)
 

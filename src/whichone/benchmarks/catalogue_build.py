@@ -68,9 +68,10 @@ def build_catalogue(
     if options.limit is not None:
         queries = _drawn(queries, options)
     if not queries:
-        told = "; ".join(f"{n:,} {why}" for why, n in left_out.items())
+        reasons = "; ".join(f"{n:,} {why}" for why, n in left_out.items())
         raise BadInput(
-            f"no question is left: {len(sets):,} names are shared" + (f"; {told}" if told else ""),
+            f"no question is left: {len(sets):,} names are shared"
+            + (f"; {reasons}" if reasons else ""),
             file=kb_path,
             hint="namesakes need two attributes: one to ask for, one that tells them apart",
         )
@@ -133,23 +134,23 @@ class _Maker:
                 self.left_out["questions whose answer a namesake shares"] += 1
                 continue
             drawn = self._random(bearer.entity, attribute, task)
-            told = self._who(names, bearer, attribute, drawn)
-            if told is None:
+            qualified = self._who(names, bearer, attribute, drawn)
+            if qualified is None:
                 self.left_out["questions for which no other attribute tells the bearer apart"] += 1
                 continue
             label = self.labels.get(attribute, attribute)
             if task == "qa":
-                text = fill(self.words.question(label, drawn), who=told.who, label=label)
+                text = fill(self.words.question(label, drawn), who=qualified.who, label=label)
                 accepted = [a for v in bearer.values[attribute] for a in v.accepted]
-                yield self._query(names, bearer, task, text, accepted, told, attribute, shared)
+                yield self._query(names, bearer, task, text, accepted, qualified, attribute, shared)
                 continue
-            yield from self._claims(names, bearer, told, attribute, values, drawn)
+            yield from self._claims(names, bearer, qualified, attribute, values, drawn)
 
     def _claims(
         self,
         names: Namesakes,
         bearer: Entry,
-        told: Qualified,
+        qualified: Qualified,
         attribute: str,
         values: Mapping[str, list[str]],
         drawn: random.Random,
@@ -167,19 +168,19 @@ class _Maker:
             (true, SUPPORTS),
             *([(drawn.choice(wrong), REFUTES)] if wrong else []),
         ):
-            text = fill(template, who=told.who, label=label, value=value)
+            text = fill(template, who=qualified.who, label=label, value=value)
             text = text[0].upper() + text[1:]
-            yield self._query(names, bearer, "fc", text, [verdict], told, attribute, False)
+            yield self._query(names, bearer, "fc", text, [verdict], qualified, attribute, False)
 
     def _actions(self, names: Namesakes, bearer: Entry) -> Iterator[Query]:
         drawn = self._random(bearer.entity, "", "act")
-        told = self._who(names, bearer, "", drawn)
-        if told is None:
+        qualified = self._who(names, bearer, "", drawn)
+        if qualified is None:
             self.left_out["tasks for which no attribute tells the bearer apart"] += 1
             return
         action = drawn.choice(sorted(self.words.actions))
-        text = fill(drawn.choice(self.words.actions[action]), who=told.who)
-        yield self._query(names, bearer, "act", text, [bearer.entity], told, action, False)
+        text = fill(drawn.choice(self.words.actions[action]), who=qualified.who)
+        yield self._query(names, bearer, "act", text, [bearer.entity], qualified, action, False)
 
     def _who(
         self, names: Namesakes, bearer: Entry, attribute: str, drawn: random.Random
@@ -196,7 +197,7 @@ class _Maker:
         task: str,
         text: str,
         accepted: Sequence[str],
-        told: Qualified,
+        qualified: Qualified,
         relation: str,
         shared: bool,
     ) -> Query:
@@ -223,10 +224,10 @@ class _Maker:
             attributes={
                 "collection": "catalogue",
                 "property_label": self.labels.get(relation, relation),
-                "wording": told.wording,
-                "underspecified": told.wording == "left out",
-                "qualifier": told.value,
-                "qualifier_label": self.labels.get(told.attribute, told.attribute),
+                "wording": qualified.wording,
+                "underspecified": qualified.wording == "left out",
+                "qualifier": qualified.value,
+                "qualifier_label": self.labels.get(qualified.attribute, qualified.attribute),
                 **({"answer_shared": True} if shared else {}),
             },
         )

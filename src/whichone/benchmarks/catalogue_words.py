@@ -132,18 +132,18 @@ def qualify(
     usable = [a for a in bearer.values if a != asked and names.tells_apart(bearer, a)]
     for attribute in _as_people_would(usable, bearer, labels, wordings):
         label, value = labels.get(attribute, attribute), bearer.values[attribute][0]
-        told = {"name": names.name, "label": label}
-        said = fill(wordings.saying(label, drawn), value=wordings.with_article(value.text), **told)
+        words = {"name": names.name, "label": label}
+        said = fill(wordings.saying(label, drawn), value=wordings.with_article(value.text), **words)
         if value.kind != "quantity":  # nobody says the exact population to tell two towns apart
             ways.append(Qualified(said, "said", attribute, value.text))
         for text, shown in _other_words(names, bearer, attribute, value, label, wordings):
-            who = fill(drawn.choice(text), value=shown, **told)
+            who = fill(drawn.choice(text), value=shown, **words)
             ways.append(Qualified(who, "other words", attribute, value.text))
         denied = wordings.denying(label, drawn)
         if denied and len(names.bearers) == 2 and value.kind != "quantity":
             (other,) = (b for b in names.bearers if b is not bearer)
             shown = wordings.with_article(other.values[attribute][0].text)
-            who = fill(denied, value=shown, **told)
+            who = fill(denied, value=shown, **words)
             ways.append(Qualified(who, "denied", attribute, value.text))
     if not ways:
         return None

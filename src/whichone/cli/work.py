@@ -72,5 +72,5 @@ def command(
     if as_json:
         emit_json({"answers": made.name, "counts": counts})
     else:
-        told = ", ".join(f"{v:,} {k.replace('_', ' ')}" for k, v in counts.items() if v)
-        click.echo(f"{answers}: {made.name}: {told}")
+        summary = ", ".join(f"{v:,} {k.replace('_', ' ')}" for k, v in counts.items() if v)
+        click.echo(f"{answers}: {made.name}: {summary}")

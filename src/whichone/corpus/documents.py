@@ -182,10 +182,10 @@ def read_pdf(path: Path) -> Document:
     try:
         reader = pypdf.PdfReader(path)
         text = "\n".join(page.extract_text() for page in reader.pages)
-        told: Any = reader.metadata.title if reader.metadata else None
+        title: Any = reader.metadata.title if reader.metadata else None
     except Exception as error:  # a damaged file can raise nearly anything in there
         raise BadInput(f"it cannot be read as PDF: {error}", file=path) from error
-    return Document(text=text, title=str(told or "").strip())
+    return Document(text=text, title=str(title or "").strip())
 
 
 READERS: dict[str, Callable[[Path], Document]] = {

@@ -86,8 +86,8 @@ def gate_run(
 
 def _depth_of(run: Run) -> int:
     """How many results the run was asked for: the floor gets as many places as the search had."""
-    told = run.description.get("k")
-    return told if isinstance(told, int) else 100
+    depth = run.description.get("k")
+    return depth if isinstance(depth, int) else 100
 
 
 def floor_scores(benchmark: Benchmark, measures: list[str], k: int) -> Scores | None:

@@ -37,11 +37,11 @@ def judged_outcome(
     model: Judge, question: str, text: str, accepted: Sequence[str], others: Sequence[str] = ()
 ) -> Outcome:
     """One of the six outcomes; a reply that names none of them is an error."""
-    told = (
+    shown = (
         f"Question: {question}\nAccepted: {'; '.join(accepted)}\n"
         f"Right for namesakes: {'; '.join(others) or 'not known'}\nAnswer: {text}"
     )
-    messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": told}]
+    messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": shown}]
     reply = model.complete(messages, max_tokens=20, schema=SHAPE)
     try:
         word = str(msgspec.json.decode(reply.text)["outcome"])

@@ -77,18 +77,22 @@ class _About:
         self._qualifier: dict[str, str] = {}
         bearers = {b.entity: b for s in benchmark.sets for b in s.bearers}
         for query in benchmark.queries:
-            if (told := query.attributes.get("qualifier")) and query.entity in bearers:
-                self._qualifier |= dict.fromkeys(bearers[query.entity].pages, str(told))
+            if (qualifier := query.attributes.get("qualifier")) and query.entity in bearers:
+                self._qualifier |= dict.fromkeys(bearers[query.entity].pages, str(qualifier))
 
     def described(self, pages: Iterable[str]) -> str:
         """Title, the attribute that tells it from its namesakes (else its first words), and id."""
         page = next((p for p in pages if p in self.titles), None)
         if page is None:
             return "a page that is not in the corpus"
-        told = self._qualifier.get(page)
-        if told is None:
-            told = _SENTENCE_END.split(self.texts[page], maxsplit=1)[0][:SHOWN]
-        return f"{self.titles[page]} [{told}] ({page})" if told else f"{self.titles[page]} ({page})"
+        qualifier = self._qualifier.get(page)
+        if qualifier is None:
+            qualifier = _SENTENCE_END.split(self.texts[page], maxsplit=1)[0][:SHOWN]
+        return (
+            f"{self.titles[page]} [{qualifier}] ({page})"
+            if qualifier
+            else f"{self.titles[page]} ({page})"
+        )
 
     def deciding_words(self, query: Query, given: str | None) -> str:
         """Words of the question that are on the page that was meant and not on the one given."""
@@ -98,8 +102,8 @@ class _About:
         said = [w for w in asked if w.lower() not in LUCENE_STOP_WORDS | ASKING]
         if said:
             return ", ".join(f'"{word}"' for word in said)
-        if told := query.attributes.get("qualifier"):
-            return f"{told}, which the question or the page says in other words"
+        if qualifier := query.attributes.get("qualifier"):
+            return f"{qualifier}, which the question or the page says in other words"
         if (label := query.attributes.get("property_label")) and query.answers():
             return f"{label}: {query.answers()[0]}"
         return "no single word: what the question means as a whole"

@@ -165,5 +165,5 @@ def run_agent(
 
 def trace_of(answer: Answer) -> Trace | None:
     """The trace kept with an agent's answer."""
-    told = answer.notes.get(TRACE)
-    return msgspec.convert(told, Trace) if told else None
+    trace = answer.notes.get(TRACE)
+    return msgspec.convert(trace, Trace) if trace else None

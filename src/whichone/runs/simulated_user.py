@@ -24,8 +24,8 @@ class SimulatedUser:
 
     def __call__(self, question: Question, asked: str) -> str:
         query = self._queries[question.id]
-        if told := query.attributes.get("qualifier"):
-            return f"I mean the one with {self._label(query.attributes)} {told}."
+        if qualifier := query.attributes.get("qualifier"):
+            return f"I mean the one with {self._label(query.attributes)} {qualifier}."
         corpus = self._benchmark.corpus
         page = min(query.gold_pages(), default="")
         first = next(iter(corpus.get(corpus.passages_of(page)[:1]).values()), None)

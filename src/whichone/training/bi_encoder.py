@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whichone.training.devices import chosen_device
-from whichone.training.examples import Example, Text, check_negatives, examples_hash
+from whichone.training.examples import (
+    Example,
+    Text,
+    check_negatives,
+    passages_of_batch,
+    training_identity,
+)
 from whichone.training.loop import Training
 from whichone.training.settings import Settings
 from whichone.training.start import Start
@@ -41,21 +47,14 @@ class BiEncoderTraining(Training[Example]):
             folder,
             settings,
             device=device,
-            identity={
-                "model": "bi-encoder",
-                **start.identity(),
-                "examples": examples_hash(examples),
-                "held_out": examples_hash(held_out),
-            },
+            identity=training_identity("bi-encoder", start.identity(), examples, held_out),
         )
 
     def loss(self, batch: Sequence[Example], epoch: int) -> torch.Tensor:
         """Each question against all positives and negatives of its batch; what is gold for it aside."""
         import torch
 
-        kinds, hard = self.settings.kinds, self.settings.hard
-        wrong = [n for e in batch for n in e.wrong(kinds, hard, epoch)]
-        passages = [e.positive for e in batch] + wrong
+        passages = passages_of_batch(batch, self.settings.kinds, self.settings.hard, epoch)
         questions = self.towers.encode_questions([e.question for e in batch])
         vectors = self.towers.encode_passages(passages)
         scores = questions @ vectors.T * self.scale

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from whichone.errors import Missing, UsageError, missing_extra
 from whichone.training.checkpoints import OneModel
 from whichone.training.devices import chosen_device
-from whichone.training.examples import Example, Text, check_negatives, examples_hash
+from whichone.training.examples import Example, Text, check_negatives, training_identity
 from whichone.training.loop import Training
 from whichone.training.settings import Settings
 from whichone.training.start import Start, place_of
@@ -99,12 +99,7 @@ class CrossEncoderTraining(Training[Example]):
             folder,
             settings,
             device=device,
-            identity={
-                "model": "cross-encoder",
-                **start.identity(),
-                "examples": examples_hash(examples),
-                "held_out": examples_hash(held_out),
-            },
+            identity=training_identity("cross-encoder", start.identity(), examples, held_out),
         )
 
     def loss(self, batch: Sequence[Example], epoch: int) -> torch.Tensor:

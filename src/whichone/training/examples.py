@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -145,3 +145,23 @@ def examples_hash(examples: Sequence[Example]) -> str:
     for example in examples:
         digest.update(msgspec.json.encode(example))
     return digest.hexdigest()[:16]
+
+
+def training_identity(
+    model: str, start: Mapping[str, Any], examples: Sequence[Example], held_out: Sequence[Example]
+) -> dict[str, Any]:
+    """What makes a training the same one: the kind of model, its first weights, what it learns from."""
+    return {
+        "model": model,
+        **start,
+        "examples": examples_hash(examples),
+        "held_out": examples_hash(held_out),
+    }
+
+
+def passages_of_batch(
+    batch: Sequence[Example], kinds: Sequence[str], hard: int, epoch: int
+) -> list[Text]:
+    """The right passage of each example in their order, then the wrong ones of all."""
+    wrong = [text for example in batch for text in example.wrong(kinds, hard, epoch)]
+    return [example.positive for example in batch] + wrong

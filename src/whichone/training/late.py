@@ -14,7 +14,13 @@ from whichone.training.bi_encoder import also_gold
 from whichone.training.checkpoints import OneModel
 from whichone.training.cross_encoder import others
 from whichone.training.devices import chosen_device
-from whichone.training.examples import Example, Text, check_negatives, examples_hash
+from whichone.training.examples import (
+    Example,
+    Text,
+    check_negatives,
+    passages_of_batch,
+    training_identity,
+)
 from whichone.training.loop import Training
 from whichone.training.settings import Settings
 from whichone.training.start import Start, place_of
@@ -124,19 +130,13 @@ class LateTraining(Training[Example]):
             folder,
             settings,
             device=device,
-            identity={
-                "model": "late interaction",
-                **start.identity(),
-                "examples": examples_hash(examples),
-                "held_out": examples_hash(held_out),
-            },
+            identity=training_identity("late interaction", start.identity(), examples, held_out),
         )
 
     def loss(self, batch: Sequence[Example], epoch: int) -> torch.Tensor:
         import torch
 
-        wrong = [n for e in batch for n in e.wrong(self.settings.kinds, self.settings.hard, epoch)]
-        passages = [e.positive for e in batch] + wrong
+        passages = passages_of_batch(batch, self.settings.kinds, self.settings.hard, epoch)
         scores = all_maxsim(
             self.tower.questions([e.question for e in batch]), self.tower.passages(passages)
         )

@@ -11,7 +11,12 @@ from whichone.training.bi_encoder import also_gold
 from whichone.training.checkpoints import OneModel
 from whichone.training.cross_encoder import others
 from whichone.training.devices import chosen_device
-from whichone.training.examples import Example, check_negatives, examples_hash
+from whichone.training.examples import (
+    Example,
+    check_negatives,
+    passages_of_batch,
+    training_identity,
+)
 from whichone.training.loop import Training
 from whichone.training.settings import Settings
 from whichone.training.start import Start, place_of
@@ -69,19 +74,13 @@ class SparseTraining(Training[Example]):
             folder,
             settings,
             device=device,
-            identity={
-                "model": "learned sparse",
-                **start.identity(),
-                "examples": examples_hash(examples),
-                "held_out": examples_hash(held_out),
-            },
+            identity=training_identity("learned sparse", start.identity(), examples, held_out),
         )
 
     def loss(self, batch: Sequence[Example], epoch: int) -> torch.Tensor:
         import torch
 
-        wrong = [n for e in batch for n in e.wrong(self.settings.kinds, self.settings.hard, epoch)]
-        passages = [e.positive for e in batch] + wrong
+        passages = passages_of_batch(batch, self.settings.kinds, self.settings.hard, epoch)
         questions = self.splade.weights([e.question for e in batch])
         weights = self.splade.weights([p.joined() for p in passages])
         scores = questions @ weights.T * (self.settings.scale or 1.0)
