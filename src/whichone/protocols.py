@@ -19,7 +19,11 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Reader(Protocol):
-    """Questions with the passages shown in, answers out, in the order of the tasks."""
+    """Questions with the passages shown in, answers out, in the order of the tasks.
+
+    A reader that can do some tasks only has them in an attribute `tasks`, such as ("qa", "sf"), and is
+    asked no others.
+    """
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterable[Answer]: ...
 

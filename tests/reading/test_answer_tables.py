@@ -14,8 +14,9 @@ from whichone.papers.kilt.report.answer_tables import (
 from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
 from whichone.report.answers_report import answer_sections, gold_and_other
 from whichone.report.report import make_report
-from whichone.runs.read import read
+from whichone.runs.read import as_reader, read, run_reader
 from whichone.runs.runner import run_retriever
+from whichone.runs.settings import setting_for
 
 
 @pytest.fixture
@@ -90,6 +91,7 @@ def test_in_one_report_with_runs_or_alone(toy, toy_ambigdocs, three, tmp_path):
 
 
 def test_pairs_are_of_one_reader(toy, three, tmp_path):
-    title = read(toy.folder.root, tmp_path / "t", reader="title", passages="other-bearer")
-    assert gold_and_other([three[0], title]) == []
+    setting = setting_for(toy, "other-bearer")
+    own = run_reader(as_reader(lambda text: "none"), toy, tmp_path / "t", setting)
+    assert gold_and_other([three[0], own]) == []
     assert gold_and_other(three) == [(three[0], three[1])]

@@ -77,7 +77,7 @@ def test_kb_lookup_on_several_bearers(toy_ambigdocs, tmp_path):
 
 
 def test_a_setting_that_fits_no_question(toy_ambigdocs, tmp_path):
-    with pytest.raises(BadInput, match="fits no question"):
+    with pytest.raises(BadInput, match="no other bearer of the name has a page"):
         read(toy_ambigdocs.folder.root, tmp_path / "a", reader="kb-lookup", passages="other-bearer")
 
 

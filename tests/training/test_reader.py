@@ -217,3 +217,43 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
 
     assert list(in_batches(work, [1, 2, 3, 4, 5], 4)) == [10, 20, 30, 40, 50]
     assert sizes == [4, 2, 2, 1]
+
+
+def test_every_window_shows_the_title_and_answers_are_of_the_text(tmp_path: Path) -> None:
+    from whichone.reading.extractive import Extractive
+
+    reader = Extractive(save(tmp_path / "qa", bert("BertForQuestionAnswering")), device="cpu")
+    passage = task("w2 ?", ("w39", " ".join(["w30 w31"] * 60))).passages[0]
+    windows = [window for _, window in reader._windows("w2 ?", passage)]
+    assert len(windows) > 1
+    for window in windows:
+        words = reader._tokenizer.convert_ids_to_tokens(window["ids"])
+        assert words[:6] == ["[CLS]", "w2", "?", "[SEP]", "w39", "|"]
+        assert window["inside"][:7] == [False] * 6 + [True]
+    covered = sum(len(window["text"].split()) - 2 for window in windows)
+    assert covered >= 120
+
+
+def test_negatives_by_tfidf_for_one_task_of_all_names(tmp_path: Path) -> None:
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.records import page_of
+    from whichone.retrieval.tfidf import TfIdf
+    from whichone.training.reading_examples import reading_examples
+    from whichone.training.splits import split_by_name
+
+    benchmark = Benchmark.open("builtin/amber")
+    train, test = split_by_name(benchmark.queries, 0.0)
+    assert (len(train), test) == (len(benchmark.queries), [])
+    made, _ = reading_examples(
+        benchmark, train, "seq2seq", tmp_path, negatives="tfidf", tasks=("sf",)
+    )
+    assert {e.question for e in made} <= {q.input for q in benchmark.queries if q.task == "sf"}
+    queries = {q.id: q for q in benchmark.queries}
+    wrong = [e for e in made if e.target == "none"][:5]
+    ranked = TfIdf.over(benchmark.corpus, tmp_path)
+    for example in wrong:
+        query = queries[example.id]
+        (ranking,) = ranked.search([query.question()], 10)
+        best = next(p for p in ranking.passages if page_of(p) not in query.gold_pages())
+        first = benchmark.corpus.passage(benchmark.corpus.passages_of(best)[0])
+        assert (example.title, example.text) == (first.title, first.text)

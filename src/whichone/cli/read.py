@@ -65,6 +65,12 @@ from whichone.errors import UsageError
     help="Ask only so many questions, of names drawn by --seed, all tasks of a name together.",
 )
 @click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    help="Ask questions of this task only, such as qa, sf or fc; may be given several times.",
+)
+@click.option(
     "--on-error",
     type=click.Choice(["fail", "skip"]),
     default="skip",
@@ -99,6 +105,7 @@ def command(
     options: tuple[str, ...],
     name: str | None,
     limit: int | None,
+    tasks: tuple[str, ...],
     on_error: str,
     retry: bool,
     repeat: int,
@@ -108,12 +115,14 @@ def command(
     """Let a reader answer every question of BENCHMARK and keep what it says in ANSWERS.
 
     Killed and started again, it goes on after the last answer. A key for the endpoint is taken from
-    WHICHONE_API_KEY or OPENAI_API_KEY, and is never written anywhere.
+    WHICHONE_API_KEY or OPENAI_API_KEY, and is never written anywhere. A reader is asked the tasks that
+    it can do; with --task it is asked those only.
 
     \b
     whichone read BENCH ANSWERS --passages gold --endpoint http://127.0.0.1:8000/v1 --model NAME
     whichone read BENCH ANSWERS --passages retrieved --run RUN --reader my_package.rag:answer
     whichone read BENCH ANSWERS --passages other-bearer --reader kb-lookup
+    whichone read BENCH ANSWERS --task sf --reader seq2seq --model FOLDER
     whichone read BENCH ANSWERS --endpoint http://127.0.0.1:8000/v1 --model NAME --retry
     """
     from whichone.cli.output import emit_json
@@ -149,6 +158,7 @@ def command(
         run=run,
         name=name,
         limit=limit,
+        tasks=tasks,
         on_error=on_error,
         retry=retry,
     )

@@ -22,7 +22,23 @@ from whichone.errors import UsageError
 )
 @click.option("--preset", default="amber-reader", show_default=True)
 @click.option(
-    "--held-out", default=0.2, show_default=True, help="Share of names that are never seen."
+    "--held-out",
+    default=0.2,
+    show_default=True,
+    help="Share of names that are never seen; 0 learns from all.",
+)
+@click.option(
+    "--negatives",
+    type=click.Choice(["bm25", "tfidf", "namesake"]),
+    default="bm25",
+    show_default=True,
+    help="Whose best wrong page is shown as one without an answer; AmbER's paper: tfidf.",
+)
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    help="Learn this task only (qa or sf; fc); the reader then answers no other.",
 )
 @click.option("--epochs", type=int)
 @click.option("--batch", type=int)
@@ -37,6 +53,8 @@ def command(
     checkpoint: str,
     preset: str,
     held_out: float,
+    negatives: Literal["bm25", "tfidf", "namesake"],
+    tasks: tuple[str, ...],
     device: str | None,
     seed: int,
     as_json: bool,
@@ -49,6 +67,7 @@ def command(
 
     \b
     whichone train reader BENCH OUT --kind claims --checkpoint bert-base-uncased
+    whichone train reader BENCH OUT --kind seq2seq --task sf --negatives tfidf --held-out 0 --checkpoint facebook/bart-base
     """
     from whichone.cli.output import emit_json
     from whichone.training.reader import train_reader
@@ -67,6 +86,8 @@ def command(
         checkpoint=checkpoint,
         settings=settings,
         held_out=held_out,
+        negatives=negatives,
+        tasks=tasks,
         device=device,
     )
     if as_json:

@@ -97,6 +97,8 @@ def summarise_answers(scores: Scores) -> list[AnswerRow]:
         namesake = all_three(by_name[NAMESAKE])
         values |= dict(zip(("namesake", "namesake_head", "namesake_tail"), namesake, strict=True))
         values["refusal"] = estimate(scores, by_name[REFUSAL], places[""])
+        if not values["refusal"].n:  # the reader was asked none of them
+            continue
         rows.append(AnswerRow(scores.system, collection, task, name, values))
     return rows
 

@@ -8,6 +8,14 @@ from typing import Any, ClassVar, Self
 from whichone.corpus.corpus import Corpus
 from whichone.reading.checkpoint import open_checkpoint, weights_fingerprint
 
+TRAINED_TASKS = "whichone_tasks"
+"""Of a checkpoint's config: the tasks that `train reader` taught it."""
+
+
+def titled(title: str, text: str) -> str:
+    """A passage as every reader sees it."""
+    return f"{title} | {text}"
+
 
 class CheckpointReader:
     """A model with the head of its kind, read in batches through a window of tokens."""
@@ -17,12 +25,16 @@ class CheckpointReader:
     """One of transformers' Auto classes."""
     settings: ClassVar[tuple[str, ...]]
     """The attributes that a folder of answers names, besides the model."""
+    can_do: ClassVar[tuple[str, ...]] = ()
+    """The tasks of readers of this kind; none: any."""
 
     def __init__(self, model: str | Path, device: str | None, *, window: int, batch: int) -> None:
         self.place, self.batch = model, int(batch)
         self._model, self._tokenizer, self._device = open_checkpoint(model, self.head, device)
         limit = getattr(self._model.config, "max_position_embeddings", None) or window
         self.window = min(int(window), int(limit))
+        trained = tuple(getattr(self._model.config, TRAINED_TASKS, None) or ())
+        self.tasks = trained or self.can_do
 
     @classmethod
     def over(cls, corpus: Corpus, model: str, **options: Any) -> Self:

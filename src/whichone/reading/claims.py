@@ -10,7 +10,7 @@ from typing import Literal
 
 from whichone.errors import BadInput, UsageError
 from whichone.reading.checkpoint import in_batches
-from whichone.reading.checkpoint_reader import CheckpointReader
+from whichone.reading.checkpoint_reader import CheckpointReader, titled
 from whichone.records import Answer, Passage, ReadingTask
 
 Rule = Literal["amber", "kilt"]
@@ -43,6 +43,7 @@ class ClaimChecker(CheckpointReader):
     """
 
     name = "claims"
+    can_do = ("fc",)
     head = "AutoModelForSequenceClassification"
     settings = ("rule", "window")
 
@@ -72,7 +73,9 @@ class ClaimChecker(CheckpointReader):
             yield self._by_amber(task) if self.rule == "amber" else self._by_kilt(task)
 
     def _by_amber(self, task: ReadingTask) -> Answer:
-        pairs = [(p, w) for p in task.passages for w in self._windows(f"{p.title} | {p.text}")]
+        pairs = [
+            (p, titled(p.title, window)) for p in task.passages for window in self._windows(p.text)
+        ]
         best: tuple[float, str, str] | None = None
         for (passage, _), scores in zip(
             pairs, self._scores(task.question.text, pairs), strict=True
@@ -89,7 +92,7 @@ class ClaimChecker(CheckpointReader):
         firsts: dict[str, Passage] = {}
         for passage in task.passages:
             firsts.setdefault(passage.page, passage)
-        pairs = [(p, _SENTENCE.split(p.text.strip(), maxsplit=1)[0]) for p in firsts.values()]
+        pairs = [(p, titled(p.title, _first_sentence(p))) for p in firsts.values()]
         labels = [max(s, key=lambda k: s[k]) for s in self._scores(task.question.text, pairs)]
         votes = Counter(label for label in labels if label != NEUTRAL)
         if not votes:
@@ -130,3 +133,7 @@ class ClaimChecker(CheckpointReader):
             return [{self.labels[i]: float(row[i]) for i in self.labels} for row in shares]
 
         return list(in_batches(work, [text for _, text in pairs], self.batch))
+
+
+def _first_sentence(passage: Passage) -> str:
+    return _SENTENCE.split(passage.text.strip(), maxsplit=1)[0]

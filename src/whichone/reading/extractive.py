@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.reading.checkpoint import in_batches
-from whichone.reading.checkpoint_reader import CheckpointReader
+from whichone.reading.checkpoint_reader import CheckpointReader, titled
 from whichone.reading.slots import as_question
 from whichone.records import Answer, Passage, ReadingTask
 
@@ -31,6 +31,7 @@ class Extractive(CheckpointReader):
     """
 
     name = "extractive"
+    can_do = ("qa", "sf")
     head = "AutoModelForQuestionAnswering"
     settings = ("window", "stride", "longest", "threshold")
 
@@ -72,35 +73,64 @@ class Extractive(CheckpointReader):
         return list(in_batches(self._score, windows, self.batch))
 
     def _windows(self, question: str, passage: Passage) -> list[tuple[Passage, dict[str, Any]]]:
-        text = passage.text if passage.text.strip() else passage.title
+        """Each window shows the title; where there is a text, answers are stretches of it."""
         room = self.window - 16
-        asked = self._tokenizer.decode(
-            self._tokenizer(
-                question, truncation=True, max_length=room // 2, add_special_tokens=False
-            )["input_ids"]
-        )
+        asked, question_size = self._cut(question, room // 2)
+        shown, title_size = self._cut(passage.title, room // 4)
+        head = titled(shown, "") if passage.text.strip() else ""
+        text = passage.text if passage.text.strip() else passage.title
+        return [
+            (passage, self._window(asked, head, piece))
+            for piece in self._pieces(text, room - question_size - title_size)
+        ]
+
+    def _cut(self, text: str, most: int) -> tuple[str, int]:
+        """A text of so many tokens at most, and its tokens."""
         made = self._tokenizer(
-            asked,
             text,
-            truncation="only_second",
-            max_length=self.window,
-            stride=self.stride,
-            return_overflowing_tokens=True,
+            truncation=True,
+            max_length=most,
+            add_special_tokens=False,
             return_offsets_mapping=True,
         )
-        return [
-            (
-                passage,
-                {
-                    "ids": made["input_ids"][i],
-                    "types": made["token_type_ids"][i] if "token_type_ids" in made else None,
-                    "offsets": made["offset_mapping"][i],
-                    "inside": [s == 1 for s in made.sequence_ids(i)],
-                    "text": text,
-                },
-            )
-            for i in range(len(made["input_ids"]))
+        offsets = made["offset_mapping"]
+        return text[: offsets[-1][1]] if offsets else "", len(offsets)
+
+    def _pieces(self, text: str, room: int) -> list[str]:
+        """Overlapping stretches of a text that fit beside question and title."""
+        offsets = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)[
+            "offset_mapping"
         ]
+        overlap = min(self.stride, room // 2)
+        starts = range(0, max(1, len(offsets) - overlap), max(1, room - overlap))
+        ends = [min(start + room, len(offsets)) - 1 for start in starts]
+        if not offsets:
+            return [text]
+        return [
+            text[offsets[start][0] : offsets[end][1]]
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    def _window(self, asked: str, head: str, piece: str) -> dict[str, Any]:
+        made = self._tokenizer(
+            asked,
+            head + piece,
+            truncation="only_second",
+            max_length=self.window,
+            return_offsets_mapping=True,
+        )
+        return {
+            "ids": made["input_ids"],
+            "types": made.get("token_type_ids"),
+            "offsets": made["offset_mapping"],
+            "inside": [
+                sequence == 1 and offset[0] >= len(head)
+                for sequence, offset in zip(
+                    made.sequence_ids(0), made["offset_mapping"], strict=True
+                )
+            ],
+            "text": head + piece,
+        }
 
     def _score(self, windows: Sequence[tuple[Passage, dict[str, Any]]]) -> list[Span]:
         import torch

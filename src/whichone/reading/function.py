@@ -14,7 +14,8 @@ class FunctionReader:
     """Calls `answer(question_text, passages)`, or `answer(question_text)` if it takes no passages.
 
     Passages are whichone's records with id, page, title and text. None and `Refuse()` are a refusal, `Ask(text)` a question back; a
-    tuple (text, ids) also says on which passages the answer rests.
+    tuple (text, ids) also says on which passages the answer rests. A function that can do some tasks
+    only has them in its attribute `tasks`.
     """
 
     def __init__(self, answer: Callable[..., Any], *, name: str | None = None) -> None:
@@ -22,6 +23,7 @@ class FunctionReader:
             raise UsageError(f"a reader is a function or has a read method, not {answer!r}")
         self._answer = self.own_code = answer
         self._alone = _parameters(answer) == 1
+        self.tasks = getattr(answer, "tasks", None)
         self.name = name or getattr(answer, "__qualname__", type(answer).__name__)
 
     def describe(self) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Literal
 
 from whichone.errors import UsageError
 from whichone.reading.checkpoint import in_batches
-from whichone.reading.checkpoint_reader import CheckpointReader
-from whichone.records import Answer, Passage, ReadingTask
+from whichone.reading.checkpoint_reader import CheckpointReader, titled
+from whichone.records import Answer, ReadingTask
 
 How = Literal["each", "joined"]
 
@@ -63,14 +63,19 @@ class SequenceToSequence(CheckpointReader):
         if not task.passages:
             return [((), question)]
         if self.how == "joined":
-            context = " ".join(f"{p.title} | {p.text}" for p in task.passages)
+            context = " ".join(titled(p.title, p.text) for p in task.passages)
             return [
                 (tuple(p.id for p in task.passages), w) for w in self._windows(question, context)
             ]
-        return [((p.id,), w) for p in task.passages for w in self._windows(question, _context(p))]
+        return [
+            ((p.id,), window)
+            for p in task.passages
+            for window in self._windows(question, p.text, titled(p.title, ""))
+        ]
 
-    def _windows(self, question: str, context: str) -> list[str]:
-        """Question and context, in as many inputs as the model needs to see all of it."""
+    def _windows(self, question: str, context: str, title: str = "") -> list[str]:
+        """Question, title and context, in as many inputs as the model needs to see all of it."""
+        question = f"{question} {title}".strip()
         asked = self._tokenizer(question, add_special_tokens=False)["input_ids"]
         tokens = self._tokenizer(context, add_special_tokens=False)["input_ids"]
         room = max(16, self.window - len(asked) - 8)
@@ -102,7 +107,3 @@ class SequenceToSequence(CheckpointReader):
             real = row[torch.isfinite(row)]
             found.append((text.strip(), float(real.mean()) if len(real) else float("-inf")))
         return found
-
-
-def _context(passage: Passage) -> str:
-    return f"{passage.title} | {passage.text}"

@@ -22,6 +22,7 @@ class ExactTitle:
     """
 
     name = "title"
+    tasks = ("el",)
 
     def __init__(self, titles: dict[str, str]) -> None:
         self._titles = titles
@@ -52,6 +53,7 @@ class BestTitle:
     """The title of the best page shown: what a retriever says when it is asked to link an entity."""
 
     name = "best-title"
+    tasks = ("el",)
 
     @classmethod
     def over(cls, corpus: Corpus) -> Self:

@@ -12,6 +12,7 @@ from whichone.measures.answer_summary import summarise_answers, summary_measures
 from whichone.measures.comparison import Comparison, compare, holm
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
+from whichone.measures.score import distinctly_named
 from whichone.measures.scores import cluster_note, subset
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
@@ -25,9 +26,19 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     """Table 7: readers with the gold page, with retrieved pages, and with another bearer's page."""
     tasks = sorted({q.task for q in benchmark.queries})
     measures = parse_measures(summary_measures(tasks))
-    scored = [score_answers(one, benchmark, measures) for one in answers]
+    scored = distinctly_named(
+        [score_answers(one, benchmark, measures) for one in answers], [a.path for a in answers]
+    )
     rows = [row for s in scored for row in summarise_answers(replace(s, system=s.marked))]
-    ordered = sorted(rows, key=lambda r: (r.collection, r.task))
+    papers_order = list(TASKS)
+    ordered = sorted(
+        rows,
+        key=lambda r: (
+            r.collection,
+            papers_order.index(r.task) if r.task in TASKS else len(TASKS),
+            r.task,
+        ),
+    )
     return Table(
         key="end-to-end",
         title="End-to-end performance (AmbER, Table 7)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,16 @@ def read(
         if str(benchmark).startswith("builtin/")
         else str(opened.folder.root.resolve())
     )
-    command = command_line(place, answers, reader, told, setting, retrieved, runner.get("limit"))
+    command = command_line(
+        place,
+        answers,
+        reader,
+        told,
+        setting,
+        retrieved,
+        runner.get("limit"),
+        runner.get("tasks") or (),
+    )
     try:
         return run_reader(
             made,
@@ -148,6 +157,7 @@ def command_line(
     setting: Setting,
     run: Run | None,
     limit: int | None = None,
+    tasks: Sequence[str] = (),
 ) -> str:
     """The command that makes the answers again; keys are in the environment, never in here."""
     words = ["whichone", "read", benchmark, str(answers), "--reader", reader]
@@ -159,6 +169,8 @@ def command_line(
         words += ["--run", str(run.path)]
     if limit is not None:
         words += ["--limit", str(limit)]
+    for task in tasks:
+        words += ["--task", task]
     for key, value in options.items():
         if key in FLAGS:
             words += [f"--{key}", str(value)]

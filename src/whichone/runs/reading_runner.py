@@ -30,6 +30,7 @@ from whichone.runs.answer_entries import (
 )
 from whichone.runs.answers import KIND, Answers
 from whichone.runs.identity import drawn, identified
+from whichone.runs.reader_tasks import checked_tasks, not_for_reader
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shown, Shows
 from whichone.secrets import masked
@@ -61,6 +62,7 @@ class ReadingRunner:
         cites: Cites = "shown",
         limit: int | None = None,
         retry: bool = False,
+        tasks: Sequence[str] = (),
     ) -> None:
         self.reader = reader
         self.benchmark = benchmark
@@ -74,6 +76,7 @@ class ReadingRunner:
         self.queries = benchmark.queries
         self.limit = limit
         self.retry = retry
+        self.wanted = checked_tasks(tasks, reader, benchmark)
 
     def run(
         self,
@@ -91,6 +94,7 @@ class ReadingRunner:
                     "setting": self.setting,
                     "limit": self.limit,
                     **({"drawn": "by name"} if self.limit is not None else {}),
+                    **({"tasks": list(self.wanted)} if self.wanted else {}),
                 }
             )
         )
@@ -133,11 +137,16 @@ class ReadingRunner:
         return Answers.open(path)
 
     def _shown(self) -> dict[str, Shown]:
-        if self.limit is None:
-            return {q.id: self.shows.choose(q) for q in self.queries}
-        chosen = drawn(self.queries, self.limit, self.setting.seed)
-        beyond = Shown(left_out=f"only {self.limit:,} questions, drawn by name, are asked")
-        return {q.id: self.shows.choose(q) if q.id in chosen else beyond for q in self.queries}
+        left_out = not_for_reader(self.queries, self.reader, self.wanted)
+        able = [q for q in self.queries if q.id not in left_out]
+        if self.limit is not None:
+            chosen = drawn(able, self.limit, self.setting.seed)
+            beyond = f"only {self.limit:,} questions, drawn by name, are asked"
+            left_out |= {q.id: beyond for q in able if q.id not in chosen}
+        return {
+            q.id: Shown(left_out=left_out[q.id]) if q.id in left_out else self.shows.choose(q)
+            for q in self.queries
+        }
 
     def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:
         told = msgspec.json.encode(reader, order="deterministic")
@@ -157,9 +166,7 @@ class ReadingRunner:
         left = [q for q in self.queries if q.id not in kept and not shown[q.id].left_out]
         if not left and not kept:
             reason = next(s.left_out for s in shown.values() if s.left_out)
-            raise BadInput(
-                f"--passages {self.setting.passages} fits no question of {self.benchmark.id}: {reason}"
-            )
+            raise BadInput(f"no question of {self.benchmark.id} can be asked: {reason}")
         prepare = getattr(self.reader, "prepare", None)
         if prepare and left:
             prepare(len(left), self.setting)

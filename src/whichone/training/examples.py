@@ -14,7 +14,7 @@ from whichone.files.lines import read_json, read_json_lines, write_json_lines
 from whichone.names import title_key
 from whichone.progress import talk
 
-NegativeKind = Literal["bm25", "namesake", "given"]
+NegativeKind = Literal["bm25", "tfidf", "namesake", "given"]
 
 
 class Text(msgspec.Struct, frozen=True, omit_defaults=True):

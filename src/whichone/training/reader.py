@@ -13,12 +13,19 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.files.lines import write_atomic
 from whichone.progress import talk
 from whichone.reading.checkpoint import HEADS
+from whichone.reading.checkpoint_reader import TRAINED_TASKS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.runs.retrieve import default_index_folder
 from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.loop import Trained, Training
-from whichone.training.reading_examples import Kind, ReadingExample, reading_examples
+from whichone.training.reading_examples import (
+    Kind,
+    Negatives,
+    ReadingExample,
+    chosen_tasks,
+    reading_examples,
+)
 from whichone.training.settings import Settings
 from whichone.training.splits import split_by_name
 from whichone.training.start import Start, place_of
@@ -69,12 +76,13 @@ class ReaderTraining(Training[ReadingExample]):
         settings: Settings,
         *,
         device: str | None = None,
+        tasks: Sequence[str] = (),
     ) -> None:
         import torch
 
         device = chosen_device(device)
         torch.manual_seed(settings.seed)  # of a head that is made anew
-        self.kind = kind
+        self.kind, self.tasks = kind, tasks
         self.reading = ReadingModel(kind, place_of(str(checkpoint)), device)
         digest = hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
         identity = {"model": kind, **Start(str(checkpoint)).identity(), "examples": digest}
@@ -88,6 +96,8 @@ class ReaderTraining(Training[ReadingExample]):
         return found
 
     def finish(self) -> None:
+        if self.tasks:
+            setattr(self.reading.model.config, TRAINED_TASKS, list(self.tasks))
         save_model(self.reading, self.folder / "model")
 
 
@@ -98,7 +108,7 @@ def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> An
     longest = min(
         training.settings.longest, int(training.reading.model.config.max_position_embeddings)
     )
-    texts, starts = zip(*(_around(e, 3 * longest) for e in batch), strict=True)
+    texts, starts = zip(*(_titled_around(e, 3 * longest) for e in batch), strict=True)
     made = training.reading.tokenizer(
         [e.question for e in batch],
         list(texts),
@@ -130,6 +140,13 @@ def _around(example: ReadingExample, characters: int) -> tuple[str, int]:
     return example.text[cut:], example.start - cut
 
 
+def _titled_around(example: ReadingExample, characters: int) -> tuple[str, int]:
+    """The title and the text around the answer, as the reader will see them."""
+    text, start = _around(example, characters)
+    shown = titled(example.title, text)
+    return shown, start + len(shown) - len(text) if start >= 0 else start
+
+
 def _token_span(made: Any, row: int, start: int, end: int) -> tuple[int, int]:
     offsets, inside = made["offset_mapping"][row].tolist(), made.sequence_ids(row)
     tokens = [
@@ -139,7 +156,7 @@ def _token_span(made: Any, row: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
-    texts = [f"{e.question} {e.title} | {e.text}" for e in batch]
+    texts = [f"{e.question} {titled(e.title, e.text)}" for e in batch]
     longest = training.settings.longest
     made = training.reading.tokenizer(
         texts, truncation=True, max_length=longest, padding=True, return_tensors="pt"
@@ -164,7 +181,7 @@ def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     )
     made = training.reading.tokenizer(
         [e.question for e in batch],
-        [f"{e.title} | {e.text}" for e in batch],
+        [titled(e.title, e.text) for e in batch],
         truncation="longest_first",
         max_length=longest,
         padding=True,
@@ -186,8 +203,11 @@ def train_reader(
     settings: Settings,
     held_out: float = 0.2,
     device: str | None = None,
+    negatives: Negatives = "bm25",
+    tasks: Sequence[str] = (),
 ) -> Trained:
-    """Train on the queries of benchmarks, names of the held-out share aside."""
+    """Train on the queries of benchmarks, names of the held-out share aside; 0 learns from all."""
+    tasks = chosen_tasks(kind, tasks)
     folder, device = training_folder(out), chosen_device(device)
     Start(checkpoint).check()
     quiet_libraries()
@@ -197,7 +217,13 @@ def train_reader(
         benchmark = Benchmark.open(source)
         train, test = split_by_name(benchmark.queries, held_out, seed=settings.seed)
         found, without = reading_examples(
-            benchmark, train, kind, default_index_folder(benchmark.corpus), seed=settings.seed
+            benchmark,
+            train,
+            kind,
+            default_index_folder(benchmark.corpus),
+            seed=settings.seed,
+            negatives=negatives,
+            tasks=tasks,
         )
         if without:
             talk(
@@ -205,9 +231,13 @@ def train_reader(
             )
         examples += found
         unseen += [q.id for q in test]
-    trained = ReaderTraining(kind, checkpoint, examples, folder, settings, device=device).run()
+    trained = ReaderTraining(
+        kind, checkpoint, examples, folder, settings, device=device, tasks=tasks
+    ).run()
     document = {
         "kind": kind,
+        "tasks": list(tasks),
+        "negatives": negatives,
         "checkpoint": checkpoint,
         "settings": msgspec.to_builtins(settings),
         "examples": len(examples),

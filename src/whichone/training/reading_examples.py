@@ -9,14 +9,17 @@ from typing import Literal
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput
+from whichone.errors import BadInput, UsageError, sample
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.sequence import NONE
 from whichone.reading.slots import as_question
 from whichone.records import Query
 from whichone.training.negatives import ExampleMaker
+from whichone.training.tfidf_negatives import tfidf_negatives
 
 Kind = Literal["extractive", "seq2seq", "claims"]
+Negatives = Literal["bm25", "tfidf", "namesake"]
+"""Whose best passage of a wrong page has no answer: AmbER's readers learn from TF-IDF's."""
 
 TASKS: dict[Kind, tuple[str, ...]] = {
     "extractive": ("qa", "sf"),
@@ -38,20 +41,39 @@ class ReadingExample(msgspec.Struct, frozen=True):
     source: str = ""
 
 
+def chosen_tasks(kind: Kind, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The tasks that a reader of this kind learns: those asked for, else all it can do."""
+    beyond = [task for task in wanted if task not in TASKS[kind]]
+    if beyond:
+        raise UsageError(
+            f"a reader that is {kind} learns {', '.join(TASKS[kind])}, not {sample(beyond)}"
+        )
+    return tuple(dict.fromkeys(wanted)) or TASKS[kind]
+
+
 def reading_examples(
-    benchmark: Benchmark, queries: Sequence[Query], kind: Kind, work: Path, *, seed: int = 0
+    benchmark: Benchmark,
+    queries: Sequence[Query],
+    kind: Kind,
+    work: Path,
+    *,
+    seed: int = 0,
+    negatives: Negatives = "bm25",
+    tasks: Sequence[str] = (),
 ) -> tuple[list[ReadingExample], list[str]]:
     """For each query its gold passage, and the best non-gold page's passage as one with no answer.
 
     Returned beside: the ids of queries that teach nothing (no gold passage, or none that holds the answer).
     """
-    chosen = [q for q in queries if q.task in TASKS[kind]]
+    tasks = tasks or TASKS[kind]
+    chosen = [q for q in queries if q.task in tasks]
     if not chosen:
-        raise BadInput(
-            f"there is no query for a reader that is {kind} (tasks {', '.join(TASKS[kind])})"
-        )
-    maker = ExampleMaker(benchmark, work, kinds=("bm25",), most=1, seed=seed)
+        raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
+    own = negatives != "tfidf"
+    maker = ExampleMaker(benchmark, work, kinds=(negatives,) if own else (), most=1, seed=seed)
     found, without = maker.examples(chosen)
+    if not own:
+        found = tfidf_negatives(benchmark, found, work)
     by_id = {q.id: q for q in chosen}
     made: list[ReadingExample] = []
     for example in found:
