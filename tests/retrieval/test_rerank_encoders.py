@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from onnx_files import WORDS, write_onnx, write_tokenizer
+
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Passage
 from whichone.retrieval.dense.encoder import Vectors

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from onnx_files import WORDS, write_onnx, write_tokenizer
+
 from whichone.errors import BadInput, Missing
 from whichone.records import Passage
 from whichone.retrieval.onnx_model import is_onnx
