@@ -20,13 +20,14 @@ from typing import Any
 import click
 
 from whichone import registry
+from whichone.cli.sections import SECTIONS
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.files.disk import what_is_full
 from whichone.lean import start_lean
 
 _LEAN = (["ingest"], ["export"], ["build", "amber"])
 """Commands that need neither pandas, unless Spark does, nor linear algebra."""
-_NOT_VERBS = {"again", "options", "output", "training_options"}
+_NOT_VERBS = {"again", "options", "output", "sections", "training_options"}
 
 
 def _commands() -> dict[str, str]:
@@ -68,6 +69,22 @@ class Verbs(click.Group):
             return Verbs(name=cmd_name, prefix=f"{cmd_name} ", help=_GROUPS.get(cmd_name))
         return None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every command with its whole summary; the verbs in the order of work."""
+        left = dict.fromkeys(self.list_commands(ctx))
+        for title, verbs in ({} if self.prefix else SECTIONS).items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{n:<10}", verbs[n]) for n in verbs if n in left])
+            left = {name: None for name in left if name not in verbs}
+        rows = [(name, self._summary(ctx, name)) for name in left]
+        if rows:
+            with formatter.section("Commands" if self.prefix else "Others"):
+                formatter.write_dl(rows)
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(limit=1000) if command else ""
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -93,11 +110,12 @@ _GROUPS = {
 def whichone() -> None:
     """Does your retriever know which one you mean?
 
-    Build benchmarks of namesakes, run retrievers and readers on them, see whom they confuse.
+    Build benchmarks of namesakes, run retrievers, readers and agents on them, see whom they confuse.
 
     \b
-    whichone demo            the whole way on the built-in world, in seconds
-    whichone doctor          what is installed, what is missing, how to get it
+    whichone demo            # the whole way on the built-in world, in seconds
+    whichone retrieve builtin/amber runs/bm25 --retriever bm25
+    whichone score runs/bm25 --measures acc@1,confused@20 --by role
     """
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import Words, json_option, seed_option
+from whichone.cli.options import BenchmarkName, Words, json_option, seed_option
 from whichone.errors import UsageError
 
 
 @click.command("splits")
 @makes("out")
-@click.argument("benchmark", type=str)
+@click.argument("benchmark", type=BenchmarkName())
 @click.argument("out", type=click.Path())
 @click.option(
     "--shares",

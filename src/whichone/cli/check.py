@@ -36,7 +36,9 @@ from whichone.cli.options import json_option, seed_option
     "--baseline", type=click.Path(), help="An older run: a significant paired regression fails."
 )
 @click.option("--strict", is_flag=True, help="Undecided fails too.")
-@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--markdown", type=click.Path(dir_okay=False), help="Also write Markdown.")
 @seed_option

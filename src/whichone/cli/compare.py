@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import Words, json_option, seed_option
+from whichone.cli.options import Measures, Words, json_option, seed_option
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--measures",
-    type=Words(),
+    type=Measures(),
     default="",
     help="Such as acc@1,confused@20 of runs, em,f1 of answers; else the usual ones of their kind.",
 )
@@ -22,7 +22,9 @@ from whichone.cli.options import Words, json_option, seed_option
     help="Compare in every slice by columns or attributes of the queries: role,relation.",
 )
 @click.option("--baseline", default=None, help="Compare each system with this one only.")
-@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
 @seed_option
 @json_option
 def command(

@@ -15,7 +15,9 @@ from whichone.cli.options import json_option
 @click.option(
     "--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr, hf, mteb."
 )
-@click.option("--benchmark", default=None, help="A run: where its benchmark lies, if it was moved.")
+@click.option(
+    "--benchmark", default=None, help="A run: where its benchmark is stored, if it was moved."
+)
 @json_option
 def command(folder: str, out: str, form: str, benchmark: str | None, as_json: bool) -> None:
     """Write a benchmark, a run or a knowledge base to OUT in another format.

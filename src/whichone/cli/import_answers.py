@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, on_error_option
+from whichone.cli.options import BenchmarkName, json_option, on_error_option
 
 
 @click.command()
 @makes("answers")
-@click.argument("benchmark", type=str)
+@click.argument("benchmark", type=BenchmarkName())
 @click.argument("file", type=click.Path())
 @click.argument("answers", type=click.Path())
 @click.option("--name", default=None, help="The system's name in tables; else the file's.")

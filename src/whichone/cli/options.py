@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +43,33 @@ class Words(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         return tuple(part.strip() for part in str(value).split(",") if part.strip())
+
+
+class Measures(Words):
+    """`acc@1,confused@20`: names of measures, which a shell completes."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from whichone import registry
+
+        before, comma, typed = incomplete.rpartition(",")
+        names = [name for name in registry.names("measures") if name.startswith(typed)]
+        return [CompletionItem(before + comma + name) for name in names]
+
+
+class BenchmarkName(click.ParamType):  # type: ignore[type-arg]
+    """A benchmark's folder, or the name of a built-in one."""
+
+    name = "BENCHMARK"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from whichone import registry
+
+        names = [name for name in registry.names("builtins") if name.startswith(incomplete)]
+        return [*map(CompletionItem, names), CompletionItem(incomplete, type="dir")]
 
 
 class Memory(click.ParamType):  # type: ignore[type-arg]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, names_of, seed_option
+from whichone.cli.options import BenchmarkName, json_option, names_of, seed_option
 from whichone.errors import UsageError
 
 
 @click.command()
 @makes("answers", decides=False)
-@click.argument("benchmark", type=str)
+@click.argument("benchmark", type=BenchmarkName())
 @click.argument("answers", type=click.Path())
 @click.option(
     "--reader",

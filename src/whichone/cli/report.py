@@ -12,7 +12,9 @@ from whichone.errors import UsageError
 
 @click.command()
 @click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="RUN... OUT.html")
-@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
 @click.option(
     "--gap-scale",
     type=click.Choice(["views", "log10"]),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, names_of
+from whichone.cli.options import BenchmarkName, json_option, names_of
 from whichone.errors import UsageError
 
 
 @click.command()
 @makes("run", decides=False)
-@click.argument("benchmark", type=str)
+@click.argument("benchmark", type=BenchmarkName())
 @click.argument("run", type=click.Path())
 @click.option(
     "--retriever",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from whichone.cli import Verbs
-from whichone.cli.options import Words, json_option, per_query_option
+from whichone.cli.options import Measures, Words, json_option, per_query_option
 
 
 class Score(Verbs):
@@ -18,6 +18,14 @@ class Score(Verbs):
             args = [folder.name or "", *args]
         return super().parse_args(ctx, args)
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[OPTIONS]", "RUN"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of a folder, then the formats of files."""
+        click.Command.format_options(folder, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return folder if cmd_name == folder.name else super().get_command(ctx, cmd_name)
 
@@ -26,7 +34,7 @@ class Score(Verbs):
 @click.argument("run", type=click.Path())
 @click.option(
     "--measures",
-    type=Words(),
+    type=Measures(),
     default="",
     help="Such as acc@1,confused@20 of a run, em,f1 of answers; else the usual ones of its kind.",
 )
@@ -36,7 +44,9 @@ class Score(Verbs):
     default="",
     help="Slice by columns or attributes of the queries: role,relation.",
 )
-@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
 @per_query_option
 @json_option
 def folder(

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from whichone.cli.options import json_option, seed_option
+from whichone.cli.options import BenchmarkName, json_option, seed_option
 
 
 @click.command("three")
-@click.argument("benchmark", type=str)
+@click.argument("benchmark", type=BenchmarkName())
 @click.argument("places", nargs=-1, type=click.Path(), metavar="[RUN|ANSWERS]...")
 @click.option(
     "--retriever",

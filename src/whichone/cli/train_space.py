@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, seed_option
+from whichone.cli.options import BenchmarkName, json_option, seed_option
 
 
 @click.command()
 @makes("out", decides=False)
-@click.argument("benchmark")
+@click.argument("benchmark", type=BenchmarkName())
 @click.argument("out", type=click.Path(dir_okay=False))
 @click.option(
     "--encoder",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import json_option, names_of
+from whichone.cli.options import BenchmarkName, json_option, names_of
 
 
 @click.command()
-@click.argument("benchmark", type=str)
+@click.argument("benchmark", type=BenchmarkName())
 @click.argument("answers", type=click.Path())
 @click.option(
     "--agent",

@@ -25,7 +25,9 @@ from whichone.cli.options import json_option, per_query_option, seed_option
     default=None,
     help="The gold documents to score: those that were shown (default), the first five, or all.",
 )
-@click.option("--benchmark", default=None, help="Where the benchmark lies now, if it was moved.")
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
 @click.option(
     "--reader",
     default=None,
