@@ -69,7 +69,9 @@ def make_corpus(place: Path, passages: int) -> dict[str, object]:
                     yield shard.get_batch(n)
 
     corpus = save_corpus(
-        place / "corpus", pa.RecordBatchReader.from_batches(PASSAGES.schema, read())
+        place / "corpus",
+        pa.RecordBatchReader.from_batches(PASSAGES.schema, read()),
+        origin={"invented passages": passages},
     )
     assert len(corpus) == passages, len(corpus)
     shutil.rmtree(place / "shards")
@@ -88,8 +90,21 @@ def make_namesake(place: Path, passages: int) -> dict[str, object]:
     from whichone.corpus.corpus import Corpus
     from whichone.retrieval.namesake import NamesakeRetriever
 
+    link_bm25(place)
     NamesakeRetriever.build(Corpus.open(place / "corpus"), place / "namesake", encoder="none")
     return {}
+
+
+def link_bm25(place: Path) -> None:
+    """The BM25 index inside that of `namesake` is the one that is complete already: it is not built twice."""
+    inside = place / "namesake" / ".partial" / "bm25"
+    if inside.exists():
+        return
+    for file in (place / "bm25").rglob("*"):
+        if file.is_file():
+            linked = inside / file.relative_to(place / "bm25")
+            linked.parent.mkdir(parents=True, exist_ok=True)
+            os.link(file, linked)
 
 
 def open_index(name: str, place: Path) -> Retriever:

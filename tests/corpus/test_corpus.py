@@ -138,3 +138,44 @@ def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_first_sentences_name_their_subject(title: str, text: str, names: list[str]) -> None:
     assert list(names_in_first_sentence(title, text)) == names
+
+
+def test_a_killed_writer_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from whichone.corpus import save
+
+    whole = save_corpus(tmp_path / "whole", passages(), name="songs")
+    origin = {"file": "songs.tsv", "bytes": 17}
+
+    def killed(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(save, "write_names", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save_corpus(tmp_path / "corpus", passages(), origin=origin)
+    assert (tmp_path / "corpus" / ".partial" / "passages.arrow").exists()
+
+    def unread() -> pa.RecordBatchReader:
+        def fails() -> object:
+            raise AssertionError("complete passages are read again")
+            yield
+
+        return pa.RecordBatchReader.from_batches(whole.passages.schema, fails())
+
+    again = save_corpus(tmp_path / "corpus", unread(), origin=origin)
+    assert again.hash == whole.hash
+
+
+def test_work_of_another_origin_is_not_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from whichone.corpus import save
+
+    def killed(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(save, "write_names", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save_corpus(tmp_path / "corpus", passages()[:2], origin={"file": "a"})
+    assert len(save_corpus(tmp_path / "corpus", passages(), origin={"file": "b"})) == 4

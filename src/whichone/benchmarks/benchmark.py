@@ -17,9 +17,10 @@ from whichone.benchmarks.licence import with_licence
 from whichone.benchmarks.tables import KIND, QUERIES, SETS
 from whichone.collector import without_collector
 from whichone.corpus.corpus import Corpus
+from whichone.corpus.name_runs import PageNames
 from whichone.corpus.page_views import PageIds, PageTitles
 from whichone.corpus.places import find_corpus
-from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
+from whichone.corpus.save import Passages, put_corpus, save_corpus
 from whichone.errors import BadInput, sample
 from whichone.files.folder import Folder
 from whichone.files.lines import encode_text

@@ -14,7 +14,7 @@ from whichone.corpus.names import FURTHER, CorpusNames, Named, names_of_page
 from whichone.corpus.tables import KIND, NAMES, PAGES, PASSAGES
 from whichone.files.folder import Folder
 from whichone.files.hash_index import HashIndex, hashes
-from whichone.files.mapped import MappedTable, Rows
+from whichone.files.mapped import MappedTable, Rows, run_starts
 from whichone.files.tables import sort_rows
 from whichone.records import Passage, page_of
 
@@ -140,7 +140,8 @@ class Corpus:
         """Columns page, title, first (the row of its first passage), passages (how many)."""
         if self.folder is not None:
             return MappedTable.open(self.folder.path("pages.arrow"))
-        return MappedTable.of(PAGES.from_rows(list(page_rows(self._passages.batches()))))
+        blocks = with_passage_counts(page_rows(self._passages.batches()), len(self))
+        return MappedTable.of(pa.Table.from_batches(blocks, schema=PAGES.schema))
 
     @property
     def page_count(self) -> int:
@@ -151,7 +152,7 @@ class Corpus:
 
     def page_rows(self, pages: Sequence[str]) -> list[int | None]:
         """The row of each page id; None for what is no page of this corpus."""
-        return self._matching(self._page_index, pages, "page", self.page_table)
+        return self._matching(self.page_index, pages, "page", self.page_table)
 
     def rows_of(self, page: int) -> range:
         """The rows of a page's passages, by the page's row."""
@@ -224,7 +225,7 @@ class Corpus:
     # where things are
 
     @functools.cached_property
-    def _page_index(self) -> HashIndex:
+    def page_index(self) -> HashIndex:
         if self.folder is not None:
             return HashIndex.open(self.folder.root, "page")
         return HashIndex.of(hashes(self.page_table.table()["page"].to_pylist()))
@@ -261,28 +262,36 @@ def with_all_columns(table: pa.Table) -> pa.Table:
     return table.select(PASSAGES.schema.names).cast(PASSAGES.schema)
 
 
-def page_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, object]]:
-    """The pages of passages that come in the order of their page."""
-    row, first, count, page, title = 0, 0, 0, None, ""
+def page_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The pages of passages that come in the order of their page, by blocks."""
+    row, last = 0, None
     for batch in batches:
-        pages, titles = batch["page"], batch["title"]
-        for start in _starts(pages):
-            same = page is not None and pages[start].as_py() == page
-            if same:
-                continue
-            if page is not None:
-                count = row + start - first
-                yield {"page": page, "title": title, "first": first, "passages": count}
-            page, title, first = pages[start].as_py(), titles[start].as_py(), row + start
+        pages = batch["page"]
+        starts = run_starts(pages)
+        if len(starts) and pages[0].as_py() == last:
+            starts = starts[1:]
+        first = starts + row
+        if len(starts):
+            about = batch.select(["page", "title"]).take(pa.array(starts))
+            yield pa.table({"page": about["page"], "title": about["title"], "first": first})
+        if batch.num_rows:
+            last = pages[batch.num_rows - 1].as_py()
         row += batch.num_rows
-    if page is not None:
-        yield {"page": page, "title": title, "first": first, "passages": row - first}
 
 
-def _starts(pages: pa.Array) -> list[int]:
-    """Where another value begins."""
-    if not len(pages):
-        return []
-    differs = pc.not_equal(pages.slice(1), pages.slice(0, len(pages) - 1))
-    changed = np.flatnonzero(differs.to_numpy(zero_copy_only=False))
-    return [0, *(changed + 1).tolist()]
+def with_passage_counts(blocks: Iterable[pa.Table], passages: int) -> Iterator[pa.RecordBatch]:
+    """Pages with how many passages each has: up to the first one of the next page."""
+    before: pa.Table | None = None
+    for block in _then_end(blocks):
+        if before is not None:
+            end = int(block["first"][0].as_py()) if block is not None else passages
+            first = before["first"].to_numpy()
+            counts = np.diff(first, append=end).astype(np.int32)
+            table = before.append_column("passages", pa.array(counts))
+            yield from table.cast(PAGES.schema).combine_chunks().to_batches()
+        before = block
+
+
+def _then_end(blocks: Iterable[pa.Table]) -> Iterator[pa.Table | None]:
+    yield from blocks
+    yield None

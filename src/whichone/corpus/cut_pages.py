@@ -14,24 +14,32 @@ from whichone.progress import progress
 from whichone.records import PASSAGE_MARK
 
 
-def cut_corpus(kb: Folder, cut: Cut, *, only: Container[str] | None = None) -> pa.RecordBatchReader:
-    """The passages of all pages, or of those in `only`, as a benchmark keeps them and in its order.
+def cut_corpus(
+    kb: Folder, cut: Cut, *, only: Container[str] | None = None, kind: str | None = None
+) -> pa.RecordBatchReader:
+    """The passages of all pages, of those in `only`, or of one kind, as a benchmark keeps them and in its order.
 
     They are cut as they are read: a corpus may be larger than memory.
     """
-    return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only))
+    return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only, kind))
+
+
+ARTICLE = "article"
+"""The kind of pages that are about something."""
 
 
 def article_pages(kb: Folder) -> set[str]:
     """The pages that are about something: all but those that only list namesakes."""
     pages = kb.table("pages", ["page", "kind"])
-    return set(pages.filter(pc.equal(pages["kind"], "article"))["page"].to_pylist())
+    return set(pages.filter(pc.equal(pages["kind"], ARTICLE))["page"].to_pylist())
 
 
-def _batches(kb: Folder, cut: Cut, only: Container[str] | None) -> Iterator[pa.RecordBatch]:
+def _batches(
+    kb: Folder, cut: Cut, only: Container[str] | None, kind: str | None
+) -> Iterator[pa.RecordBatch]:
     pages = kb.manifest.files["pages.parquet"].rows
     with progress("cutting", pages, "pages") as advance:
-        for batch in cut_batches(kb, cut, only=only, advance=advance):
+        for batch in cut_batches(kb, cut, only=only, kind=kind, advance=advance):
             yield _with_ids(batch)
 
 

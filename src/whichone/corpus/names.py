@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from whichone.corpus.first_sentence import names_in_first_sentence
-from whichone.files.hash_index import HashIndex, hashes
-from whichone.files.mapped import MappedTable
+from whichone.files.hash_index import Hashes, HashIndex, hashes
+from whichone.files.mapped import MappedTable, Rows, run_starts
 from whichone.names import name_key, token_key, without_parentheses
 
 Kind = Literal["title", "before comma", "redirect", "anchor", "alias", "first sentence"]
@@ -75,9 +75,9 @@ class CorpusNames:
     @classmethod
     def of(cls, table: MappedTable) -> CorpusNames:
         """Names in memory."""
-        keys, rows = distinct_keys(table)
-        index = HashIndex.of(hashes(keys))
-        return cls(table, index.pointing_at(rows))
+        parts = list(key_hashes(table)) or [(np.zeros(0, np.uint64), np.zeros(0, np.int64))]
+        index = HashIndex.of(np.concatenate([found for found, _ in parts]))
+        return cls(table, index.pointing_at(np.concatenate([rows for _, rows in parts])))
 
     def __len__(self) -> int:
         return len(self.table)
@@ -112,20 +112,15 @@ class CorpusNames:
             row += 1
 
 
-def distinct_keys(table: MappedTable) -> tuple[list[str], np.ndarray[Any, Any]]:
-    """Each key once, with the row where it begins; the table is in the order of its keys."""
-    keys: list[str] = []
-    rows: list[int] = []
+def key_hashes(table: MappedTable) -> Iterator[tuple[Hashes, Rows]]:
+    """The hash of each key once, with the row where it begins; the table is in the order of its keys."""
     row, last = 0, None
     for batch in table.batches(["key"]):
         column = batch["key"]
-        differs = pc.not_equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
-        starts = [0, *(np.flatnonzero(differs.to_numpy(zero_copy_only=False)) + 1).tolist()]
-        for start in starts if len(column) else []:
-            key = column[start].as_py()
-            if key != last:
-                keys.append(key)
-                rows.append(row + start)
-                last = key
+        starts = run_starts(column)
+        if len(starts) and column[0].as_py() == last:
+            starts = starts[1:]
+        if len(column):
+            last = column[len(column) - 1].as_py()
+        yield hashes(column.take(pa.array(starts)).to_pylist()), starts + row
         row += len(column)
-    return keys, np.array(rows, np.int64)

@@ -94,44 +94,84 @@ def plain_title(title: str) -> str:
     return unicodedata.normalize("NFC", html.unescape(title))
 
 
+class PassageRecord(msgspec.Struct, frozen=True):
+    """A passage as its file has it: not yet numbered on its page."""
+
+    own: str
+    page: str
+    title: str
+    text: str
+    entity: str | None
+
+
+class PassageLayout(msgspec.Struct, frozen=True):
+    """Which file has the passages, and how its records are read."""
+
+    file: Path
+    fields: PassageFields
+    source: str = "corpus"
+    exchanged: bool = False
+    """Whether it belongs to a BEIR folder."""
+
+    @classmethod
+    def of(cls, path: str | Path, fields: PassageFields, source: str = "corpus") -> PassageLayout:
+        """Of a file, or of the corpus of a BEIR folder."""
+        path = Path(path)
+        if not path.is_dir():
+            return cls(path, fields, source)
+        own = msgspec.structs.replace(fields, id="_id") if fields.id == "id" else fields
+        return cls(_corpus_file(path), own, source, True)
+
+    def passage(self, record: dict[str, Any], line: int) -> PassageRecord:
+        path, fields = self.file, self.fields
+        own = str(field(record, fields.id, path, line))
+        own = from_trec(own) if self.exchanged else own
+        title, text = _title_and_text(record, fields, path, line)
+        key = str(field(record, fields.page, path, line)) if fields.page else title or own
+        entity = _entity(record, fields, path, line)
+        return PassageRecord(own, page_id(self.source, key), title, text, entity)
+
+
+def is_documents(path: str | Path) -> bool:
+    """Whether this is a folder of documents, not a file of passages and not BEIR's layout."""
+    return Path(path).is_dir() and not _is_exchanged(Path(path))
+
+
 def read_passages(
     path: str | Path, fields: PassageFields, source: str = "corpus"
 ) -> Iterator[Passage]:
     """Passages in the order of the file; those of one page are numbered as they come.
 
-    Without a page field, passages whose plain titles are equal are one page.
+    Without a page field, passages whose plain titles are equal are one page. All ids are kept in memory:
+    `passage_runs.FilePassages` is for files that are larger.
     """
-    path = Path(path)
-    exchanged = path.is_dir()
-    if exchanged and not _is_exchanged(path):
+    if is_documents(path):
         from whichone.corpus.documents import read_documents
 
-        yield from read_documents(path, entity=fields.entity, source=source)
+        yield from read_documents(Path(path), entity=fields.entity, source=source)
         return
-    if exchanged:
-        path = _corpus_file(path)
-        fields = msgspec.structs.replace(fields, id="_id") if fields.id == "id" else fields
+    layout = PassageLayout.of(path, fields, source)
     counts: dict[str, int] = {}
     seen: set[str] = set()
-    for line, record in read_records(path):
-        own = str(field(record, fields.id, path, line))
-        own = from_trec(own) if exchanged else own
-        if own in seen:
-            raise BadInput(f"passage id {own!r} occurs twice", file=path, line=line)
-        seen.add(own)
-        title, text = _title_and_text(record, fields, path, line)
-        key = str(field(record, fields.page, path, line)) if fields.page else title or own
-        page = page_id(source, key)
-        n = counts.get(page, 0)
-        counts[page] = n + 1
+    for line, record in read_records(layout.file):
+        passage = layout.passage(record, line)
+        if passage.own in seen:
+            raise occurs_twice(passage.own, layout.file, line)
+        seen.add(passage.own)
+        n = counts.get(passage.page, 0)
+        counts[passage.page] = n + 1
         yield Passage(
-            id=passage_id(page, n),
-            page=page,
-            title=title,
-            text=text,
-            source_id=own,
-            entity=_entity(record, fields, path, line),
+            id=passage_id(passage.page, n),
+            page=passage.page,
+            title=passage.title,
+            text=passage.text,
+            source_id=passage.own,
+            entity=passage.entity,
         )
+
+
+def occurs_twice(own: str, path: Path, line: int | None) -> BadInput:
+    return BadInput(f"passage id {own!r} occurs twice", file=path, line=line)
 
 
 def _entity(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> str | None:

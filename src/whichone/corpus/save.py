@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from whichone.corpus.corpus import Corpus, page_rows, with_all_columns
-from whichone.corpus.names import Named, distinct_keys, names_of_page
+from whichone.corpus.corpus import Corpus, page_rows, with_all_columns, with_passage_counts
+from whichone.corpus.name_runs import PageNames, write_names
+from whichone.corpus.names import key_hashes
+from whichone.corpus.passage_runs import FilePassages, remove_runs
 from whichone.corpus.places import remember
-from whichone.corpus.tables import KIND, NAMES, PAGES, PASSAGES
+from whichone.corpus.tables import KIND, PAGES, PASSAGES
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.files.hash_index import HashIndex, hashes
+from whichone.files.hash_index import Hashes, HashIndex, hashes
 from whichone.files.manifest import MANIFEST
-from whichone.files.mapped import BATCH, MappedTable, write_mapped
-from whichone.files.tables import DEFAULT_MEMORY, connect, sort_rows, sorted_batches
+from whichone.files.mapped import BATCH, MappedTable, Rows, write_mapped
+from whichone.files.tables import sort_rows
 from whichone.records import Passage, page_of
 
-_PART = 200_000
-Passages: TypeAlias = "pa.Table | pa.RecordBatchReader | Iterable[Passage]"
-PageNames = Iterable[tuple[str, Named]]
-"""Names beyond titles and first sentences, each with the page that it points at."""
+Passages: TypeAlias = "pa.Table | pa.RecordBatchReader | FilePassages | Iterable[Passage]"
 
 
 def save_corpus(
@@ -41,16 +40,28 @@ def save_corpus(
     sources: Sequence[Mapping[str, Any]] = (),
     parents: Mapping[str, str] | None = None,
     counts: Mapping[str, Any] | None = None,
-    memory: str = DEFAULT_MEMORY,
+    origin: Mapping[str, Any] | None = None,
 ) -> Corpus:
-    """Write a corpus; passages that come as a reader come in the order of page and number."""
-    with Folder.create(path, KIND) as folder:
-        rows = write_mapped(folder.partial / "passages.arrow", _in_order(passages), PASSAGES.schema)
-        folder.adopt("passages.arrow", rows=rows)
+    """Write a corpus; passages that come as a reader come in the order of page and number.
+
+    `origin` describes exactly what the passages and names come from: a call that was killed is continued by the next
+    one of the same origin, which does not read what is complete again.
+    """
+    with Folder.create(path, KIND, resume=origin is not None) as folder, _no_rest_of_errors(folder):
+        if origin is not None:
+            continue_or_start(folder, origin)
+        batches = _in_order(passages, folder.partial)
+        rows = _stage(folder, "passages.arrow", batches, PASSAGES.schema)
+        remove_runs(folder.partial)
         table = MappedTable.open(folder.partial / "passages.arrow")
-        pages = _write_pages(folder, table)
-        _write_sources(folder, table)
-        known = _write_names(folder, table, pages, names, memory)
+        with ThreadPoolExecutor(
+            1
+        ) as beside:  # checksums of the largest file, while others are made
+            adopted = beside.submit(folder.adopt, "passages.arrow", rows=rows)
+            pages = _write_pages(folder, table)
+            _write_sources(folder, table, passages)
+            known = _write_names(folder, table, pages, names)
+            _wait(adopted)
         folder.commit(
             name=name,
             parameters=parameters,
@@ -63,10 +74,47 @@ def save_corpus(
     return corpus
 
 
-def _in_order(passages: Passages) -> Iterator[pa.RecordBatch]:
+def continue_or_start(folder: Folder, origin: Mapping[str, Any]) -> None:
+    """Keep what a killed writer of the very same corpus left; remove what another left."""
+    begun = {"origin": dict(origin)}
+    if begun not in folder.journal.read():
+        shutil.rmtree(folder.partial)
+        folder.partial.mkdir()
+        folder.journal.append(begun)
+
+
+@contextlib.contextmanager
+def _no_rest_of_errors(folder: Folder) -> Iterator[None]:
+    """Of input that is refused nothing is kept: mended, it is another input."""
+    try:
+        yield
+    except BadInput:
+        shutil.rmtree(folder.partial, ignore_errors=True)
+        raise
+
+
+def _wait(adopted: Future[None]) -> None:
+    adopted.result()
+
+
+def _stage(folder: Folder, file: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
+    """Write a table unless a killed writer has completed it; how many rows."""
+    path = folder.partial / file
+    if path.exists():
+        return len(MappedTable.open(path))
+    return write_mapped(path, batches, schema)
+
+
+def _in_order(passages: Passages, folder: Path) -> Iterator[pa.RecordBatch]:
+    if isinstance(passages, FilePassages):
+        yield from passages(folder)
+        return
     if isinstance(passages, pa.RecordBatchReader):
         for batch in passages:
-            yield from with_all_columns(pa.Table.from_batches([batch])).to_batches()
+            if batch.schema.equals(PASSAGES.schema):
+                yield batch
+            else:
+                yield from with_all_columns(pa.Table.from_batches([batch])).to_batches()
         return
     table = passages if isinstance(passages, pa.Table) else passage_rows(passages)
     yield from sort_rows(with_all_columns(table), PASSAGES).combine_chunks().to_batches(BATCH)
@@ -90,88 +138,67 @@ def passage_rows(passages: Iterable[Passage]) -> pa.Table:
 
 
 def _write_pages(folder: Folder, passages: MappedTable) -> MappedTable:
-    def batches() -> Iterator[pa.RecordBatch]:
-        for part in _parts(page_rows(passages.batches(["page", "title"])), BATCH):
-            yield from PAGES.from_rows(part).to_batches()
-
-    rows = write_mapped(folder.partial / "pages.arrow", batches(), PAGES.schema)
+    blocks = page_rows(passages.batches(["page", "title"]))
+    batches = with_passage_counts(_checked(blocks), len(passages))
+    rows = _stage(folder, "pages.arrow", batches, PAGES.schema)
     folder.adopt("pages.arrow", rows=rows)
     pages = MappedTable.open(folder.partial / "pages.arrow")
-    _check_together(pages)
-    _adopt_index(folder, "page", HashIndex.of(_hashes(pages, "page")))
+    _adopt_index(folder, "page", column_hashes(pages, "page"))
     return pages
 
 
-def _check_together(pages: MappedTable) -> None:
+def _checked(blocks: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Pages follow one another in order; one that comes twice was interrupted by another."""
-    last = ""
-    for batch in pages.batches(["page"]):
-        for page in batch["page"].to_pylist():
-            if page <= last and last:
+    last = None
+    for block in blocks:
+        pages: list[str] = block["page"].to_pylist()
+        for before, page in zip([last, *pages], pages, strict=False):
+            if before is not None and page <= before:
                 raise BadInput(
-                    f"passages are not in the order of their pages: {page} comes after {last}",
+                    f"passages are not in the order of their pages: {page} comes after {before}",
                     ids=[page],
                 )
-            last = page
+        last = pages[-1]
+        yield block
 
 
-def _write_sources(folder: Folder, passages: MappedTable) -> None:
+def _write_sources(folder: Folder, passages: MappedTable, given: Passages) -> None:
     """Where passages are found by their own ids, in corpora that have such."""
     if all(b["source_id"].null_count == b.num_rows for b in passages.batches(["source_id"])):
         return
-    _adopt_index(folder, "source", HashIndex.of(_hashes(passages, "source_id")))
+    for first, second in _adopt_index(folder, "source", column_hashes(passages, "source_id")):
+        own = passages.value(int(first), "source_id")
+        if own == passages.value(int(second), "source_id"):
+            if isinstance(given, FilePassages):
+                raise given.named_twice(own)
+            raise BadInput(f"passage id {own!r} occurs twice", ids=[own])
 
 
-def _write_names(
-    folder: Folder, passages: MappedTable, pages: MappedTable, more: PageNames, memory: str
-) -> int:
+def _write_names(folder: Folder, passages: MappedTable, pages: MappedTable, more: PageNames) -> int:
     corpus = Corpus(passages, hash="")
     corpus.page_table = pages
-    rows = _name_rows(corpus, more)
-    parts = []
-    for number, part in enumerate(_parts(rows, _PART)):
-        parts.append(folder.partial / f".names-{number:05}.parquet")
-        pq.write_table(NAMES.from_rows(part), parts[-1])
-    with connect(memory, folder.partial) as connection:
-        batches = sorted_batches(connection, parts, NAMES) if parts else iter(())
-        count = write_mapped(folder.partial / "names.arrow", batches, NAMES.schema)
-    for file in parts:
-        file.unlink()
+    corpus.page_index = HashIndex.open(folder.partial, "page")
+    count = write_names(folder.partial, corpus, more)
     folder.adopt("names.arrow", rows=count)
-    keys, starts = distinct_keys(MappedTable.open(folder.partial / "names.arrow"))
-    _adopt_index(folder, "name", HashIndex.of(hashes(keys)).pointing_at(starts))
+    _adopt_index(folder, "name", key_hashes(MappedTable.open(folder.partial / "names.arrow")))
     return count
 
 
-def _name_rows(corpus: Corpus, more: PageNames) -> Iterator[dict[str, Any]]:
-    place = 0
-    for batch in corpus.page_table.batches(["title", "first"]):
-        first = np.asarray(batch["first"])
-        texts = corpus.take(first, ["text"])["text"].to_pylist()
-        for title, text in zip(batch["title"].to_pylist(), texts, strict=True):
-            yield from (named.row(place) for named in names_of_page(title or "", text or ""))
-            place += 1
-    for part in _parts(more, BATCH):
-        rows = corpus.page_rows([page for page, _ in part])
-        for row, (_, named) in zip(rows, part, strict=True):
-            if row is not None and named.name.strip():
-                yield named.row(row)
+def column_hashes(table: MappedTable, column: str) -> Iterator[tuple[Hashes, Rows]]:
+    """The hash of every value with its row; missing values have none."""
+    start = 0
+    for batch in table.batches([column]):
+        values = batch[column]
+        rows = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False)) + start
+        yield hashes(values.drop_null().to_pylist()), rows
+        start += batch.num_rows
 
 
-def _hashes(table: MappedTable, column: str) -> Any:
-    parts = [hashes(v or "" for v in b[column].to_pylist()) for b in table.batches([column])]
-    return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
-
-
-def _adopt_index(folder: Folder, name: str, index: HashIndex) -> None:
-    for file in index.save(folder.partial, name):
+def _adopt_index(folder: Folder, name: str, values: Iterable[tuple[Hashes, Rows]]) -> list[Rows]:
+    files, shared = HashIndex.write(folder.partial, name, values)
+    for file in files:
         folder.adopt(file)
-
-
-def _parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    iterator = iter(rows)
-    while part := list(islice(iterator, size)):
-        yield part
+    return shared
 
 
 def put_corpus(corpus: Corpus, place: Path) -> None:

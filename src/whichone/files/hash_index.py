@@ -5,6 +5,8 @@ The strings themselves are not stored here: whoever looks one up compares it wit
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -12,8 +14,12 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
+from whichone.files.beside import written_beside
+
 Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
+
+_PIECES = 64
 
 
 def hashes(texts: Iterable[str]) -> Hashes:
@@ -48,6 +54,39 @@ class HashIndex:
         return files
 
     @classmethod
+    def write(
+        cls, folder: Path, name: str, values: Iterable[tuple[Hashes, Rows]]
+    ) -> tuple[list[str], list[Rows]]:
+        """The files of hashes that come with their rows in ascending order, sorted on disk.
+
+        Also pairs of rows whose hashes are equal, at most a hundred.
+        """
+        files = [f"{name}-hashes.npy", f"{name}-rows.npy"]
+        pieces = folder / f".{name}-pieces"
+        shutil.rmtree(pieces, ignore_errors=True)
+        pieces.mkdir()
+        count, last = _partition(pieces, values)
+        rows_type = np.int32 if last < 2**31 else np.int64
+        shared: list[Rows] = []
+        with (
+            written_beside(folder / files[1]) as rows_file,
+            written_beside(folder / files[0]) as hashes_file,
+        ):
+            sorted_hashes = _empty(hashes_file, np.uint64, count)
+            rows = _empty(rows_file, rows_type, count)
+            at = 0
+            for piece in sorted(pieces.iterdir()):
+                pairs = np.fromfile(piece, np.uint64).reshape(-1, 2)
+                order = np.argsort(pairs[:, 0], kind="stable")
+                end = at + len(order)
+                sorted_hashes[at:end] = pairs[order, 0]
+                rows[at:end] = pairs[order, 1]
+                shared += _shared(pairs[order])[: 100 - len(shared)]
+                at = end
+        shutil.rmtree(pieces)
+        return files, shared
+
+    @classmethod
     def open(cls, folder: Path, name: str) -> HashIndex:
         def mapped(file: str) -> npt.NDArray[np.generic]:
             array: npt.NDArray[np.generic] = np.load(folder / file, mmap_mode="r")
@@ -75,3 +114,38 @@ class HashIndex:
 
     def row(self, place: int) -> int:
         return int(self._rows[place])
+
+
+def _partition(folder: Path, values: Iterable[tuple[Hashes, Rows]]) -> tuple[int, int]:
+    """Hashes and rows into files by the first bits of the hash; how many, and the last row."""
+    count = last = 0
+    shift = np.uint64(64 - _PIECES.bit_length() + 1)
+    with contextlib.ExitStack() as stack:
+        files = [
+            stack.enter_context((folder / f"{number:03}").open("wb")) for number in range(_PIECES)
+        ]
+        for found, rows in values:
+            pairs = np.stack([found, rows.astype(np.uint64)], axis=1)
+            piece = (found >> shift).astype(np.int64)
+            order = np.argsort(piece, kind="stable")
+            ends = np.searchsorted(piece[order], np.arange(_PIECES + 1))
+            pairs = pairs[order]
+            for number in range(_PIECES):
+                pairs[ends[number] : ends[number + 1]].tofile(files[number])
+            count += len(found)
+            last = int(rows[-1]) if len(rows) else last
+    return count, last
+
+
+def _empty(path: Path, kind: type[np.generic], count: int) -> npt.NDArray[np.generic]:
+    """An array in a file, to be filled; one of no values cannot be mapped."""
+    if not count:
+        with path.open("wb") as file:
+            np.save(file, np.zeros(0, kind))
+        return np.zeros(0, kind)
+    return np.lib.format.open_memmap(path, "w+", kind, (count,))
+
+
+def _shared(pairs: npt.NDArray[np.uint64]) -> list[Rows]:
+    same = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])
+    return [pairs[at : at + 2, 1].astype(np.int64) for at in same.tolist()]

@@ -139,3 +139,14 @@ class MappedTable:
         back = np.empty(len(wanted), np.int64)
         back[order] = np.arange(len(wanted))
         return pa.Table.from_batches(pieces, schema=schema).combine_chunks().take(pa.array(back))
+
+
+def run_starts(values: pa.Array) -> Rows:
+    """Where another value begins."""
+    if not len(values):
+        return np.zeros(0, np.int64)
+    import pyarrow.compute as pc  # takes longer to import than most tables to read
+
+    differs = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1))
+    changed = np.flatnonzero(differs.to_numpy(zero_copy_only=False))
+    return np.concatenate([np.zeros(1, np.int64), changed + 1])

@@ -34,23 +34,33 @@ def read_table_rows(
     for line, row in read_rows(path, delimiter):
         if names is None:
             names = row
-            _check_names(names, path, line)
+            check_names(names, path, line)
             continue
-        if len(row) != len(names):
-            wrong = BadInput(
-                f"the line has {len(row)} columns, the header {len(names)}",
-                file=path,
-                line=line,
-                hint="a record of a TSV file is one line" if delimiter == "\t" else None,
-            )
+        try:
+            record = table_record(names, row, path, line, delimiter)
+        except BadInput as wrong:
             if bad is None:
-                raise wrong
+                raise
             bad.append(str(wrong))
             continue
-        yield line, dict(zip(names, row, strict=True))
+        yield line, record
 
 
-def _check_names(names: list[str], path: str | Path, line: int) -> None:
+def table_record(
+    names: list[str], row: list[str], path: str | Path, line: int, delimiter: str = "\t"
+) -> dict[str, str]:
+    """A row by the names of its columns."""
+    if len(row) != len(names):
+        raise BadInput(
+            f"the line has {len(row)} columns, the header {len(names)}",
+            file=path,
+            line=line,
+            hint="a record of a TSV file is one line" if delimiter == "\t" else None,
+        )
+    return dict(zip(names, row, strict=True))
+
+
+def check_names(names: list[str], path: str | Path, line: int) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise BadInput("columns of the same name", file=path, line=line, ids=twice)
@@ -79,8 +89,13 @@ def _csv_rows(path: str | Path, delimiter: str) -> Iterator[tuple[int, list[str]
 def _tab_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
     for line, text in read_text_lines(path):
         if text:
-            fields = text.split("\t")
-            yield line, [_unwrapped(f) for f in fields] if '"' in text else fields
+            yield line, tab_fields(text)
+
+
+def tab_fields(text: str) -> list[str]:
+    """The fields of a line of a TSV file, unwrapped."""
+    fields = text.split("\t")
+    return [_unwrapped(f) for f in fields] if '"' in text else fields
 
 
 def _unwrapped(field: str) -> str:

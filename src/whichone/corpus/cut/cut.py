@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.corpus.cut.blocks import Tokenizer, load_tokenizer, token_blocks
@@ -98,14 +99,21 @@ def cut_batches(
     cut: Cut | None = None,
     *,
     only: Container[str] | None = None,
+    kind: str | None = None,
     advance: Advance | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The same as columns: page, title, number on the page, text. `advance` is told of pages read."""
+    """The same as columns: page, title, number on the page, text; of pages of one kind where it is given.
+
+    `advance` is called with the number of pages read.
+    """
     folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
     chosen = cut or Cut()
     file = pq.ParquetFile(folder.path("pages.parquet"))
-    for batch in file.iter_batches(_BATCH, columns=["page", "title", "paragraphs"]):
+    columns = ["page", "title", "paragraphs", *(["kind"] if kind is not None else [])]
+    for batch in file.iter_batches(_BATCH, columns=columns):
         read = batch.num_rows
+        if kind is not None:
+            batch = batch.filter(pc.equal(batch["kind"], kind))
         if only is not None:
             batch = batch.filter(
                 pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_())

@@ -12,15 +12,15 @@ import pyarrow as pa
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import check_gold
 from whichone.corpus.cut.cut import Cut
-from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.corpus.cut_pages import ARTICLE, cut_corpus
 from whichone.corpus.knowledge_names import names_of_pages
+from whichone.corpus.name_runs import PageNames
 from whichone.corpus.passage_files import (
     PassageFields,
     plain_title,
     read_passages,
     sets_from_titles,
 )
-from whichone.corpus.save import PageNames
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.folder import file_hash
 from whichone.names import title_key
@@ -156,7 +156,7 @@ def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
 def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
     """Every article as passages of a number of words; 0 keeps each page whole."""
     cut = Cut(way="words", size=words) if words else Cut(way="pages")
-    return cut_corpus(snapshot.folder, cut, only=article_pages(snapshot.folder))
+    return cut_corpus(snapshot.folder, cut, kind=ARTICLE)
 
 
 def _over_passages(queries: list[Query], plan: Plan) -> Corpus:
