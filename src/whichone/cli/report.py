@@ -29,6 +29,18 @@ from whichone.errors import UsageError
     show_default=True,
     help="How many of the most telling names get a panel.",
 )
+@click.option(
+    "--knowledge",
+    type=click.Path(exists=True, file_okay=False),
+    default=None,
+    help="Knowledge base whose entities are sampled for Figure 2; the built-in one is found by itself.",
+)
+@click.option(
+    "--study",
+    type=click.Path(exists=True, dir_okay=False),
+    default=None,
+    help="answers.csv of a user study in `whichone serve`: the human row of Table 8.",
+)
 @json_option
 def command(
     places: tuple[str, ...],
@@ -36,6 +48,8 @@ def command(
     gap_scale: Literal["views", "log10"],
     redact: bool,
     names: int,
+    knowledge: str | None,
+    study: str | None,
     as_json: bool,
 ) -> None:
     """Write the papers' tables and figures for RUNS to OUT.html, and each table and figure beside it.
@@ -46,6 +60,7 @@ def command(
     \b
     whichone report RUN_A RUN_B report.html
     whichone report RUN ANSWERS_GOLD ANSWERS_OTHER_BEARER report.html
+    whichone report RUN ANSWERS_GOLD report.html --knowledge KB --study answers.csv
     """
     from whichone.cli.output import emit_json
     from whichone.report.report import make_report
@@ -62,6 +77,8 @@ def command(
         gap_scale=gap_scale,
         redact=redact,
         panels=names,
+        knowledge=knowledge,
+        study=study,
     )
     if as_json:
         emit_json({"written": [str(p) for p in written]})

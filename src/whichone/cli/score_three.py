@@ -34,6 +34,12 @@ from whichone.cli.options import BenchmarkName, json_option, seed_option
     default=None,
     help="Also write the items, one row each; .jsonl, .csv or .parquet by suffix.",
 )
+@click.option(
+    "--study",
+    type=click.Path(exists=True, dir_okay=False),
+    default=None,
+    help="answers.csv of a user study in `whichone serve`: the human row.",
+)
 @seed_option
 @json_option
 def command(
@@ -43,6 +49,7 @@ def command(
     fewer: Any,
     most: int | None,
     items_file: str | None,
+    study: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -62,7 +69,7 @@ def command(
     from whichone.report.three_choice import three_choice_scores
 
     rows, opened, choices = three_choice_scores(
-        benchmark, places, retrievers, fewer=fewer, most=most, seed=seed
+        benchmark, places, retrievers, fewer=fewer, most=most, seed=seed, study=study
     )
     if items_file:
         write_rows(items_file, msgspec.to_builtins(choices.items))

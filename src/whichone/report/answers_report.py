@@ -38,6 +38,7 @@ def answers_report(
     *,
     benchmark: str | None = None,
     redact: bool = False,
+    study: str | Path | None = None,
 ) -> list[Path]:
     """A page about answers alone; a paper may have a page of its own kind for them."""
     base = answers[0].benchmark(benchmark)
@@ -48,7 +49,10 @@ def answers_report(
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
-        sections=answer_sections(answers, base, redact=redact),
+        sections=[
+            *answer_sections(answers, base, redact=redact),
+            *_people_and_readers(answers, base, study),
+        ],
         meta={
             "benchmark": base.id,
             "intervals": cluster_note(base.queries),
@@ -56,6 +60,16 @@ def answers_report(
         },
     )
     return page.write(Path(out))
+
+
+def _people_and_readers(
+    answers: Sequence[Answers], benchmark: Benchmark, study: str | Path | None
+) -> list[Section]:
+    """Table 8 without retrievers, where a study is named."""
+    from whichone.report.three_choice import three_choice_section
+
+    section = three_choice_section({}, answers, benchmark, study) if study else None
+    return [section] if section else []
 
 
 def answer_sections(

@@ -19,20 +19,31 @@ GapScale = Literal["views", "log10"]
 BINS = ("0-20", "20-40", "40-60", "60-80", "80-100", "> 100")
 
 
-def long_tail(benchmark: Benchmark, name: str | None = None) -> Figure | None:
-    """Figure 2: popularity by rank, the bearers of one name in colour."""
+def long_tail(
+    benchmark: Benchmark,
+    name: str | None = None,
+    entities: npt.NDArray[np.float64] | None = None,
+) -> Figure | None:
+    """Figure 2: popularity by rank, the bearers of one name in colour.
+
+    Ranks are those among `entities`, a sample of a knowledge base's by popularity; without it among the
+    benchmark's own bearers.
+    """
     bearers = [(b, s) for s in benchmark.sets for b in s.bearers if b.popularity]
     if not bearers:
         return None
     bearers.sort(key=lambda pair: -(pair[0].popularity or 0))
     shown = name or _telling_name(benchmark)
     titles = benchmark.page_titles
+    own = np.array([b.popularity for b, _ in bearers], np.float64)
+    behind = own if entities is None else entities
+    ranks = np.searchsorted(-behind, -own) + 1 if entities is not None else np.arange(len(own)) + 1
     with drawing() as (figure, axes):
         axis = axes[0][0]
-        axis.plot(
-            range(1, len(bearers) + 1), [b.popularity for b, _ in bearers], ".", color=GREY, ms=4
-        )
-        for rank, (bearer, name_set) in enumerate(bearers, 1):
+        axis.plot(range(1, len(behind) + 1), behind, ".", color=GREY, ms=3, rasterized=True)
+        if entities is not None:
+            axis.plot(ranks, own, ".", color=PALETTE[0], ms=3, rasterized=True)
+        for rank, (bearer, name_set) in zip(ranks.tolist(), bearers, strict=True):
             if name_set.name == shown:
                 colour = HEAD if bearer.role == "head" else TAIL
                 axis.plot([rank], [bearer.popularity], "o", color=colour)
@@ -47,7 +58,10 @@ def long_tail(benchmark: Benchmark, name: str | None = None) -> Figure | None:
             figure,
             "long-tail",
             f"The long tail of popularity, with the bearers of “{shown}” (AmbER, Figure 2)",
-            "Every bearer of a name in this benchmark by its popularity; head in red, tail in blue.",
+            "Every bearer of a name in this benchmark by its popularity; head in red, tail in blue."
+            if entities is None
+            else f"{len(entities):,} entities of the knowledge base by their views in grey, before them the bearers of "
+            "names in this benchmark; of the name shown, head in red, tail in blue.",
         )
 
 

@@ -16,6 +16,7 @@ from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_note, cluster_rule, score_run
 from whichone.measures.usual import COMPARED, REPORTED
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
+from whichone.report.entity_sample import knowledge_beside, popularity_sample
 from whichone.report.figure import Figure
 from whichone.report.first_screen import first_screen
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
@@ -35,13 +36,15 @@ def make_report(
     gap_scale: GapScale = "log10",
     redact: bool = False,
     panels: int = MOST,
+    knowledge: str | Path | None = None,
+    study: str | Path | None = None,
 ) -> list[Path]:
     """Score the runs, and answers where there are some, and write the page; what was written."""
     if not runs:
         raise UsageError("a report needs at least one run")
     read, runs = answers_among(runs)
     if not runs:
-        return answers_report(read, out, benchmark=benchmark, redact=redact)
+        return answers_report(read, out, benchmark=benchmark, redact=redact, study=study)
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
     measures = parse_measures(REPORTED)
@@ -55,7 +58,9 @@ def make_report(
             [
                 *(
                     s
-                    for s in _sections(opened, systems, base, gap_scale, redact, panels, read)
+                    for s in _sections(
+                        opened, systems, base, gap_scale, redact, panels, read, knowledge, study
+                    )
                     if s
                 ),
                 *answer_sections(read, base, opened, redact=redact),
@@ -82,6 +87,8 @@ def _sections(
     redact: bool,
     panels: int,
     answers: Sequence[Answers],
+    knowledge: str | Path | None,
+    study: str | Path | None,
 ) -> list[Section | None]:
     from whichone.report.corpus_tables import corpus_section
     from whichone.report.statistics import statistics_section
@@ -98,11 +105,11 @@ def _sections(
         )
         if confusable
         else None,
-        three_choice_section(ranked, answers, benchmark),
+        three_choice_section(ranked, answers, benchmark, study),
         corpus_section(systems, benchmark),
         *(section(runs, benchmark, redact=redact) for section in registry.every("tables").values()),
         Section("Between systems", [comparison_table(systems)]) if len(systems) > 1 else None,
-        Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact)),
+        Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact, knowledge)),
         statistics_section(benchmark, redact),
         None if redact or not confusable else Section("Examples", [example_sets(benchmark)]),
         Section(
@@ -130,13 +137,19 @@ def _example(
 
 
 def _figures(
-    systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale, redact: bool
+    systems: Sequence[Scores],
+    benchmark: Benchmark,
+    scale: GapScale,
+    redact: bool,
+    knowledge: str | Path | None,
 ) -> list[Figure]:
     if importlib.util.find_spec("matplotlib") is None:
         return []
     drawn = [gap_figure(systems, benchmark, scale)]
     if not redact:
-        drawn.insert(0, long_tail(benchmark))
+        place = knowledge or knowledge_beside(benchmark)
+        entities = popularity_sample(place) if place and benchmark.sets else None
+        drawn.insert(0, long_tail(benchmark, entities=entities))
     return [figure for figure in drawn if figure is not None]
 
 

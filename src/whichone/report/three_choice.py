@@ -13,6 +13,7 @@ from whichone.measures.scores import cluster_note
 from whichone.measures.three_choice import ThreeRow, score_three
 from whichone.report.answers_report import answers_among
 from whichone.report.page import Section
+from whichone.report.study_rows import people_rows
 from whichone.report.table import Cell, Table
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
@@ -29,9 +30,10 @@ def three_choice_scores(
     fewer: Fewer = "skip",
     most: int | None = None,
     seed: int = 0,
+    study: str | Path | None = None,
 ) -> tuple[list[ThreeRow], Benchmark, ThreeChoices]:
     """Runs cut to the three pages, retrievers on the three pages alone, and readers' exact match."""
-    if not folders and not retrievers:
+    if not folders and not retrievers and not study:
         raise UsageError(
             "there is nothing to score", hint="name runs or answers, or retrievers by --retriever"
         )
@@ -51,7 +53,9 @@ def three_choice_scores(
     for told in retrievers:
         name, options = parse_retriever(told)
         ranked[f"{told}, three pages alone"] = rank_three(name, benchmark, choices.items, options)
-    return score_three(benchmark, choices, ranked, answers), benchmark, choices
+    rows = score_three(benchmark, choices, ranked, answers)
+    people = people_rows(study, benchmark) if study else []
+    return sorted([*rows, *people], key=lambda row: row.collection), benchmark, choices
 
 
 def parse_retriever(told: str) -> tuple[str, dict[str, str]]:
@@ -67,14 +71,19 @@ def parse_retriever(told: str) -> tuple[str, dict[str, str]]:
 
 
 def three_choice_section(
-    ranked: Mapping[str, Ranked], answers: Sequence[Answers], benchmark: Benchmark
+    ranked: Mapping[str, Ranked],
+    answers: Sequence[Answers],
+    benchmark: Benchmark,
+    study: str | Path | None = None,
 ) -> Section | None:
     """Table 8 for a report; None where no name has three bearers with pages."""
     choices = three_choices(benchmark)
-    if not choices.items:
+    people = people_rows(study, benchmark) if study else []
+    if not choices.items and not people:
         return None
     gold = [a for a in answers if a.description["setting"]["passages"] == "gold"]
-    rows = score_three(benchmark, choices, ranked, gold)
+    rows = score_three(benchmark, choices, ranked, gold) if choices.items else []
+    rows = sorted([*rows, *people], key=lambda row: row.collection)
     return Section("Which of three?", [three_choice_table(rows, benchmark, choices)])
 
 
@@ -92,7 +101,7 @@ def three_choice_table(
         del columns[4]
         for line in cells:
             del line[4]
-    exact = "EM: exact match of a reader that is shown gold. " if read else ""
+    exact = "EM: exact match of a reader that is shown gold, or of people. " if read else ""
     return Table(
         key="three-choice",
         title="Choosing among three bearers' pages (AmbER, Table 8)",
