@@ -23,6 +23,10 @@ class Relation(msgspec.Struct, frozen=True):
     label: str
     question: str
     reworded: str | None = None
+    types: tuple[str, ...] = ()
+    """Of what types the question makes sense; none: of all that have the relation."""
+    values: tuple[str, ...] = ()
+    """Of what types its answers are; none: of any."""
 
     def ask(self, name: str, *, reworded: bool = False) -> str:
         template = self.reworded if reworded and self.reworded else self.question
@@ -44,10 +48,12 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: str
     question: str
     reworded: str | None = None
+    types: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
 
 
 def read_relations(path: str | Path) -> dict[str, Relation]:
-    """Relations of a TOML file: a table a property, with `label`, `question` and `reworded`."""
+    """Relations of a TOML file: a table a property, with `label`, `question`, `reworded`, `types`, `values`."""
     path = Path(path)
     return _decode(path.read_bytes(), str(path))
 
@@ -71,7 +77,17 @@ def spoken_relations(language: str) -> dict[str, Relation]:
             f"there are no questions in {language!r}, and English ones are not mixed with its names",
             hint="de, en, es and fr are there; write others into a file: a table a property with label and question",
         )
-    return _decode(file.read_bytes(), name)
+    english = published_relations()
+    return {
+        key: msgspec.structs.replace(
+            relation,
+            types=relation.types or english[key].types,
+            values=relation.values or english[key].values,
+        )
+        if key in english
+        else relation
+        for key, relation in _decode(file.read_bytes(), name).items()
+    }
 
 
 def _decode(data: bytes, where: str) -> dict[str, Relation]:
@@ -84,7 +100,7 @@ def _decode(data: bytes, where: str) -> dict[str, Relation]:
             if text is not None and text.count(SLOT) != 1:
                 raise BadInput(f"{key}: {text!r} must hold {SLOT} once", file=where)
     return {
-        key: Relation(key, entry.label, entry.question, entry.reworded)
+        key: Relation(key, entry.label, entry.question, entry.reworded, entry.types, entry.values)
         for key, entry in entries.items()
     }
 

@@ -42,7 +42,7 @@ def long_tail(
         axis = axes[0][0]
         axis.plot(range(1, len(behind) + 1), behind, ".", color=GREY, ms=3, rasterized=True)
         if entities is not None:
-            axis.plot(ranks, own, ".", color=PALETTE[0], ms=3, rasterized=True)
+            axis.plot(ranks, own, ".", color="black", ms=2, rasterized=True)
         for rank, (bearer, name_set) in zip(ranks.tolist(), bearers, strict=True):
             if name_set.name == shown:
                 colour = HEAD if bearer.role == "head" else TAIL
@@ -60,7 +60,7 @@ def long_tail(
             f"The long tail of popularity, with the bearers of “{shown}” (AmbER, Figure 2)",
             "Every bearer of a name in this benchmark by its popularity; head in red, tail in blue."
             if entities is None
-            else f"{len(entities):,} entities of the knowledge base by their views in grey, before them the bearers of "
+            else f"{len(entities):,} entities of the knowledge base by their views in grey, before them in black the bearers of "
             "names in this benchmark; of the name shown, head in red, tail in blue.",
         )
 

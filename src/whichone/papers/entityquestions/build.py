@@ -40,6 +40,7 @@ from whichone.papers.entityquestions.criteria import (
 from whichone.papers.entityquestions.disjoint import TOKENISERS, Scope
 from whichone.papers.entityquestions.draw import Disjointness, Drawn, Sizes, draw
 from whichone.papers.entityquestions.fact import EntityFact
+from whichone.papers.entityquestions.fitting import Wording, facts_that_fit
 from whichone.papers.entityquestions.knowledge import Frequency
 from whichone.papers.entityquestions.queries import QueryMaker
 from whichone.papers.entityquestions.training_questions import read_listed, read_seen
@@ -69,6 +70,8 @@ class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
     train_entities: str | None = None
     train_questions: str | None = None
     reworded: bool = False
+    wording: Wording = "clean"
+    """Whether questions are asked of what they make sense of, or of all that have the relation, as published."""
     words: int = 100
     seed: int = 0
 
@@ -104,6 +107,8 @@ def build_entityquestions(
     with _tables(folder, memory) as tables:
         values, subjects = _values(tables, relations, options)
         facts = _named_facts(tables, values, subjects, options, account)
+        if options.wording == "clean":
+            facts = facts_that_fit(tables, facts, relations, account)
         triples = _triples(values, subjects)
         if options.trex:
             facts = stated_in_trex(facts, read_triples(options.trex), account)

@@ -68,6 +68,13 @@ from whichone.cli.options import Words, corpus_option, json_option, memory_optio
     help='Questions in which the entities of "train ent" are looked for by name.',
 )
 @click.option("--reworded", is_flag=True, help="Ask in other words where the relation has some.")
+@click.option(
+    "--wording",
+    type=click.Choice(["clean", "published"]),
+    default="clean",
+    show_default=True,
+    help="Ask only of types that the question fits, or of all that have the relation, as in the release.",
+)
 @click.option("--words", default=100, show_default=True, help="Words a passage.")
 @memory_option
 @seed_option
@@ -88,6 +95,7 @@ def command(
     \b
     whichone build entityquestions KB BENCH
     whichone build entityquestions KB BENCH --only P19,P106 --buckets P19 --seed 1
+    whichone build entityquestions KB BENCH --wording published
     """
     import msgspec
 
