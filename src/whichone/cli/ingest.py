@@ -30,6 +30,10 @@ _LARGE = 8 << 20  # bytes of dumps that are worth all workers
     help="A TOML file that says what the columns of a CSV, JSON-lines or Parquet file mean.",
 )  # fmt: skip
 @click.option(
+    "--redirects", type=_FILE, multiple=True,
+    help="MediaWiki's redirect.sql and page.sql (both): names that lead to pages of KILT's source.",
+)  # fmt: skip
+@click.option(
     "--language", "languages", multiple=True,
     help="Language of names and pages (en, or what a dump says of itself). Given several times: "
     "names of all, pages of the first.",
@@ -85,6 +89,7 @@ def command(
     pages: tuple[str, ...],
     views: tuple[str, ...],
     catalogue: tuple[str, ...],
+    redirects: tuple[str, ...],
     languages: tuple[str, ...],
     wiki: str | None,
     properties: str,
@@ -110,6 +115,7 @@ def command(
     whichone ingest --wikidata wikidata.json.bz2 --pages kilt_knowledgesource.json.gz \\
         --views pagecounts-totals.bz2 --properties amber KB
     whichone ingest --catalogue places.toml KB
+    whichone ingest --redirects enwiki-redirect.sql.gz --redirects enwiki-page.sql.gz KB
     """
     from typing import Literal, cast
 
@@ -128,6 +134,7 @@ def command(
         pages=pages,
         views=views,
         catalogues=catalogue,
+        redirects=redirects,
         languages=languages,
         wiki=wiki,
         properties=properties,

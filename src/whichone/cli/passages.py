@@ -41,11 +41,12 @@ def command(
 ) -> None:
     """Cut the pages of the knowledge base KB into passages and write them to OUT.
 
-    OUT ending in .jsonl gets ids, pages, titles and texts; any other has the layout of
-    psgs_w100.tsv. Either may end in .gz.
+    OUT ending in .jsonl gets ids, pages, titles and texts (KILT's chunks also section, anchors and
+    sources); any other has the layout of psgs_w100.tsv. Either may end in .gz.
 
     \b
     whichone passages KB psgs_w100.tsv.gz
+    whichone passages KB chunks.jsonl --cut kilt
     whichone passages KB blocks.jsonl --cut tokens --size 288 --tokenizer bert/tokenizer.json
     """
     from whichone.cli.output import emit_json, emit_table

@@ -26,11 +26,19 @@ def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:
 
 
 def export_kilt(base: str | Path, *, anchor_ids: bool = True) -> Iterator[bytes]:
-    """The pages of a knowledge base as lines of KILT's knowledge source, in order of page id.
+    """The pages of a knowledge base as lines of KILT's knowledge source, in order of page id."""
+    for _, record in kilt_records(base, anchor_ids=anchor_ids):
+        yield msgspec.json.encode(record)
 
-    Pages and links lie sorted by page, so that both are read once, side by side.
+
+def kilt_records(
+    base: str | Path | Folder, *, anchor_ids: bool = True
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The same pages by their ids, as records.
+
+    Pages and links are sorted by page, so that both are read once, side by side.
     """
-    folder = Folder.open(base, KIND)
+    folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
     pages = _rows(folder.path("pages.parquet"))
     links = _rows(folder.path("links.parquet")) if folder.has("links.parquet") else iter(())
     grouped = groupby(links, key=lambda link: str(link["page"]))
@@ -39,7 +47,7 @@ def export_kilt(base: str | Path, *, anchor_ids: bool = True) -> Iterator[bytes]
         while page and page < row["page"]:
             page, group = next(grouped, ("", iter(())))
         own = list(group) if page == row["page"] else []
-        yield msgspec.json.encode(kilt_record(row, own, anchor_ids=anchor_ids))
+        yield row["page"], kilt_record(row, own, anchor_ids=anchor_ids)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

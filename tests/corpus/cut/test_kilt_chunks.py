@@ -50,3 +50,38 @@ def test_a_model_that_is_not_there_is_named() -> None:
     pytest.importorskip("spacy")
     with pytest.raises(Missing, match="no spaCy model 'en_nowhere'"):
         spacy_sentences("en_nowhere")
+
+
+def test_chunks_on_disk_keep_section_and_anchors(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from whichone.benchmarks.builtin import builtin_benchmark
+    from whichone.cli import whichone
+    from whichone.files.folder import Folder
+    from whichone.knowledge.tables import KIND
+
+    kb = builtin_benchmark("builtin/amber").parent / "kb"
+    for words in (
+        ["passages", str(kb), str(tmp_path / "chunks.jsonl"), "--cut", "kilt"],
+        ["export", str(kb), str(tmp_path / "kilt"), "--format", "kilt-chunks"],
+    ):
+        result = CliRunner().invoke(whichone, words)
+        assert result.exit_code == 0, result.output
+    chunks = [json.loads(line) for line in (tmp_path / "chunks.jsonl").read_text().splitlines()]
+    pages = {
+        row["page"]: row["paragraphs"]
+        for row in Folder.open(kb, KIND).table("pages", ["page", "paragraphs"]).to_pylist()
+    }
+    anchored = [(c, a) for c in chunks for a in c["anchors"]]
+    assert anchored and {c["section"] for c in chunks} > {"Section::::Abstract"}
+    for chunk, anchor in anchored:
+        place = anchor["source"]
+        text = pages[chunk["page"]][place["paragraph_id"]]
+        assert text[place["start"] : place["end"]] == anchor["text"]
+        assert anchor["text"] == chunk["text"][anchor["start"] : anchor["end"]]
+    lines = (tmp_path / "kilt" / "kilt_chunks.tsv").read_text().splitlines()
+    numbers, records = zip(*(line.split("\t") for line in lines), strict=True)
+    assert list(map(int, numbers)) == list(range(1, len(chunks) + 1))
+    first = json.loads(records[0])
+    assert first["text"] == chunks[0]["text"]
+    assert {"_id", "wikipedia_id", "wikipedia_title", "section", "anchors", "sources"} <= set(first)

@@ -134,6 +134,8 @@ def test_trex_filters_and_merges(tmp_path: Path) -> None:
         "title": "Bo",
         "triples": [trex("Q7", "P1", "Q2", n % 2) for n in range(2)],
     }
+    often["triples"][0]["object"]["surfaceform"] = "a Q2"  # of the same object in another document
+    often["triples"][1]["object"]["surfaceform"] = None  # an id is no surface form
     file = write(tmp_path / "trex.json", [document, often])
     options = {"least_facts": 2, "most_provenances": 1, "evaluation": 1}
 
@@ -154,7 +156,11 @@ def test_trex_filters_and_merges(tmp_path: Path) -> None:
         ("vocalist", None),
         ("the Q3", [("Ada", "Ada wrote.")]),
     ]
-    surfaces = {"sub_surface": ["the Q1"], "obj_surface": ["the Q2", "the Q3"]}
+    surfaces = {
+        "sub_surface": ["the Q1"],
+        "obj_surface": ["the Q2", "a Q2", "the Q3"],
+        "rel_surface": ["the P1"],
+    }
     assert ada.rest == {"meta": {"subj_aliases": [], **surfaces}}
 
 
@@ -341,3 +347,19 @@ def test_training_data_from_hyperlinks(snapshot_folder: Path, tmp_path: Path) ->
     first, second = read_file(tmp_path / "wned-dev-kilt.jsonl").queries
     assert (first.mention, first.answers()) == ("Abram Lincoln", ("Therefore sign",))
     assert second.gold_pages() == {"enwiki:307"}
+
+
+def test_splits_of_the_hyperlinks_share_no_page(tmp_path: Path) -> None:
+    from whichone.benchmarks.builtin import builtin_benchmark
+
+    kb = builtin_benchmark("builtin/amber").parent / "kb"
+    counts = export_hyperlinks(kb, tmp_path / "links")
+    assert set(counts) == {"blink-train-kilt.jsonl", "blink-dev-kilt.jsonl"}
+    every = export_hyperlinks(kb, tmp_path / "all.jsonl")["all.jsonl"]
+    assert sum(counts.values()) == every
+    assert 0 < counts["blink-dev-kilt.jsonl"] <= 0.05 * every
+    pages = [
+        {json.loads(line)["id"].rpartition(":")[0] for line in file.read_text().splitlines()}
+        for file in sorted((tmp_path / "links").glob("blink-*.jsonl"))
+    ]
+    assert pages[0].isdisjoint(pages[1])

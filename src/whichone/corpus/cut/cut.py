@@ -139,12 +139,24 @@ def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array,
 
 
 def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) -> int:
-    """Passages to a file: `.jsonl` keeps their ids, anything else is `psgs_w100.tsv`'s layout."""
+    """Passages to a file: `.jsonl` keeps their ids, anything else is `psgs_w100.tsv`'s layout.
+
+    KILT's chunks keep their section, anchors and sources in `.jsonl`.
+    """
     passages = cut_passages(base, cut)
-    if Path(str(out).removesuffix(".gz")).suffix == ".jsonl":
+    if cut is not None and cut.way == "kilt" and _is_json(out):
+        from whichone.corpus.cut.chunk_records import chunk_records
+
+        chunks = chunk_records(base, size=cut.size, sentences=_splitter(cut.sentences))
+        return write_lines(out, map(msgspec.json.encode, chunks))
+    if _is_json(out):
         return write_lines(out, map(msgspec.json.encode, passages))
     rows = ((str(n), p.text, p.title) for n, p in enumerate(passages, 1))
     return write_lines(out, _tsv_lines(rows)) - 1
+
+
+def _is_json(out: str | Path) -> bool:
+    return Path(str(out).removesuffix(".gz")).suffix == ".jsonl"
 
 
 def export_psgs(base: str | Path, out: str | Path) -> dict[str, int]:

@@ -119,6 +119,7 @@ def _chunk(
         {
             "text": a["text"],
             "href": a["href"],
+            **({"wikipedia_id": a["wikipedia_id"]} if a.get("wikipedia_id") else {}),
             "source": {"paragraph_id": number, "start": a["start"], "end": a["end"]},
             "start": a["start"] - start,
             "end": a["end"] - start,

@@ -9,6 +9,7 @@ from typing import cast
 from whichone.knowledge.readers.views import Rules
 from whichone.knowledge.sources.catalogue import CatalogueSource
 from whichone.knowledge.sources.pages import pages_source
+from whichone.knowledge.sources.redirects import redirects_source
 from whichone.knowledge.sources.source import Source
 from whichone.knowledge.sources.views import ViewsFile
 from whichone.knowledge.sources.wikidata import WikidataDump
@@ -21,6 +22,7 @@ def chosen_sources(
     pages: Sequence[str | Path] = (),
     views: Sequence[str | Path] = (),
     catalogues: Sequence[str | Path] = (),
+    redirects: Sequence[str | Path] = (),
     languages: Sequence[str] = (),
     wiki: str | None = None,
     properties: str = "all",
@@ -43,4 +45,6 @@ def chosen_sources(
     found.extend(pages_source(path, named) for path in pages)
     found.extend(ViewsFile(path, named or "en", cast("Rules", views_rules)) for path in views)
     found.extend(CatalogueSource(path) for path in catalogues)
+    if redirects:
+        found.append(redirects_source(redirects))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -18,14 +19,48 @@ from whichone.knowledge.tables import KIND
 from whichone.papers.kilt.convert.entity_linking import cut_context
 from whichone.papers.kilt.record import END, START
 
+DEV = 10_000
+DEV_SHARE = 0.05
+
 
 def export_hyperlinks(base: str | Path, out: str | Path) -> dict[str, int]:
-    """Write the records as KILT's files of this kind are called."""
+    """All links in one file, or train and dev in a folder, called as KILT's files of this kind are.
+
+    No page has links in both: dev has those of pages drawn by a hash of their ids, up to 10,000 links and
+    no more than a twentieth of all.
+    """
     path = Path(out)
-    if not path.suffix:
-        path.mkdir(parents=True, exist_ok=True)
-        path /= "hyperlinks-train-kilt.jsonl"
-    return {path.name: write_json_lines(path, hyperlink_records(base))}
+    if path.suffix:
+        return {path.name: write_json_lines(path, hyperlink_records(base))}
+    path.mkdir(parents=True, exist_ok=True)
+    dev = dev_pages(base)
+    counts: dict[str, int] = {}
+    for name, chosen in (("blink-train-kilt.jsonl", False), ("blink-dev-kilt.jsonl", True)):
+        records = (r for r in hyperlink_records(base) if (_page_of(r) in dev) == chosen)
+        counts[name] = write_json_lines(path / name, records)
+    return counts
+
+
+def _page_of(record: Mapping[str, Any]) -> str:
+    return str(record["id"]).rpartition(":")[0]
+
+
+def dev_pages(base: str | Path, most: int = DEV, share: float = DEV_SHARE) -> frozenset[str]:
+    """The pages whose links are dev."""
+    folder = Folder.open(base, KIND)
+    links = table_sql(folder.path("links.parquet"))
+    query = f"select page, count(*) from {links} where target_page is not null group by page"
+    with tempfile.TemporaryDirectory() as spill, connect(DEFAULT_MEMORY, Path(spill)) as connection:
+        counted = connection.sql(query).fetchall()
+    room = min(most, int(share * sum(number for _, number in counted)))
+    chosen: set[str] = set()
+    for page, number in sorted(counted, key=lambda row: hashlib.sha256(row[0].encode()).digest()):
+        if number <= room:
+            chosen.add(page)
+            room -= number
+        if not room:
+            break
+    return frozenset(chosen)
 
 
 def hyperlink_records(base: str | Path, memory: str = DEFAULT_MEMORY) -> Iterator[dict[str, Any]]:

@@ -41,13 +41,12 @@ class _Fact(msgspec.Struct):
     """A subject, relation and object with what states it."""
 
     names: tuple[str, str, str]
-    surfaces: tuple[dict[str, None], dict[str, None]] = msgspec.field(
-        default_factory=lambda: ({}, {})
-    )
     sentences: dict[tuple[str, str], None] = {}
 
 
 Key = tuple[str, str, str]
+Surfaces = tuple[dict[str, dict[str, None]], dict[str, dict[str, None]], dict[str, dict[str, None]]]
+"""How subjects, relations and objects are written anywhere in T-REx, by their ids."""
 
 
 def convert_trex(original: Original) -> Iterator[TaskRecord]:
@@ -58,7 +57,8 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     be set in `original.options`.
     """
     options = original.options
-    facts = _facts(original)
+    surfaces: Surfaces = ({}, {}, {})
+    facts = _facts(original, surfaces)
     limit = options.get("most_provenances", MOST_PROVENANCES)
     kept = {key: fact for key, fact in facts.items() if len(fact.sentences) <= limit}
     original.left_out["facts with too many provenances"] += len(facts) - len(kept)
@@ -74,7 +74,7 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     ids = {part for key in chosen for part in (*key, *(value for value, _ in grouped[key]))}
     labels, aliases = original.names(ids) if original.names else ({}, {})
     for number, key in enumerate(chosen, 1):
-        yield _record(key, grouped[key], number, labels, aliases)
+        yield _record(key, grouped[key], number, labels, aliases, surfaces)
 
 
 def _of_split(keys: list[tuple[str, str]], original: Original) -> list[tuple[str, str]]:
@@ -91,6 +91,7 @@ def _record(
     number: int,
     labels: Mapping[str, str],
     aliases: Mapping[str, Sequence[str]],
+    surfaces: Surfaces,
 ) -> TaskRecord:
     subject, relation = key
     first = facts[0][1]
@@ -101,15 +102,17 @@ def _record(
         outputs += [TaskOutput(alias) for alias in aliases.get(value, ())]
     meta = {
         "subj_aliases": list(aliases.get(subject, ())),
-        "sub_surface": list(dict.fromkeys(s for _, f in facts for s in f.surfaces[0])),
-        "obj_surface": list(dict.fromkeys(s for _, f in facts for s in f.surfaces[1])),
+        "sub_surface": list(surfaces[0].get(subject, ())),
+        "obj_surface": list(dict.fromkeys(s for v, _ in facts for s in surfaces[2].get(v, ()))),
     }
+    if relation in surfaces[1]:  # the paper names them, the released files have none
+        meta["rel_surface"] = list(surfaces[1][relation])
     name = labels.get(subject, first.names[0])
     asked = f"{name} [SEP] {labels.get(relation, first.names[1])}"
     return TaskRecord(made_id("trex", *key), asked, tuple(outputs), number, {"meta": meta})
 
 
-def _facts(original: Original) -> dict[Key, _Fact]:
+def _facts(original: Original, surfaces: Surfaces) -> dict[Key, _Fact]:
     facts: dict[Key, _Fact] = {}
     for document in _documents(original):
         for triple in document.triples:
@@ -117,15 +120,17 @@ def _facts(original: Original) -> dict[Key, _Fact]:
             if not all(uris):
                 original.left_out["triples without ids"] += 1
                 continue
-            subject, relation, value = (_last(uri) for uri in uris)
+            subject, relation, value = ids = tuple(_last(uri) for uri in uris)
+            mentions = (triple.subject, triple.predicate, triple.object)
+            for held, identity, mention in zip(surfaces, ids, mentions, strict=True):
+                if mention.surfaceform:
+                    held.setdefault(identity, {}).setdefault(mention.surfaceform)
             names = (
                 triple.subject.surfaceform or subject,
                 triple.predicate.surfaceform or relation,
                 triple.object.surfaceform or value,
             )
             fact = facts.setdefault((subject, relation, value), _Fact(names))
-            fact.surfaces[0].setdefault(names[0])
-            fact.surfaces[1].setdefault(names[2])
             if triple.sentence_id < len(document.sentences_boundaries):
                 start, end = document.sentences_boundaries[triple.sentence_id]
                 fact.sentences.setdefault((document.title, document.text[start:end]))
