@@ -51,15 +51,24 @@ def environment() -> dict[str, Any]:
     }
 
 
+def own_code(system: object) -> Any:
+    """What a wrapper calls, or the module that made it."""
+    own = getattr(system, "own_code", system)
+    while isinstance(own, functools.partial):
+        own = own.func
+    return own
+
+
 def code_of(system: object) -> str | None:
     """A hash of the file that holds somebody's own system; None where it is one of ours.
 
     What that file imports, or asks over a network, is not seen. Code without a source (typed into an
     interpreter) is never the same twice.
     """
-    own = getattr(system, "own_code", system)  # what a wrapper calls, or the module that made it
-    while isinstance(own, functools.partial):
-        own = own.func
+    if parts := getattr(system, "parts", ()):  # an agent and its search tool
+        codes = [code for part in parts if (code := code_of(part))]
+        return hashlib.sha256(" ".join(codes).encode()).hexdigest()[:16] if codes else None
+    own = own_code(system)
     if not (inspect.isroutine(own) or inspect.isclass(own) or inspect.ismodule(own)):
         own = type(own)
     place = own.__name__ if inspect.ismodule(own) else getattr(own, "__module__", "")

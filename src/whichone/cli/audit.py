@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option
 
 
 @click.command()
+@makes("out", plain=True)
 @click.argument("corpus", type=str)
 @click.option(
     "--log", type=click.Path(exists=True, dir_okay=False), help="Questions that were really asked."
@@ -45,12 +47,13 @@ def command(
 
     from whichone.cli.output import emit_json
     from whichone.corpus.passage_files import PassageFields
+    from whichone.files.lines import write_atomic
     from whichone.report.audit import audit, in_words
 
     fields = PassageFields(passage_id, title, text, page, passage_entity)
     found = audit(corpus, log=log, question=question, fields=fields)
     if out:
-        Path(out).write_text(in_words(found), "utf-8")
+        write_atomic(Path(out), in_words(found).encode())
     if as_json:
         emit_json(found)
     else:

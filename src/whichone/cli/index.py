@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, names_of
 from whichone.errors import UsageError
 
 
 @click.command()
+@makes("index")
 @click.argument("corpus", type=click.Path())
 @click.argument("index", type=click.Path())
 @click.option(

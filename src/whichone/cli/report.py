@@ -6,11 +6,13 @@ from typing import Literal
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option
 from whichone.errors import UsageError
 
 
 @click.command()
+@makes("places", plain=True)
 @click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="RUN... OUT.html")
 @click.option(
     "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import BenchmarkName, json_option, names_of
 
 
 @click.command()
+@makes("answers", decides=False)
 @click.argument("benchmark", type=BenchmarkName())
 @click.argument("answers", type=click.Path())
 @click.option(

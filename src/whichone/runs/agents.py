@@ -12,11 +12,12 @@ from whichone.agents.function import FunctionAgent
 from whichone.agents.plain import PlainAgent, Policy
 from whichone.agents.toolbox import Act, Toolbox, User
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import UsageError
+from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever
-from whichone.records import Answer, Call, Passage, Question, ReadingTask, Trace
+from whichone.records import Answer, Call, Passage, Question, Ranking, ReadingTask, Trace
 from whichone.retrieval.function import load_function
 from whichone.runs.answers import Answers
+from whichone.runs.checks import RankingCheck
 from whichone.runs.read import run_reader
 from whichone.runs.retrieve import (
     as_retriever,
@@ -53,8 +54,10 @@ class AgentReader:
         self.agent = agent
         self.name = str(getattr(agent, "name", type(agent).__name__))
         self.own_code = getattr(agent, "own_code", agent)
+        self.parts = (agent, retriever)
         self._retriever = retriever
         self._corpus = benchmark.corpus
+        self._check = RankingCheck(benchmark.corpus)
         self._budget = budget
         self._user = user
         self._act = act
@@ -103,11 +106,22 @@ class AgentReader:
         )
 
     def _passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Passages by their ids; a page stands for its first passage."""
-        wanted = [i if i in self._corpus else self._corpus.passages_of(i)[:1] for i in ids]
-        flat = [i for w in wanted for i in ([w] if isinstance(w, str) else w)]
-        found = self._corpus.get(flat)
-        return [found[i] for i in flat]
+        """Passages by their ids, or by those of their source; a page stands for its first passage."""
+        ranking = self._check.translate(Ranking(question="", passages=tuple(ids)))
+        wanted = [self._first(identity) for identity in ranking.passages]
+        found = self._corpus.get(wanted)
+        return [found[identity] for identity in wanted]
+
+    def _first(self, identity: str) -> str:
+        if identity in self._corpus:
+            return identity
+        first = self._corpus.passages_of(identity)[:1]
+        if not first:
+            raise BadInput(
+                f"the search tool returned {identity!r}, which is not in the corpus",
+                hint=self._check.called(identity),
+            )
+        return first[0]
 
 
 def as_agent(agent: Any, *, name: str | None = None) -> Agent:

@@ -72,11 +72,11 @@ class RankingCheck:
             raise BadInput(
                 f"{len(strangers)} of {len(ids)} returned ids are not in the corpus:"
                 f" {sample(strangers)}",
-                hint=self._called(strangers[0]),
+                hint=self.called(strangers[0]),
             )
         self.returns = "passage" if passages == enough else "page"
 
-    def _called(self, stranger: str) -> str:
+    def called(self, stranger: str) -> str:
         """What ids of this corpus look like, and what a stranger may have meant."""
         some = range(min(3, len(self._corpus)))
         passages = sample(self._corpus.ids(some))
@@ -129,7 +129,7 @@ class RankingCheck:
             raise BadInput(
                 f"ids that are not in the corpus: {sample(strangers)}",
                 ids=[question.id],
-                hint=self._called(strangers[0]),
+                hint=self.called(strangers[0]),
             )
         return ranking
 

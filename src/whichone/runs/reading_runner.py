@@ -29,6 +29,7 @@ from whichone.runs.answer_entries import (
     write_tables,
 )
 from whichone.runs.answers import KIND, Answers
+from whichone.runs.declared import inputs_of, is_made_by
 from whichone.runs.identity import drawn, identified
 from whichone.runs.reader_tasks import checked_tasks, not_for_reader
 from whichone.runs.run import Run
@@ -100,7 +101,8 @@ class ReadingRunner:
         )
         parents = self._parents(parameters["reader"])
         code = code_of(self.reader)
-        done = _finished(path, parameters, parents, code)
+        inputs = inputs_of(self.reader, description)
+        done = _finished(path, parameters, parents, code, inputs)
         earlier = finished_entries(done) if done is not None and self.retry else {}
         again = len(done.failures) + len(done.answers) - len(earlier) if done is not None else 0
         if done is not None and not (self.retry and again):
@@ -112,7 +114,8 @@ class ReadingRunner:
             talk(f"{path}: asking the {again:,} questions again that failed or got an empty reply")
         started = time.perf_counter()
         with Folder.create(path, KIND, resume=True, extend=done is not None) as folder:
-            kept = begin(folder, {"parameters": parameters, "parents": parents})
+            identity = {"parameters": parameters, "parents": parents}
+            kept = begin(folder, {**identity, **({"inputs": inputs} if inputs else {})})
             kept = {**earlier, **kept}
             shown = self._shown()
             entries = self._entries(folder, kept, shown)
@@ -126,6 +129,7 @@ class ReadingRunner:
                 made={
                     **environment(),
                     **({"code": code} if code else {}),
+                    **({"inputs": inputs} if inputs else {}),
                     "benchmark": benchmark_place,
                     **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
                     **({"command": command} if command else {}),
@@ -266,7 +270,11 @@ def _said(error: Exception) -> str:
 
 
 def _finished(
-    path: Path, parameters: Mapping[str, Any], parents: Mapping[str, str], code: str | None
+    path: Path,
+    parameters: Mapping[str, Any],
+    parents: Mapping[str, str],
+    code: str | None,
+    inputs: Mapping[str, str],
 ) -> Answers | None:
     """The answers themselves when they are already there and were made the same way, by the same code."""
     try:
@@ -281,4 +289,6 @@ def _finished(
         less = {**manifest.parameters, "reader": reader}
         others = {k: v for k, v in parents.items() if k != "reader"}
         same = less == parameters and others.items() <= manifest.parents.items()
-    return answers if same and manifest.made.get("code") == code else None
+    if not same:
+        return None
+    return answers if is_made_by(manifest.made, path, KIND, code, inputs) else None

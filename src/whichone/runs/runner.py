@@ -25,6 +25,7 @@ from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.function import MEND_IT
 from whichone.runs.checks import RankingCheck, Returns
+from whichone.runs.declared import inputs_of, is_made_by
 from whichone.runs.identity import identified
 from whichone.runs.results import FAILURES
 from whichone.runs.run import KIND, NOTES, RANKINGS, TIMING, Run
@@ -83,6 +84,9 @@ class Runner:
             "block": self.block,
         }
         code = code_of(self.retriever)
+        inputs = inputs_of(self.retriever, description)
+        if inputs:
+            identity["inputs"] = inputs
         done = _finished(path, identity, code)
         if done is not None:
             at = done.folder.manifest.made.get("at")
@@ -107,6 +111,7 @@ class Runner:
                 made={
                     **environment(),
                     **({"code": code} if code else {}),
+                    **({"inputs": inputs} if inputs else {}),
                     "benchmark": benchmark_place,
                     "seconds": round(time.perf_counter() - started, 3),
                     **_latency(blocks),
@@ -295,8 +300,10 @@ def _finished(path: Path, identity: Mapping[str, Any], code: str | None) -> Run 
     except (BrokenFolder, WhichoneError):
         return None
     made_with = {k: v for k, v in run.description.items() if k != "returns"}
-    same = run.benchmark_id == identity["benchmark"] and made_with == identity["parameters"]
-    return run if same and run.folder.manifest.made.get("code") == code else None
+    if run.benchmark_id != identity["benchmark"] or made_with != identity["parameters"]:
+        return None
+    made = run.folder.manifest.made
+    return run if is_made_by(made, path, KIND, code, identity.get("inputs", {})) else None
 
 
 def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option, seed_option
 
 
 @click.command()
+@makes("benchmark")
 @click.argument("benchmark", type=click.Path())
 @click.option(
     "--file",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from whichone.cli.again import makes
 from whichone.cli.options import json_option
 from whichone.errors import UsageError
 
 
 @click.command("kilt-tables")
+@makes("out", plain=True)
 @click.argument("gold", type=click.Path(exists=True, file_okay=False))
 @click.argument("systems", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
 @click.argument("out", type=click.Path())
