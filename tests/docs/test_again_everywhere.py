@@ -43,11 +43,11 @@ ELSEWHERE = {
 }
 """Commands of the same decorator whose inputs the stage does not have."""
 
-STAFF = """id,name,department,city
-1,Ada Park,Payroll,Leeds
-2,Ada Park,Legal,Turin
-3,Bo Lind,Sales,Oslo
-4,Bo Lind,Design,Porto
+STAFF = """id,name,department,city,text
+1,Ada Park,Payroll,Leeds,She pays.
+2,Ada Park,Legal,Turin,She sues.
+3,Bo Lind,Sales,Oslo,He sells.
+4,Bo Lind,Design,Porto,He draws.
 """
 CATALOGUE = """name = "staff"
 file = "staff.csv"
@@ -55,6 +55,7 @@ type = "employee"
 [columns]
 id = "id"
 name = "name"
+text = "text"
 [attributes.department]
 column = "department"
 [attributes.city]
@@ -64,11 +65,11 @@ SEED = ("--seed 1", "--seed 2", "seed is 2, was 1")
 CALLED = ("--called one", "--called two", 'called is "two", was "one"')
 RECIPES: dict[str, tuple[str, str, str, str]] = {
     "audit": ("audit CORPUS --out OUT.md", "", "--log questions.jsonl", "with other content"),
-    "build amber": ("build amber KB OUT", "--gap 0.1", "--gap 0.2", "gap is 0.2, was 0.1"),
+    "build amber": ("build amber KB OUT --collection human", "", "--tasks qa", "tasks is"),
     "build ambigdocs": ("build ambigdocs KB OUT", *SEED),
     "build catalogue": ("build catalogue CATALOGUE OUT", *SEED),
     "build entityquestions": ("build entityquestions KB OUT", *SEED),
-    "build small": ("build small RUN_A OUT", "-k 3", "-k 4", "k is 4, was 3"),
+    "build small": ("build small BENCH RUN_A OUT", "-k 3", "-k 4", "k is 4, was 3"),
     "build splits": ("build splits BENCH OUT", *SEED),
     "corpus": ("corpus passages.jsonl OUT", "", "--title id", 'title is "id", was'),
     "export": (
@@ -100,8 +101,8 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
         "--words 50",
         "words is 50, was",
     ),
-    "import open-questions": ("import open-questions NQ-open.dev.jsonl OUT", *CALLED),
-    "import popqa": ("import popqa test.tsv OUT", *CALLED),
+    "import open-questions": ("import open-questions NQ-open.dev.jsonl OUT --format nq-open --passages passages.jsonl", *CALLED),
+    "import popqa": ("import popqa test.tsv OUT --passages passages.jsonl", *CALLED),
     "import questions": (
         "import questions questions-dev.jsonl.gz OUT --gold gold_titles --passages passages.jsonl",
         *CALLED,
@@ -119,7 +120,51 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
         'name is "two", was "one"',
     ),
     "index": ("index CORPUS OUT", "-o k1=1.2", "-o k1=0.9", "k1=0.9"),
-    "ingest": ("ingest OUT --catalogue places.toml", "", "EDIT places.jsonl", "catalogue"),
+    "ingest": ("ingest OUT --catalogue places.toml", "", "EDIT places.jsonl", "places.toml (places.jsonl)"),
+    "map": (
+        "map my-task.jsonl KB OUT.jsonl --task qa",
+        "--threshold 0",
+        "--threshold 1",
+        "with other content",
+    ),
+    "passages",
+    ),
+    "import answers": (
+        "import answers BENCH PREDICTIONS OUT",
+        "--name one",
+        "--name two",
+        'name is "two", was "one"',
+    ),
+    "import entityquestions": (
+        "import entityquestions dev/P19.dev.json OUT --passages psgs_w100.tsv",
+        *CALLED,
+    ),
+    "import kilt": (
+        "import kilt nq-dev-kilt.jsonl OUT --knowledge KB",
+        "",
+        "--words 50",
+        "words is 50, was",
+    ),
+    "import open-questions": ("import open-questions NQ-open.dev.jsonl OUT --format nq-open --passages passages.jsonl", *CALLED),
+    "import popqa": ("import popqa test.tsv OUT --passages passages.jsonl", *CALLED),
+    "import questions": (
+        "import questions questions-dev.jsonl.gz OUT --gold gold_titles --passages passages.jsonl",
+        *CALLED,
+    ),
+    "import ramdocs": (
+        "import ramdocs RAMDocs_test.jsonl OUT",
+        "",
+        "EDIT RAMDocs_test.jsonl",
+        "file has changed",
+    ),
+    "import run": (
+        "import run run.txt OUT --benchmark BENCH --format trec",
+        "--name one",
+        "--name two",
+        'name is "two", was "one"',
+    ),
+    "index": ("index CORPUS OUT", "-o k1=1.2", "-o k1=0.9", "k1=0.9"),
+    "ingest": ("ingest OUT --catalogue places.toml", "", "EDIT places.jsonl", "places.toml (places.jsonl)"),
     "map": (
         "map my-task.jsonl KB OUT.jsonl --dataset d",
         "--task one",

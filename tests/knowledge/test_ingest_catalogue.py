@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from whichone.errors import BadInput
+from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.ingest import Options, ingest
 from whichone.knowledge.sources.catalogue import CatalogueSource
@@ -258,3 +258,98 @@ def test_all_places_of_geonames(tmp_path: Path) -> None:
     for label in labels:
         borne[label] = borne.get(label, 0) + 1
     assert sum(count for count in borne.values() if count > 1) == 52_829
+
+
+LETTERS = TOML.replace('text = "about"\n', "") + "[documents]\n"
+
+
+def owners(folder: Folder) -> list[tuple[str, str, str | None]]:
+    return sorted(rows(folder, "pages", "page", "title", "entity"))  # type: ignore[arg-type]
+
+
+def test_a_row_may_have_many_documents_and_a_document_nobody(tmp_path: Path) -> None:
+    path = write(tmp_path, "jsonl", toml=LETTERS + 'folder = "texts"\n')
+    for place, text in (
+        ("a1.md", "The drill."),
+        ("a1/manual.txt", "Hold it."),
+        ("a1/deep/care.html", "<title>Care</title><p>Oil it.</p>"),
+        ("a2/letter.md", "---\ntitle: A complaint\nid: L7\n---\nIt broke."),
+        ("house rules.md", "No smoking."),
+    ):
+        (tmp_path / "texts" / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "texts" / place).write_text(text)
+    folder = take_in(path, tmp_path / "kb")
+    assert owners(folder) == [
+        ("tools:L7", "A complaint", "tools:a2"),
+        ("tools:a1", "Falcon", "tools:a1"),
+        ("tools:a1/deep/care.html", "Care", "tools:a1"),
+        ("tools:a1/manual.txt", "Falcon", "tools:a1"),
+        ("tools:house rules.md", "tools:house rules.md", None),
+    ]
+    assert folder.manifest.sources[0]["counts"] == {
+        "records": 2, "documents": 4, "documents of nobody": 1,
+    }  # fmt: skip
+    (tmp_path / "texts/a1/manual.txt").write_text("Hold it well.")
+    with pytest.raises(UsageError, match=r"tools.toml \(documents\)"):
+        take_in_as_a_command(path, tmp_path / "kb")
+
+
+def take_in_as_a_command(path: Path, kb: Path) -> None:
+    from click.testing import CliRunner
+
+    from whichone.cli import whichone
+
+    CliRunner().invoke(
+        whichone, ["ingest", "--catalogue", str(path), str(kb)], catch_exceptions=False,
+        standalone_mode=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_table_of_documents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    columns = '[documents.columns]\nowner = "sku"\ntext = "body"\n'
+    path = write(tmp_path, "jsonl", toml=LETTERS + f'file = "letters.{suffix}"\n{columns}')
+    letters = [("1", "a1", "First", "It works."), ("2", "a1", "", "It broke."), ("3", "", "Rules", "No."), ("4", "zz", "Lost", "Who?")]  # fmt: skip
+    names = ("id", "sku", "title", "body")
+    if suffix == "csv":
+        text = "\n".join(",".join(row) for row in (names, *letters))
+    else:
+        text = "\n".join(json.dumps(dict(zip(names, row, strict=True))) for row in letters)
+    (tmp_path / f"letters.{suffix}").write_text(text + "\n")
+    folder = take_in(path, tmp_path / "kb")
+    assert owners(folder) == [
+        ("tools:1", "First", "tools:a1"),
+        ("tools:2", "Falcon", "tools:a1"),
+        ("tools:3", "Rules", None),
+        ("tools:4", "Lost", None),
+    ]
+    assert rows(folder, "pages", "paragraphs")[1] == (["Falcon", "It broke."],)
+    assert folder.manifest.sources[0]["counts"] == {
+        "records": 2, "documents": 4, "documents of nobody": 2, "without a document": 1,
+    }  # fmt: skip
+    assert "owners that no row has, and are nobody's: zz" in capsys.readouterr().err
+
+
+def test_owners_by_front_matter(tmp_path: Path) -> None:
+    path = write(tmp_path, "jsonl", toml=LETTERS + 'folder = "texts"\nowner = "about"\n')
+    (tmp_path / "texts").mkdir()
+    for name, about in (("x.md", "a2"), ("y.md", "a2"), ("a1.md", "")):
+        (tmp_path / "texts" / name).write_text(f"---\nabout: {about}\n---\n# {name}\n\nText.")
+    folder = take_in(path, tmp_path / "kb")
+    assert owners(folder) == [
+        ("tools:a1.md", "a1.md", None),
+        ("tools:x.md", "x.md", "tools:a2"),
+        ("tools:y.md", "y.md", "tools:a2"),
+    ]
+
+
+def test_two_documents_of_one_id_and_a_missing_column(tmp_path: Path) -> None:
+    path = write(tmp_path, "jsonl", toml=LETTERS + 'file = "letters.csv"\n')
+    (tmp_path / "letters.csv").write_text("id,owner,title,text\n1,a1,,x\n1,a2,,y\n")
+    with pytest.raises(BadInput, match="two documents have the same id"):
+        take_in(path, tmp_path / "kb")
+    (tmp_path / "letters.csv").write_text("id,title,text\n1,,x\n")
+    with pytest.raises(BadInput, match="there is no column 'owner'"):
+        take_in(path, tmp_path / "kb")

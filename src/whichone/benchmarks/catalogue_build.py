@@ -73,7 +73,9 @@ def build_catalogue(
             f"no question is left: {len(sets):,} names are shared"
             + (f"; {reasons}" if reasons else ""),
             file=kb_path,
-            hint="namesakes need two attributes: one to ask for, one that tells them apart",
+            hint="namesakes need two attributes: one to ask for, one that tells them apart"
+            if sets
+            else "entries of one name count when each has a document: [documents] of the catalogue",
         )
     for why, number in left_out.items():
         talk(f"{number:,} {why}")

@@ -19,10 +19,12 @@ _NO_MATTER = {
 """Options that do not change what is made."""
 
 
-def makes(output: str, *, plain: bool = False, decides: bool = True) -> Callable[[F], F]:
+def makes(
+    output: str, *, plain: bool = False, parts: bool = False, decides: bool = True
+) -> Callable[[F], F]:
     """For a command that makes what its argument `output` (or the last of its values) names.
 
-    `plain` outputs are not whichone's folders. Without `decides` the command itself knows best
+    `plain` outputs are not whichone's folders; with `parts` it is several of them below one folder. Without `decides` the command itself knows best
     whether something is to be done, because it resumes or sees the user's code.
     """
 
@@ -30,7 +32,7 @@ def makes(output: str, *, plain: bool = False, decides: bool = True) -> Callable
         @functools.wraps(function)
         def command(**values: Any) -> Any:
             overwrite = values.pop("overwrite")
-            return _made(function, values, output, overwrite, plain, decides)
+            return _made(function, values, output, overwrite, plain, parts, decides)
 
         option = click.Option(
             ["--overwrite"], is_flag=True, help="Replace what is there, made otherwise."
@@ -48,6 +50,7 @@ def _made(
     output: str,
     overwrite: bool,
     plain: bool,
+    parts: bool,
     decides: bool,
 ) -> Any:
     from whichone.files.output import Output, already_there, check_places, differences, making
@@ -67,13 +70,15 @@ def _made(
         with making(Output(place, overwrite=overwrite, plain=True)):
             return function(**values)
     request = _request(context, values, output, inputs, quick=not decides)
-    old = _finished(place)
+    old = _finished_part(place) if parts else _finished(place)
     changes = differences(old.made.get("request", {}), request) if old is not None else ""
     if old is not None and decides and not overwrite:
         if changes:
             raise already_there(place, old.kind, changes)
         return _nothing_to_do(place, old, values.get("as_json", False))
-    with making(Output(place, overwrite=overwrite, request=request, changes=changes)):
+    with making(
+        Output(place, overwrite=overwrite, parts=parts, request=request, changes=changes)
+    ):
         return function(**values)
 
 
@@ -157,12 +162,19 @@ def _finished(place: Path) -> Any:
         return None
 
 
+def _finished_part(place: Path) -> Any:
+    """The manifest of the first finished folder below one, where all that are there are finished."""
+    below = sorted(p for p in place.iterdir() if p.is_dir()) if place.is_dir() else []
+    manifests = [_finished(folder) for folder in below]
+    return manifests[0] if manifests and all(manifests) else None
+
+
 def _nothing_to_do(place: Path, manifest: Any, as_json: bool) -> None:
     from whichone.cli.output import emit_benchmark, emit_json
     from whichone.progress import talk
 
     talk(f"{place}: was made from these inputs with these options; nothing to do")
-    if manifest.kind == "benchmark":
+    if manifest.kind == "benchmark" and (place / "manifest.json").is_file():
         from whichone.benchmarks.benchmark import Benchmark
 
         emit_benchmark(Benchmark.open(place), as_json)

@@ -10,7 +10,7 @@ from whichone.errors import UsageError
 
 
 @click.command("splits")
-@makes("out")
+@makes("out", parts=True)
 @click.argument("benchmark", type=BenchmarkName())
 @click.argument("out", type=click.Path())
 @click.option(

@@ -25,12 +25,14 @@ OVERWRITE = "--overwrite replaces it; or name another place"
 class Output(msgspec.Struct, frozen=True):
     """The place that the command at work makes, and whether it may replace what is there.
 
-    `plain` outputs are files in somebody else's format, or a folder of such files.
+    `plain` outputs are files in somebody else's format, or a folder of such files; `parts` are several
+    folders of whichone's own below one.
     """
 
     path: Path
     overwrite: bool = False
     plain: bool = False
+    parts: bool = False
     request: Mapping[str, Any] = {}
     changes: str = ""
 
@@ -139,7 +141,14 @@ def _shown(value: Any) -> str:
 
 def _output_at(root: Path) -> Output | None:
     place = root.resolve()
-    return next((own for own in _making if own.path == place and not own.plain), None)
+    return next(
+        (
+            own
+            for own in _making
+            if not own.plain and (own.path == place or (own.parts and own.path == place.parent))
+        ),
+        None,
+    )
 
 
 def _named_files(folder: Path) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.disk import full_disk_explained
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST, Manifest
+from whichone.files.output import already_there, may_overwrite
 from whichone.files.repack import join_frames, repacked_name
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.files.workers import Worker, run_jobs
@@ -71,7 +72,10 @@ def ingest(
     if known is not None:
         talk(f"{path}: everything is in it already; nothing to do")
         return known
-    with Folder.create(path, KIND, resume=not options.restart, extend=True) as folder:
+    anew = may_overwrite(Path(path))
+    if not anew:
+        _refuse_changed(Path(path), described)
+    with Folder.create(path, KIND, resume=not options.restart, extend=not anew) as folder:
         _check_new(folder, described)
         work = [
             Work(source, entry["key"], folder.partial, entry["parameters"])
@@ -106,6 +110,38 @@ def _known(path: Path, described: Sequence[dict[str, Any]]) -> Manifest | None:
     manifest = Folder.open(path, KIND).manifest
     keys = {old["key"] for old in manifest.sources}
     return manifest if all(entry["key"] in keys for entry in described) else None
+
+
+def _refuse_changed(path: Path, described: Sequence[dict[str, Any]]) -> None:
+    """A source that is in the knowledge base already, with other content or other parameters."""
+    if not (path / MANIFEST).exists():
+        return
+    held = {old["key"]: _identity(old) for old in Folder.open(path, KIND).manifest.sources}
+    changed = [
+        f"{entry['file']} ({_what_changed(entry, path)})"
+        for entry in described
+        if entry["key"] not in held and _identity(entry) in held.values()
+    ]
+    if changed:
+        raise already_there(path, KIND, f"changed since it was taken in: {', '.join(changed)}")
+
+
+def _identity(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """A catalogue is known by its name, any other source by its file's."""
+    named = entry["parameters"].get("name") if entry["kind"] == "catalogue" else None
+    return entry["kind"], str(named or entry["file"])
+
+
+def _what_changed(entry: Mapping[str, Any], path: Path) -> str:
+    sources = Folder.open(path, KIND).manifest.sources
+    old = next(s for s in sources if _identity(s) == _identity(entry))
+    words = {"sha256": entry["parameters"].get("file") or "its content", "bytes": "", "key": ""}
+    names = [
+        str(words.get(name, name))
+        for name in entry
+        if entry[name] != old.get(name) and words.get(name, name)
+    ]
+    return ", ".join(names)
 
 
 def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:

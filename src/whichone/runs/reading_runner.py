@@ -103,6 +103,8 @@ class ReadingRunner:
         code = code_of(self.reader)
         inputs = inputs_of(self.reader, description)
         done = _finished(path, parameters, parents, code, inputs)
+        if done is not None and done.name != name:
+            done = None
         earlier = finished_entries(done) if done is not None and self.retry else {}
         again = len(done.failures) + len(done.answers) - len(earlier) if done is not None else 0
         if done is not None and not (self.retry and again):

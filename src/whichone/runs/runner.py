@@ -87,7 +87,7 @@ class Runner:
         inputs = inputs_of(self.retriever, description)
         if inputs:
             identity["inputs"] = inputs
-        done = _finished(path, identity, code)
+        done = _finished(path, identity, code, name)
         if done is not None:
             at = done.folder.manifest.made.get("at")
             talk(f"{path}: was made this way at {at}; nothing is asked again")
@@ -293,7 +293,7 @@ def _named(error: Exception, questions: Sequence[Question], retriever: object) -
     )
 
 
-def _finished(path: Path, identity: Mapping[str, Any], code: str | None) -> Run | None:
+def _finished(path: Path, identity: Mapping[str, Any], code: str | None, name: str) -> Run | None:
     """The run itself when it is already there and was made the same way, by the same code."""
     try:
         run = Run.open(path)
@@ -301,6 +301,8 @@ def _finished(path: Path, identity: Mapping[str, Any], code: str | None) -> Run 
         return None
     made_with = {k: v for k, v in run.description.items() if k != "returns"}
     if run.benchmark_id != identity["benchmark"] or made_with != identity["parameters"]:
+        return None
+    if run.name != name:
         return None
     made = run.folder.manifest.made
     return run if is_made_by(made, path, KIND, code, identity.get("inputs", {})) else None

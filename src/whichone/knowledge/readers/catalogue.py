@@ -15,8 +15,15 @@ column = "countrycode"
 label = "country"               # default: the attribute's name
 kind = "string"                 # string, quantity, time, or entity: an id of this catalogue
 [documents]
-folder = "texts"                # <id>.txt or <id>.md
+folder = "texts"                # <id>.txt, <id>.md, or a folder <id> of documents; others are nobody's
+owner = "customer"              # or the field of their front matter that says whose they are
 template = "{name} lies in {countrycode}."     # or a text made of columns
+file = "letters.csv"            # or a table of documents, one a row
+[documents.columns]             # its columns; as they are called when nothing is said:
+id = "id"
+owner = "owner"                 # the id of a row of the catalogue; empty: nobody's
+title = "title"
+text = "text"
 """
 
 from __future__ import annotations
@@ -33,6 +40,7 @@ import pyarrow as pa
 
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary
+from whichone.knowledge.readers.catalogue_documents import Documents
 from whichone.knowledge.readers.columns import Columns
 from whichone.knowledge.tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
 
@@ -41,7 +49,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 Kind = Literal["string", "quantity", "time", "entity"]
 NAMES_WITHOUT_KEY = NAMES.schema.remove(NAMES.schema.get_field_index("key"))
 SCHEMAS = {t.name: t.schema for t in (ENTITIES, FACTS, PROPERTIES, PAGES, VIEWS)} | {
-    "names": NAMES_WITHOUT_KEY
+    "names": NAMES_WITHOUT_KEY,
+    "documents": PAGES.schema,
 }
 
 
@@ -63,11 +72,6 @@ class ColumnNames(_Strict, frozen=True):
     description: str | None = None
     popularity: str | None = None
     text: str | None = None
-
-
-class Documents(_Strict, frozen=True):
-    folder: str | None = None
-    template: str | None = None
 
 
 class Catalogue(_Strict, frozen=True):
@@ -105,7 +109,10 @@ class CatalogueReader:
 
     def __init__(self, catalogue: Catalogue, folder: Path) -> None:
         self.catalogue = catalogue
-        self.texts = folder / catalogue.documents.folder if catalogue.documents.folder else None
+        documents = catalogue.documents
+        self.folder = folder / documents.folder if documents.folder else None
+        self.texts = None if documents.owner else self.folder
+        self._apart = bool(documents.owner or documents.file)
 
     def read(
         self, rows: Sequence[Mapping[str, Any]], first: int
@@ -159,7 +166,7 @@ class CatalogueReader:
             counts["without popularity"] += bool(columns.popularity)
         if text:
             found["pages"].add(_page(entity, label, text, position))
-        else:
+        elif not self._apart and not self._has_folder(own):
             counts["without a document"] += 1
 
     def _names(self, row: Mapping[str, Any], label: str) -> list[tuple[str, str]]:
@@ -204,6 +211,9 @@ class CatalogueReader:
             except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
                 raise ValueError(f"the template does not fit: {error}") from None
         return None
+
+    def _has_folder(self, own: str) -> bool:
+        return self.texts is not None and (self.texts / own).is_dir()
 
 
 def _page(entity: str, title: str, text: str, position: int) -> tuple[object, ...]:

@@ -1,0 +1,124 @@
+"""Documents of a catalogue: a row may have many, and some belong to nobody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from whichone.errors import BadInput
+from whichone.files.documents import Document, document_files, read_document
+from whichone.knowledge.readers.columns import Columns
+from whichone.knowledge.tables import PAGES
+
+PATH = "path"
+"""As the owner: the first folder below that of the documents."""
+
+
+class DocumentColumns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Columns of a table of documents."""
+
+    id: str = "id"
+    owner: str = "owner"
+    title: str = "title"
+    text: str = "text"
+
+
+class Documents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    folder: str | None = None
+    owner: str | None = None
+    template: str | None = None
+    file: str | None = None
+    columns: DocumentColumns = DocumentColumns()
+
+
+def other_documents(folder: Path, documents: Documents) -> Iterator[Path]:
+    """Documents that are not a row's own `<id>.txt` or `<id>.md` beside each other in the folder."""
+    for path in document_files(folder):
+        beside = path.parent == folder and path.suffix.lower() in (".txt", ".md")
+        if documents.owner is not None or not beside:
+            yield path
+
+
+def nobodys_documents(folder: Path, known: set[str]) -> Iterator[Path]:
+    """Texts in the folder itself whose name is no row's id."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in (".txt", ".md") and path.is_file() and path.stem not in known:
+            yield path
+
+
+class DocumentReader:
+    """Documents to pages; the entity of a page is the row's id that the document names, if any."""
+
+    def __init__(self, name: str, folder: Path, documents: Documents) -> None:
+        self.name = name
+        self.folder = folder
+        self.documents = documents
+
+    def read_files(
+        self, paths: Sequence[str], first: int
+    ) -> tuple[pa.Table, Counter[str], list[tuple[int, str]]]:
+        pages, refused = Columns(PAGES.schema), []
+        for number, given in enumerate(paths):
+            path = Path(given)
+            try:
+                document = read_document(path)
+            except BadInput as error:
+                refused.append((first + number, str(error)))
+                continue
+            place = path.relative_to(self.folder).as_posix()
+            own = document.fields.get("id") or place
+            title = document.fields.get("title") or document.title
+            owner = self._owner(document, place)
+            pages.add(self._page(own, title, owner, document.text, number))
+        return pages.table(), Counter({"documents": len(paths), "positions": len(paths)}), refused
+
+    def read_rows(
+        self, rows: Sequence[Mapping[str, Any]], first: int
+    ) -> tuple[pa.Table, Counter[str], list[tuple[int, str]]]:
+        pages, refused = Columns(PAGES.schema), []
+        columns = self.documents.columns
+        for number, row in enumerate(rows):
+            own, text = _text(row.get(columns.id)), _text(row.get(columns.text))
+            if not own or not text:
+                empty = columns.text if own else columns.id
+                refused.append((first + number, f"document {first + number + 1}: {empty} is empty"))
+                continue
+            title, owner = _text(row.get(columns.title)), _text(row.get(columns.owner))
+            pages.add(self._page(own, title or "", owner, text, number))
+        return pages.table(), Counter({"documents": len(rows), "positions": len(rows)}), refused
+
+    def _owner(self, document: Document, place: str) -> str | None:
+        asked = self.documents.owner
+        if asked is not None and asked != PATH:
+            return document.fields.get(asked) or None
+        first, slash, _ = place.partition("/")
+        return first if slash else Path(place).stem
+
+    def _page(
+        self, own: str, title: str, owner: str | None, text: str, position: int
+    ) -> tuple[object, ...]:
+        entity = f"{self.name}:{owner}" if owner else None
+        paragraphs = [p.strip() for p in text.split("\n") if p.strip()]
+        page = f"{self.name}:{own}"
+        return (page, title, entity, "article", paragraphs, [], None, None, position, None)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def with_owners(pages: str, entities: str) -> str:
+    """Pages of documents: owners that are no row are nobody, and a title is never empty.
+
+    Documents come without their title as first paragraph, which a page of the knowledge base has.
+    """
+    return f"""
+        select d.page, coalesce(nullif(d.title, ''), e.label, d.page) as title, e.entity, d.kind,
+            list_concat([coalesce(nullif(d.title, ''), e.label, d.page)], d.paragraphs) as paragraphs,
+            d.categories, d.revision, d.timestamp, d.position, d.history
+        from ({pages}) d left join ({entities}) e on e.entity = d.entity"""
