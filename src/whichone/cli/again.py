@@ -76,9 +76,7 @@ def _made(
         if changes:
             raise already_there(place, old.kind, changes)
         return _nothing_to_do(place, old, values.get("as_json", False))
-    with making(
-        Output(place, overwrite=overwrite, parts=parts, request=request, changes=changes)
-    ):
+    with making(Output(place, overwrite=overwrite, parts=parts, request=request, changes=changes)):
         return function(**values)
 
 

@@ -91,7 +91,9 @@ class CatalogueSource:
         if self._reader.folder is not None:
             digest = hashlib.sha256()
             for file in self._all_documents():
-                digest.update(f"{file.relative_to(self._reader.folder)}\0{file_hash(file)}\n".encode())
+                digest.update(
+                    f"{file.relative_to(self._reader.folder)}\0{file_hash(file)}\n".encode()
+                )
             found["documents"] = digest.hexdigest()
         if self._listed_documents is not None:
             found["table of documents"] = file_hash(self._listed_documents)
@@ -194,7 +196,9 @@ class CatalogueSource:
         parts.notes["without a document"] = rows[0][0] - owners[1]
         if unknown and (self.catalogue.documents.file or self.catalogue.documents.owner):
             named = sample([entity.partition(":")[2] for (entity,) in unknown])
-            talk(f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}")
+            talk(
+                f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}"
+            )
 
     def _tell_of_unused(self, parts: PartFiles, memory: str) -> None:
         with connect(memory, parts.folder) as connection:
