@@ -22,6 +22,7 @@ from whichone.api_answers import (
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
+from whichone.measures.outcome_judge import judging
 from whichone.measures.scores import Scores, cluster_note, score_run
 from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
 from whichone.measures.usual import COMPARED
@@ -103,6 +104,8 @@ def evaluate(
     batched: bool | None = None,
     measures: Sequence[str] = (),
     on_error: str = "fail",
+    judge: Any = None,
+    outcome_words: str | Path | None = None,
     run: str | Path | None = None,
     answers: str | Path | None = None,
 ) -> Result:
@@ -115,6 +118,10 @@ def evaluate(
     whichone's `work(question, tools)`: it searches with `search` (BM25 where there is none), asks the
     `user` ("simulated", or a function of question and text), within a `budget` of calls; with `turns` a
     question back that ends its turn is answered too. `run` and `answers` keep what came out in folders.
+
+    Outcomes of answers are decided by rules; `judge` decides instead: a chat model, such as
+    `whichone.chat.endpoint.Endpoint`, or a function of question, answer, accepted values and namesakes'
+    values that returns one of the six words. `outcome_words` is a list of phrases of your own.
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark)
     if search is None and answer is None and agent is None:
@@ -124,6 +131,7 @@ def evaluate(
     if isinstance(measures, str):
         raise UsageError(f"measures is a list of names, not {measures!r}")
     wanted = parse_measures(list(dict.fromkeys(measures)))
+    decides = judging(judge, outcome_words)
     with tempfile.TemporaryDirectory() as temporary:
         kept = Path(answers) if answers else Path(temporary) / "answers"
         said = None
@@ -157,5 +165,5 @@ def evaluate(
         scores = score_run(made, opened, together(usual, wanted, "rankings"))
         if said is None and answer is not None:
             said = answer_found(answer, opened, made, kept, depth=k, on_error=on_error)
-        result = None if said is None else AnswerResult.of(said, opened, wanted)
+        result = None if said is None else AnswerResult.of(said, opened, wanted, decides)
     return Result(opened, scores, summarise(scores), result)

@@ -20,6 +20,7 @@ from whichone.measures.answer_summary import (
     trace_rows,
 )
 from whichone.measures.measure import Measure, parse_measures
+from whichone.measures.outcome_judge import Judging
 from whichone.measures.scores import Scores, cluster_note
 from whichone.measures.summary import percent
 from whichone.plain_tables import html_table, text_table
@@ -57,14 +58,20 @@ class AnswerResult:
         self.counts = counts
 
     @classmethod
-    def of(cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure]) -> AnswerResult:
+    def of(
+        cls,
+        answers: Answers,
+        benchmark: Benchmark,
+        extra: Sequence[Measure],
+        judge: Judging | None = None,
+    ) -> AnswerResult:
         tasks = sorted({q.task for q in benchmark.queries})
         usual = summary_measures(tasks)
         traced = any(trace_of(a) is not None for a in answers.answers.values())
         usual += [*TRACE_MEASURES] if traced else []
         usual += [*ACTION_MEASURES] if ACT in tasks else []
         measures = together(parse_measures(usual), extra, "answers")
-        scores = score_answers(answers, benchmark, measures)
+        scores = score_answers(answers, benchmark, measures, judge)
         rows = summarise_answers(scores)
         return cls(benchmark, scores, rows, answers.folder.manifest.counts)
 

@@ -179,7 +179,7 @@ def test_actions_on_records(kb, tmp_path) -> None:
     assert report.exit_code == 0
     assert report.figures["max_wrong_actions"].value == 1 / 16
     (worst,) = report.worst
-    assert (worst.kind, worst.given) == ("acted on somebody else", "staff:0")
+    assert (worst.kind, worst.given) == ("acted on somebody else", "Ada Park (staff:0)")
     assert worst.meant.endswith("(staff:3)")
 
 

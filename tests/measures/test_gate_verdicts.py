@@ -154,14 +154,14 @@ def test_mistakes_say_who_was_meant_and_who_was_given(staff, tmp_path) -> None:
     report = gate(AlwaysLeeds(), staff, tmp_path / "run")
     (worst,) = report.worst
     assert (worst.name, worst.kind, worst.times, worst.of) == ("Ada Park", "confused", 2, 2)
-    assert worst.meant == "Ada Park [Turin] (staff:2)"
-    assert worst.given == "Ada Park [Leeds] (staff:1)"
+    assert worst.meant == "Ada Park, Turin (staff:2)"
+    assert worst.given == "Ada Park, Leeds (staff:1)"
     assert worst.question == "What is the desk of Ada Park in Turin?"
     assert worst.decides == '"Turin"'
-    assert "Ada Park [Turin] (staff:2)" in markdown(report)
+    assert "Ada Park, Turin (staff:2)" in markdown(report)
     failing = gate(AlwaysLeeds(), staff, tmp_path / "run", min_accuracy=0.99)
     failures = ElementTree.fromstring(junit(failing)).iter("failure")
-    assert all("meant Ada Park [Turin] (staff:2)" in (f.text or "") for f in failures)
+    assert all("meant Ada Park, Turin (staff:2)" in (f.text or "") for f in failures)
 
 
 def test_a_budget_that_nothing_measures_fails(staff, tmp_path) -> None:
@@ -195,5 +195,5 @@ def test_the_fixture_compares_with_a_baseline(namesake_gate, staff) -> None:
     assert {c.name: c.verdict for c in report.checks}["baseline acc@1"] == "passed"
     with pytest.raises(UsageError, match="did you mean min_accuracy"):
         namesake_gate(good, staff, budgets={"min_acuracy": 0.2})
-    with pytest.raises(pytest.fail.Exception, match=r"meant Ada Park \[Turin\]"):
+    with pytest.raises(pytest.fail.Exception, match=r"meant Ada Park, Turin"):
         namesake_gate(bad, staff, budgets={"min_accuracy": 1.0}, returns="page", strict=True)

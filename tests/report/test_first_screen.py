@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from whichone.measures.intervals import Estimate
-from whichone.records import Bearer, NameSet, Output, Provenance, Query
+from whichone.records import Output, Provenance, Query
 from whichone.report.first_screen import Shares, outcome_of, verdict
 from whichone.report.page import Page, Section
-from whichone.report.panels import distinct_labels
 from whichone.report.table import Table
 
 GOLD = ((Provenance(page="p:1"),),)
@@ -34,19 +33,6 @@ def test_the_verdict_is_about_the_best_and_the_most_confused() -> None:
     assert said == "bm25 hands over the wrong one in 44 of 100 questions; namesake in 9."
     alone = verdict([shares("bm25", 40, 44)], "Derek Walker")
     assert alone.startswith("bm25 is right for 40 of 100 questions and hands over the wrong Derek")
-
-
-def test_bearers_of_one_title_are_told_apart() -> None:
-    bearers = (
-        Bearer(entity="Q1", label="Derek Walker", types=("writer",)),
-        Bearer(entity="Q2", label="Derek Walker", types=("boxer",)),
-        Bearer(entity="Q3", label="Derek Walker (poet)", types=("boxer",)),
-    )
-    name_set = NameSet(id="s", name="Derek Walker", bearers=bearers)
-    labels = distinct_labels(name_set, {})
-    assert labels == ["Derek Walker (writer)", "Derek Walker (boxer)", "Derek Walker (poet)"]
-    same = NameSet(id="s", name="n", bearers=(bearers[0], Bearer(entity="Q9", label="Derek Walker", types=("writer",))))  # fmt: skip
-    assert distinct_labels(same, {}) == ["Derek Walker (Q1)", "Derek Walker (Q9)"]
 
 
 def test_tables_explain_their_words_and_fold() -> None:

@@ -58,8 +58,12 @@ def build_catalogue(
     *,
     wordings: str | Path | None = None,
     cut: Cut | None = None,
+    called: str | None = None,
 ) -> Benchmark:
-    """Read the namesakes of a knowledge base, word questions about them, and write the benchmark."""
+    """Read the namesakes of a knowledge base, word questions about them, and write the benchmark.
+
+    It is called as its catalogues are unless `called` says else.
+    """
     options, kb, cut = options or CatalogueOptions(), Folder.open(kb_path, KIND), cut or Cut()
     sets, labels = read_namesakes(kb)
     words = load_wordings(wordings)
@@ -84,7 +88,7 @@ def build_catalogue(
     counts = Counter(str(q.attributes["wording"]) for q in queries)
     return save_benchmark(
         out,
-        name=f"catalogue-{Path(kb_path).name}",
+        name=called or _catalogue_names(kb) or Path(kb_path).name,
         queries=queries,
         sets=[_name_set(s) for s in kept],
         passages=cut_corpus(kb, cut),
@@ -94,6 +98,19 @@ def build_catalogue(
         parents={"knowledge base": kb.content_hash},
         counts={"sets": len(kept), "wordings": dict(counts), "left_out": dict(left_out)},
     )
+
+
+def _catalogue_names(kb: Folder) -> str:
+    """What its owner calls it, in the catalogue's own file."""
+    sources = (s for s in kb.manifest.sources if s.get("kind") == "catalogue")
+    names = dict.fromkeys(str(s.get("parameters", {}).get("name") or "") for s in sources)
+    return ", ".join(name for name in names if name)
+
+
+def collection_of(entity: str) -> str:
+    """The catalogue that an entity comes from: what its id begins with."""
+    name, mark, _ = entity.partition(":")
+    return name if mark else "catalogue"
 
 
 def set_id(names: Namesakes) -> str:
@@ -224,7 +241,7 @@ class _Maker:
             relation=relation,
             entity=bearer.entity,
             attributes={
-                "collection": "catalogue",
+                "collection": collection_of(bearer.entity),
                 "property_label": self.labels.get(relation, relation),
                 "wording": qualified.wording,
                 "underspecified": qualified.wording == "left out",
@@ -261,7 +278,7 @@ def _name_set(names: Namesakes) -> NameSet:
     return NameSet(
         id=set_id(names),
         name=names.name,
-        collection="catalogue",
+        collection=collection_of(names.bearers[0].entity),
         bearers=tuple(
             Bearer(
                 entity=b.entity,

@@ -34,6 +34,9 @@ from whichone.cli.options import json_option, seed_option
     "--wordings", type=click.Path(exists=True), default=None, help="A file of wordings of your own."
 )
 @click.option(
+    "--called", default=None, help="The benchmark's name; the catalogue's when not given."
+)
+@click.option(
     "--examples", "shown", type=int, default=0, help="Print so many questions drawn at random."
 )
 @seed_option
@@ -47,6 +50,7 @@ def command(
     shared_answers: bool,
     limit: int | None,
     wordings: str | None,
+    called: str | None,
     shown: int,
     seed: int,
     as_json: bool,
@@ -76,7 +80,7 @@ def command(
         limit=limit,
         seed=seed,
     )
-    made = build_catalogue(kb, bench, options, wordings=wordings)
+    made = build_catalogue(kb, bench, options, wordings=wordings, called=called)
     emit_benchmark(made, as_json)
     if shown and not as_json:
         emit_table(examples(made, shown, seed))

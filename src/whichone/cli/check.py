@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from whichone.cli.options import json_option, seed_option
+from whichone.cli.options import chosen_judge, json_option, judge_options, seed_option
 
 
 @click.command()
@@ -41,6 +41,7 @@ from whichone.cli.options import json_option, seed_option
 )
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--markdown", type=click.Path(dir_okay=False), help="Also write Markdown.")
+@judge_options
 @seed_option
 @json_option
 @click.pass_context
@@ -54,6 +55,9 @@ def command(
     benchmark: str | None,
     junit: str | None,
     markdown: str | None,
+    judge: str | None,
+    endpoint: str | None,
+    outcome_words: str | None,
     seed: int,
     as_json: bool,
     **budgets: Any,
@@ -81,15 +85,17 @@ def command(
     from whichone.progress import talk
     from whichone.report import gate
 
-    report = gate_folder(
-        run,
-        Budgets.of(budgets),
-        benchmark=benchmark,
-        baseline=baseline,
-        floor=floor,
-        strict=strict,
-        seed=seed,
-    )
+    with chosen_judge(judge, endpoint, outcome_words) as judging:
+        report = gate_folder(
+            run,
+            Budgets.of(budgets),
+            benchmark=benchmark,
+            baseline=baseline,
+            floor=floor,
+            strict=strict,
+            seed=seed,
+            judge=judging,
+        )
     if junit:
         Path(junit).write_bytes(gate.junit(report))
     if markdown:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import click
@@ -92,6 +93,47 @@ def names_of(kind: str) -> Callable[[click.Context, click.Parameter, str], list[
         return [name for name in registry.names(kind) if name.startswith(typed)]
 
     return offered
+
+
+def judge_options(function: F) -> F:
+    """Who decides the outcome of an answer, where it is not the rules."""
+    options = (
+        click.option("--judge", default=None, help="Answers: the model that decides outcomes."),
+        click.option(
+            "--endpoint",
+            default=None,
+            envvar="WHICHONE_ENDPOINT",
+            help="Where the judge is, such as http://HOST/v1.",
+        ),
+        click.option(
+            "--outcome-words",
+            type=click.Path(exists=True, dir_okay=False),
+            help="Answers: a list of your own of phrases that ask, refuse and deny.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@contextlib.contextmanager
+def chosen_judge(
+    model: str | None, endpoint: str | None, words: str | None
+) -> Iterator[Callable[..., Any] | None]:
+    """The judge that the options name, closed at the end; None for the rules."""
+    from whichone.measures.outcome_judge import judging
+
+    if model is None:
+        yield judging(words=words)
+        return
+    if endpoint is None:
+        from whichone.errors import UsageError
+
+        raise UsageError("a judge needs an endpoint", hint="--endpoint http://127.0.0.1:8000/v1")
+    from whichone.chat.endpoint import EndpointOptions, open_endpoint
+
+    with open_endpoint(EndpointOptions(url=endpoint, model=model)) as opened:
+        yield judging(opened, words)
 
 
 def json_option(function: F) -> F:

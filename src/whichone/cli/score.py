@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from whichone.cli import Verbs
-from whichone.cli.options import Measures, Words, json_option, per_query_option
+from whichone.cli.options import (
+    Measures,
+    Words,
+    chosen_judge,
+    json_option,
+    judge_options,
+    per_query_option,
+)
 
 
 class Score(Verbs):
@@ -47,6 +54,7 @@ class Score(Verbs):
 @click.option(
     "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
 )
+@judge_options
 @per_query_option
 @json_option
 def folder(
@@ -54,6 +62,9 @@ def folder(
     measures: tuple[str, ...],
     by: tuple[str, ...],
     benchmark: str | None,
+    judge: str | None,
+    endpoint: str | None,
+    outcome_words: str | None,
     per_query: str | None,
     as_json: bool,
 ) -> None:
@@ -62,13 +73,15 @@ def folder(
     \b
     whichone score RUN --measures acc@1,acc@5,acc@20 --by dataset,shared_name --json
     whichone score ANSWERS --measures em,f1,answered_for_namesake --by role
+    whichone score ANSWERS --judge my-model --endpoint http://127.0.0.1:8000/v1
     """
     from whichone.cli.output import emit_json, emit_table, write_rows
     from whichone.measures.score import score_folder, slice_rows
     from whichone.measures.scores import cluster_note
     from whichone.progress import talk
 
-    scores = score_folder(run, measures, benchmark=benchmark)
+    with chosen_judge(judge, endpoint, outcome_words) as judging:
+        scores = score_folder(run, measures, benchmark=benchmark, judge=judging)
     if per_query:
         write_rows(per_query, list(scores.rows()))
     rows = slice_rows(scores, by)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, sample
 from whichone.measures.measure import Answered, Measure, check_of
+from whichone.measures.outcome_judge import Judging
 from whichone.measures.scores import Scores
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.agents import trace_of
@@ -17,8 +19,16 @@ from whichone.runs.sees import sees
 from whichone.text import squad
 
 
-def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:
-    """Every measure of every query; a failed or missing one is wrong, one left out does not count."""
+def score_answers(
+    answers: Answers,
+    benchmark: Benchmark,
+    measures: Sequence[Measure],
+    judge: Judging | None = None,
+) -> Scores:
+    """Every measure of every query; a failed or missing one is wrong, one left out does not count.
+
+    Outcomes are those of the rules unless there is a judge (`outcome_judge.judging`).
+    """
     check_of(measures, "answers")
     given, failures, left_out = answers.answers, answers.failures, answers.left_out
     known = {q.id for q in benchmark.queries}
@@ -29,10 +39,9 @@ def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Mea
     others = other_values(benchmark.queries)
     finder = benchmark.corpus.passage
     values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
-    for i, query in enumerate(benchmark.queries):
-        if query.id in left_out:
-            continue
-        answered = as_answered(
+    asked = [(i, q) for i, q in enumerate(benchmark.queries) if q.id not in left_out]
+    listed = (
+        as_answered(
             query,
             given.get(query.id),
             shown.get(query.id, ()),
@@ -40,6 +49,9 @@ def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Mea
             finder,
             benchmark.other_pages(query),
         )
+        for _, query in asked
+    )
+    for (i, _), answered in zip(asked, with_judgements(listed, judge), strict=True):
         for measure in measures:
             value = measure.value(answered)
             if value is not None:
@@ -53,6 +65,14 @@ def score_answers(answers: Answers, benchmark: Benchmark, measures: Sequence[Mea
         frozenset(failures),
         sees=sees(answers.folder),
     )
+
+
+def with_judgements(answers: Iterable[Answered], judge: Judging | None) -> Iterable[Answered]:
+    """The answers with a judge's outcomes, where there is one."""
+    if judge is None:
+        return answers
+    listed = list(answers)
+    return [replace(a, judged=said) for a, said in zip(listed, judge(listed), strict=True)]
 
 
 def as_answered(

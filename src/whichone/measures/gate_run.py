@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import WhichoneError
+from whichone.errors import UsageError, WhichoneError
 from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder
 from whichone.measures.gate import (
@@ -16,6 +17,7 @@ from whichone.measures.gate import (
     gate_measures,
 )
 from whichone.measures.measure import parse_measures
+from whichone.measures.outcome_judge import Judging
 from whichone.measures.score import score_folder
 from whichone.measures.scores import Scores, score_run
 from whichone.measures.worst import worst_answers, worst_mistakes
@@ -37,15 +39,19 @@ def gate_folder(
     floor: bool = True,
     strict: bool = False,
     seed: int = 0,
+    judge: Judging | None = None,
 ) -> GateReport:
-    """The gate for a run or a folder of answers by its path."""
+    """The gate for a run or a folder of answers by its path; a judge decides outcomes of answers."""
     folder = Folder.open(path, ("run", "answers"))
     if folder.manifest.kind == "answers":
-        old = score_folder(baseline, ANSWER_MEASURES, benchmark=benchmark) if baseline else None
-        scores = score_folder(path, ANSWER_MEASURES, benchmark=benchmark)
+        asked: dict[str, Any] = {"benchmark": benchmark, "judge": judge}
+        old = score_folder(baseline, ANSWER_MEASURES, **asked) if baseline else None
+        scores = score_folder(path, ANSWER_MEASURES, **asked)
         answers = Answers(folder)
-        worst = worst_answers(answers, answers.benchmark(benchmark))
+        worst = worst_answers(answers, answers.benchmark(benchmark), judge=judge)
         return check_budgets(scores, budgets, baseline=old, strict=strict, seed=seed, worst=worst)
+    if judge is not None:
+        raise UsageError("a judge reads answers, and this is a run", where=str(path))
     run = Run(folder)
     return gate_run(
         run,

@@ -57,6 +57,8 @@ class Answered:
     """Pages of the other bearers of the name that are not gold."""
     trace: Trace | None = None
     """What an agent did, where it was one."""
+    judged: str | None = None
+    """The outcome by a judge other than the rules, where one was asked."""
 
 
 @dataclass(frozen=True)

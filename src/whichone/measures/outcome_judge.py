@@ -1,14 +1,25 @@
-"""The outcome of an answer by a chat model's judgement, where rules are not trusted."""
+"""Judges of outcomes beside the package's rules: a chat model, a function, a word list of one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from whichone.errors import BadInput
-from whichone.measures.outcomes import OUTCOMES, Outcome
+from whichone.concurrent import in_order
+from whichone.errors import BadInput, UsageError
+from whichone.measures.measure import Answered
+from whichone.measures.outcomes import (
+    CLAIMS,
+    OUTCOMES,
+    Outcome,
+    accepted_values,
+    load_words,
+    outcome,
+    own_word,
+)
 from whichone.protocols import ChatReply
 
 INSTRUCTION = (
@@ -25,6 +36,11 @@ SHAPE: dict[str, Any] = {
 }
 
 
+AT_ONCE = 16
+"""Calls of a model at the same time."""
+
+
+@runtime_checkable
 class Judge(Protocol):
     """A chat model that can be held to a shape, such as `chat.endpoint.Endpoint`."""
 
@@ -47,10 +63,51 @@ def judged_outcome(
         word = str(msgspec.json.decode(reply.text)["outcome"])
     except (msgspec.DecodeError, KeyError, TypeError):
         word = reply.text.strip().strip(".\"'").lower()
+    return _known(word, reply.text)
+
+
+def _known(word: str, said: str) -> Outcome:
     for known in OUTCOMES:
         if word == known:
             return known
-    raise BadInput(f"the judge says {reply.text[:60]!r}, not one of {', '.join(OUTCOMES)}")
+    raise BadInput(f"the judge says {said[:60]!r}, not one of {', '.join(OUTCOMES)}")
+
+
+Judging = Callable[[Sequence[Answered]], list[str | None]]
+"""The outcome of each of many answers; None where the rules decide."""
+
+
+def judging(judge: Any = None, words: str | Path | None = None) -> Judging | None:
+    """What decides instead of the rules: a chat model or a function, or rules by one's own word list.
+
+    A function is given the question, the answer, what is accepted and what is right for namesakes, and
+    returns one of the six words.
+    """
+    if judge is not None and words is not None:
+        raise UsageError("a judge needs no word list", hint="give the one or the other")
+    if words is not None:
+        listed = load_words(words)
+        return lambda answers: [outcome(a, listed) for a in answers]
+    if judge is None:
+        return None
+    if not isinstance(judge, Judge) and not callable(judge):
+        raise UsageError(
+            f"a judge is a chat model or a function, not {judge!r:.60}",
+            hint="for example Endpoint(EndpointOptions(url=..., model=...)) of whichone.chat.endpoint",
+        )
+    return lambda answers: list(in_order(lambda a: _judged(judge, a), answers, AT_ONCE))
+
+
+def _judged(judge: Any, answered: Answered) -> str | None:
+    accepted = accepted_values(answered.query)
+    if not accepted or own_word(answered) is not None or not (answered.text or "").strip():
+        return None
+    others = () if answered.query.task == CLAIMS else tuple(answered.other_values)
+    shown = (answered.query.input, answered.text or "", accepted, others)
+    if isinstance(judge, Judge):
+        return judged_outcome(judge, *shown)
+    said = judge(*shown)
+    return _known(str(said), str(said))
 
 
 def agreement(labels: Sequence[str], found: Sequence[str]) -> tuple[float, float]:

@@ -13,12 +13,13 @@ import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 
 from whichone.errors import BadInput
 from whichone.measures.measure import Answered, Measure, no_depth
+from whichone.records import Query
 from whichone.text import squad
 
 Outcome = Literal["right", "several", "asked", "refused", "namesake", "wrong"]
@@ -156,20 +157,34 @@ def _attributed(
     return apart and (words.tells("each", text) or words.tells("ambiguous", text))
 
 
-def outcome(answered: Answered) -> Outcome | None:
-    """The outcome of one answer; None where the query has no accepted answer."""
-    query = answered.query
-    accepted = tuple(text for a in query.answers() if (text := a.strip()))
-    if not accepted or query.task in (SEVERAL, ACT):
-        return None
+def accepted_values(query: Query) -> tuple[str, ...]:
+    """What would be right, where an answer to the query has an outcome at all."""
+    if query.task in (SEVERAL, ACT):
+        return ()
+    return tuple(text for a in query.answers() if (text := a.strip()))
+
+
+def own_word(answered: Answered) -> Outcome | None:
+    """What the system itself says that it did: asked, refused or failed; None where it only wrote a text."""
     if answered.failed:
         return "wrong"
     if answered.asks is not None:
         return "asked"
-    if answered.text is None:
-        return "refused"
+    return "refused" if answered.text is None else None
+
+
+def outcome(answered: Answered, words: OutcomeWords | None = None) -> Outcome | None:
+    """The outcome of one answer; None where the query has no accepted answer."""
+    query, accepted = answered.query, accepted_values(answered.query)
+    if not accepted:
+        return None
+    if (said := own_word(answered)) is not None:
+        return said
+    if answered.judged is not None:
+        return cast("Outcome", answered.judged)
+    assert answered.text is not None
     others = () if query.task == CLAIMS else tuple(answered.other_values)
-    return text_outcome(answered.text, accepted, others, words_of(query.language))
+    return text_outcome(answered.text, accepted, others, words or words_of(query.language))
 
 
 def outcome_measure(name: str, wanted: Outcome, k: int | None) -> Measure:

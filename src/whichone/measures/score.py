@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.measure import check_of, parse_measures
+from whichone.measures.outcome_judge import Judging
 from whichone.measures.scores import Scores, score_run, slice_scores
 from whichone.measures.usual import RANKINGS, usual_measures
 from whichone.runs.answers import Answers
@@ -17,7 +19,11 @@ from whichone.runs.run import Run
 
 
 def score_folder(
-    path: str | Path, measures: Sequence[str] = (), *, benchmark: str | Path | None = None
+    path: str | Path,
+    measures: Sequence[str] = (),
+    *,
+    benchmark: str | Path | None = None,
+    judge: Judging | None = None,
 ) -> Scores:
     """Every measure of every query of a run, or of a folder of answers.
 
@@ -27,7 +33,10 @@ def score_folder(
     if folder.manifest.kind == "answers":
         answers = Answers(folder)
         base = answers.benchmark(benchmark)
-        return score_answers(answers, base, parse_measures(measures or usual_measures(base)))
+        parsed = parse_measures(measures or usual_measures(base))
+        return score_answers(answers, base, parsed, judge)
+    if judge is not None:
+        raise UsageError("a judge reads answers, and this is a run", where=str(path))
     run = Run(folder)
     parsed = parse_measures(measures or RANKINGS)
     check_of(parsed, "rankings")

@@ -7,18 +7,20 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from whichone.benchmarks.bearer_labels import BearerLabels, first_words
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.answer_scores import as_answered, other_values
+from whichone.measures.answer_scores import as_answered, other_values, with_judgements
 from whichone.measures.measure import Answered, parse_measures
+from whichone.measures.outcome_judge import Judging
 from whichone.measures.outcomes import outcome
 from whichone.measures.retrieval import kind_of_page
-from whichone.records import Query
+from whichone.records import Query, page_of
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
+from whichone.text import squad
 
 _WORD = re.compile(r"\w+")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 SHOWN = 90
 ASKING = frozenset(
     [
@@ -68,31 +70,29 @@ class _About:
 
     def __init__(self, benchmark: Benchmark, pages: Iterable[str]) -> None:
         corpus = benchmark.corpus
+        self._labels = BearerLabels(benchmark)
         self.titles: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         for page in pages:
             if found := list(corpus.get(corpus.passages_of(page)).values()):
                 self.titles[page] = found[0].title
                 self.texts[page] = " ".join(passage.text for passage in found)
-        self._qualifier: dict[str, str] = {}
-        bearers = {b.entity: b for s in benchmark.sets for b in s.bearers}
-        for query in benchmark.queries:
-            if (qualifier := query.attributes.get("qualifier")) and query.entity in bearers:
-                self._qualifier |= dict.fromkeys(bearers[query.entity].pages, str(qualifier))
 
-    def described(self, pages: Iterable[str]) -> str:
-        """Title, the attribute that tells it from its namesakes (else its first words), and id."""
+    def described(self, pages: Iterable[str], name_set: str | None = None) -> str:
+        """What tells it from its namesakes, and its id; of a page of nobody its title and first words."""
         page = next((p for p in pages if p in self.titles), None)
         if page is None:
             return "a page that is not in the corpus"
-        qualifier = self._qualifier.get(page)
-        if qualifier is None:
-            qualifier = _SENTENCE_END.split(self.texts[page], maxsplit=1)[0][:SHOWN]
-        return (
-            f"{self.titles[page]} [{qualifier}] ({page})"
-            if qualifier
-            else f"{self.titles[page]} ({page})"
-        )
+        label = self._labels.of_page(page, name_set)
+        if label == self.titles[page]:
+            label = f"{label}: {first_words(self.texts[page], label)}".rstrip(": ")
+        return f"{label} ({page})"
+
+    def acted_on(self, identity: str, name_set: str | None) -> str:
+        """Whom an action was about, by the id that was given."""
+        page = page_of(identity)
+        label = self._labels.of_entity(identity, name_set) or self._labels.of_page(page, name_set)
+        return label if identity in label else f"{label} ({identity})"
 
     def deciding_words(self, query: Query, given: str | None) -> str:
         """Words of the question that are on the page that was meant and not on the one given."""
@@ -135,8 +135,8 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
         Mistake(
             name=queries[0].name or queries[0].mention or "",
             kind=kind,
-            meant=about.described(sorted(queries[0].gold_pages())),
-            given=about.described([given]) if given else "nothing",
+            meant=about.described(sorted(queries[0].gold_pages()), queries[0].name_set),
+            given=about.described([given], queries[0].name_set) if given else "nothing",
             query=queries[0].id,
             question=queries[0].input,
             decides=about.deciding_words(queries[0], given),
@@ -177,29 +177,33 @@ def mistake_rows(worst: Iterable[Mistake]) -> list[Mapping[str, str]]:
     ]
 
 
-def worst_answers(answers: Answers, benchmark: Benchmark, *, most: int = 10) -> list[Mistake]:
+def worst_answers(
+    answers: Answers, benchmark: Benchmark, *, most: int = 10, judge: Judging | None = None
+) -> list[Mistake]:
     """Answers that were a namesake's, and actions on somebody else, those about one bearer together."""
     others = other_values(benchmark.queries)
-    wrong: dict[str, list[tuple[Query, str]]] = {}
+    wrong: dict[str, list[tuple[Query, Answered]]] = {}
     asked: dict[str, int] = {}
     (acted,) = parse_measures(["wrong_action"])
+    listed = []
     for query in benchmark.queries:
-        answer = answers.answers.get(query.id)
         who = query.entity or query.id
         asked[who] = asked.get(who, 0) + 1
-        if answer is None:
-            continue
-        answered = as_answered(query, answer, (), others.get(query.id, ()))
+        if (answer := answers.answers.get(query.id)) is not None:
+            listed.append(as_answered(query, answer, (), others.get(query.id, ())))
+    for answered in with_judgements(listed, judge):
         if outcome(answered) == "namesake" or acted.value(answered):
-            wrong.setdefault(who, []).append((query, _given(answered)))
+            query = answered.query
+            wrong.setdefault(query.entity or query.id, []).append((query, answered))
     chosen = sorted(wrong.items(), key=lambda item: (-len(item[1]), item[0]))[:most]
     about = _About(benchmark, {p for _, found in chosen for p in found[0][0].gold_pages()})
+    owners = _owners(benchmark)
     return [
         Mistake(
             name=found[0][0].name or "",
             kind="acted on somebody else" if found[0][0].task == "act" else "for a namesake",
-            meant=about.described(sorted(found[0][0].gold_pages())),
-            given=found[0][1],
+            meant=about.described(sorted(found[0][0].gold_pages()), found[0][0].name_set),
+            given=_given(found[0][1], about, owners),
             query=found[0][0].id,
             question=found[0][0].input,
             decides=about.deciding_words(found[0][0], None),
@@ -210,8 +214,25 @@ def worst_answers(answers: Answers, benchmark: Benchmark, *, most: int = 10) -> 
     ]
 
 
-def _given(answered: Answered) -> str:
+def _owners(benchmark: Benchmark) -> dict[tuple[str, str], str]:
+    """Whose each answer is, by name set and normalised answer."""
+    return {
+        (query.name_set, squad.normalize(answer)): query.entity
+        for query in benchmark.queries
+        if query.name_set and query.entity
+        for answer in query.answers()
+    }
+
+
+def _given(answered: Answered, about: _About, owners: Mapping[tuple[str, str], str]) -> str:
+    query = answered.query
     acts = answered.trace.of("act") if answered.trace else ()
-    if answered.query.task == "act" and acts:
-        return ", ".join(str(call.arguments.get("id", "")) for call in acts)
-    return f'"{(answered.text or "")[:SHOWN]}"'
+    if query.task == "act" and acts:
+        ids = (str(call.arguments.get("id", "")) for call in acts)
+        return ", ".join(about.acted_on(identity, query.name_set) for identity in ids)
+    text = answered.text or ""
+    said = squad.normalize(text)
+    values = (v for v in answered.other_values if squad.normalize(v) in said)
+    owner = next((owners.get((query.name_set or "", squad.normalize(v))) for v in values), None)
+    whose = f" of {about.acted_on(owner, query.name_set)}" if owner else ""
+    return f'"{text[:SHOWN]}"{whose}'

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Query
-from whichone.report.figure import GREY, HEAD, TAIL, Figure, drawing, finish
+from whichone.report.figure import GREY, HEAD, TAIL, Figure, drawing, finish, shortened
 
 SHOWN = 6
 MOST_SYSTEMS = 4
@@ -25,12 +26,26 @@ class Pair(msgspec.Struct, frozen=True):
 
     first: Query
     second: Query
-    telling: int
-    """How many systems find the first one and put a namesake first for the second."""
+    right: tuple[str, ...]
+    """Systems that put gold first for both."""
+    half: tuple[str, ...]
+    """Systems that find the first one and put a namesake first for the second."""
+
+    @property
+    def telling(self) -> tuple[bool, int]:
+        """Whether the systems differ, and how many of them show what it is about."""
+        return bool(self.right and self.half), len(self.half)
+
+    def shown(self, systems: Sequence[str]) -> list[str]:
+        """A few systems in their order, of both kinds where there are both."""
+        first = [*self.right[: MOST_SYSTEMS // 2], *self.half[: MOST_SYSTEMS // 2]]
+        rest = [s for s in systems if s not in first]
+        chosen = {*first, *rest[: MOST_SYSTEMS - len(first)]}
+        return [s for s in systems if s in chosen]
 
 
 def telling_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | None:
-    """The pair that most systems get half right; of these the first name in order."""
+    """A pair on which systems differ, and that most of the others get half right; the first name in order."""
     members: dict[str, list[Query]] = {}
     for query in benchmark.queries:
         if query.name_set and query.task == "qa":
@@ -42,12 +57,20 @@ def telling_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | N
         lead = head or next((q.entity for q in queries), None)
         for first in (q for q in queries if q.entity == lead):
             for second in (q for q in queries if q.entity != lead):
-                telling = sum(
-                    _half_right(pages, first, second, benchmark) for pages in ranked.values()
-                )
-                if best is None or telling > best.telling:
-                    best = Pair(first, second, telling)
+                pair = _pair(ranked, first, second, benchmark)
+                if best is None or pair.telling > best.telling:
+                    best = pair
     return best
+
+
+def _pair(ranked: Mapping[str, Ranked], first: Query, second: Query, benchmark: Benchmark) -> Pair:
+    def gold(pages: Ranked, query: Query) -> bool:
+        found = pages.get(query.id, ())
+        return bool(found) and found[0] in query.gold_pages()
+
+    right = tuple(s for s, pages in ranked.items() if gold(pages, first) and gold(pages, second))
+    half = tuple(s for s, pages in ranked.items() if _half_right(pages, first, second, benchmark))
+    return Pair(first, second, right, half)
 
 
 def _half_right(pages: Ranked, first: Query, second: Query, benchmark: Benchmark) -> bool:
@@ -62,8 +85,9 @@ def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure
     pair = telling_pair(ranked, benchmark)
     if pair is None:
         return None
-    systems = {system: ranked[system] for system in list(ranked)[:MOST_SYSTEMS]}
-    columns = [_column(query, systems, pair, benchmark) for query in (pair.first, pair.second)]
+    systems = {system: ranked[system] for system in pair.shown(list(ranked))}
+    labels = BearerLabels(benchmark)
+    columns = [_column(query, systems, pair, labels) for query in (pair.first, pair.second)]
     height = sum(max(map(len, blocks)) for blocks in zip(*columns, strict=True)) + len(systems)
     with drawing(1, 2, (7.6, 0.19 * height)) as (figure, axes):
         for axis, own, other in zip(axes[0], columns, reversed(columns), strict=True):
@@ -82,14 +106,14 @@ def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure
             "example",
             f"Two bearers of “{pair.first.name}” (AmbER, Figure 1)",
             "A question about each of two bearers, and the pages that each system ranks first. Red is a page "
-            "of the first bearer, blue one of the second; bold is the gold page. Of all pairs it is the one "
-            "for which most systems find the first bearer and put a namesake first for the second "
-            f"({pair.telling} of {len(ranked)}).",
+            "of the first bearer, blue one of the second; bold is the gold page. "
+            f"{len(pair.right)} of {len(ranked)} systems put the gold page first for both questions, "
+            f"{len(pair.half)} put a namesake first for the second.",
         )
 
 
 def _column(
-    query: Query, systems: Mapping[str, Ranked], pair: Pair, benchmark: Benchmark
+    query: Query, systems: Mapping[str, Ranked], pair: Pair, labels: BearerLabels
 ) -> list[list[Line]]:
     """The question with its answer, then a block for each system."""
     colours = dict.fromkeys(pair.second.gold_pages(), TAIL)
@@ -106,31 +130,31 @@ def _column(
         pages = found.get(query.id, ())
         block: list[Line] = [(f"Ranked by {_short(system)}:", GREY, "normal")]
         block += [
-            _entry(f"{n}.", page, page in gold, colours.get(page, "black"), benchmark)
+            _entry(f"{n}.", page, page in gold, colours.get(page, "black"), labels)
             for n, page in enumerate(pages[:SHOWN], 1)
         ]
         if not gold & {*pages[:SHOWN]}:
-            block.append(_gold_below(pages, gold, colours, benchmark))
+            block.append(_gold_below(pages, gold, colours, labels))
         blocks.append(block)
     return blocks
 
 
-def _entry(place: str, page: str, gold: bool, colour: str, benchmark: Benchmark) -> Line:
-    title = _short(benchmark.page_titles.get(page, page))
+def _entry(place: str, page: str, gold: bool, colour: str, labels: BearerLabels) -> Line:
+    title = _short(labels.of_page(page))
     return f"{place} {title}", colour, "bold" if gold else "normal"
 
 
 def _gold_below(
-    pages: Sequence[str], gold: frozenset[str], colours: Mapping[str, str], benchmark: Benchmark
+    pages: Sequence[str], gold: frozenset[str], colours: Mapping[str, str], labels: BearerLabels
 ) -> Line:
     """Where the gold page is when it is not among those shown."""
     for n, page in enumerate(pages, 1):
         if page in gold:
-            return _entry(f"… {n}.", page, True, colours.get(page, "black"), benchmark)
+            return _entry(f"… {n}.", page, True, colours.get(page, "black"), labels)
     page = min(gold, default="")
     told = f"not among its {len(pages)}:" if pages else "it returned nothing:"
-    return _entry(told, page, True, colours.get(page, "black"), benchmark)
+    return _entry(told, page, True, colours.get(page, "black"), labels)
 
 
 def _short(text: str) -> str:
-    return textwrap.shorten(text, _WIDTH - 4, placeholder=" …")
+    return shortened(text, _WIDTH - 4)

@@ -10,7 +10,7 @@ from typing import Any
 
 from whichone.errors import missing_extra
 
-HEAD, TAIL, GREY = "#b2182b", "#2166ac", "#8c8c8c"
+HEAD, TAIL, GREY, PALE = "#b2182b", "#2166ac", "#8c8c8c", "#c9c9c9"
 PALETTE = ("#1b6ca8", "#c1666b", "#4f9d69", "#8e6c8a", "#d9a441", "#5b5b5b")
 
 
@@ -24,6 +24,14 @@ class Figure:
     pdf: bytes
     png: bytes
     note: str = ""
+
+
+def shortened(text: str, most: int = 42) -> str:
+    """A text that fits into a figure; its end, where bearers of one name differ, is kept."""
+    if len(text) <= most:
+        return text
+    end = most // 2
+    return f"{text[: most - end - 3].rstrip()} … {text[-end:].lstrip()}"
 
 
 @contextmanager

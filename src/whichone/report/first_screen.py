@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
@@ -191,14 +192,15 @@ def _examples(
             if row["rank"] == 1:
                 first[scores.system, row["question"]] = (row["passage"], row["page"])
     texts = _texts(benchmark, {identity for pair in first.values() for identity in pair})
+    labels = BearerLabels(benchmark)
     return '<div class="examples">' + "".join(
-        _example(query, order, first, texts, benchmark) for query in chosen
+        _example(query, order, first, texts, benchmark, labels) for query in chosen
     ) + "</div>"  # fmt: skip
 
 
 def _example(
     query: Query, order: Sequence[str], first: Mapping[tuple[str, str], tuple[str, str]],
-    texts: Mapping[str, tuple[str, str]], benchmark: Benchmark,
+    texts: Mapping[str, tuple[str, str]], benchmark: Benchmark, labels: BearerLabels,
 ) -> str:  # fmt: skip
     gold, others = query.gold_pages(), benchmark.other_pages(query)
     kinds = {
@@ -214,7 +216,8 @@ def _example(
         sign, words = {"gold": ("✓", "right"), "namesake": ("✗", "a namesake")}.get(
             kind, ("–", "something else")
         )
-        title, text = texts.get(passage) or texts.get(page) or (page or "nothing", "")
+        _, text = texts.get(passage) or texts.get(page) or ("", "")
+        title = labels.of_page(page, query.name_set) if page else "nothing"
         cut = text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
         parts.append(
             f'<p><b class="{kind}">{sign} {html.escape(system)}: {words}</b><br>'

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.retrieval import kind_of_page
 from whichone.measures.scores import Scores
@@ -53,17 +54,18 @@ def telling_panels(
             Panel(name_set, rows, _telling([f for _, found in rows for f in found], rows))
         )
     panels.sort(key=lambda p: (-p.telling, p.name_set.name, p.name_set.id))
-    return [_titled(panel, benchmark) for panel in panels[:most]]
+    labels = BearerLabels(benchmark)
+    return [_titled(panel, labels) for panel in panels[:most]]
 
 
-def _titled(panel: Panel, benchmark: Benchmark) -> Panel:
-    """With the titles of what came first, which are looked up for the panels that are shown alone."""
-    titles = benchmark.page_titles
+def _titled(panel: Panel, labels: BearerLabels) -> Panel:
+    """With what came first as people know it, looked up for the panels that are shown alone."""
 
     def titled(first: First) -> First:
         if first.page is None:
             return first
-        return msgspec.structs.replace(first, title=titles.get(first.page, first.page))
+        label = labels.of_page(first.page, panel.name_set.id)
+        return msgspec.structs.replace(first, title=label)
 
     queries = [(query, [titled(f) for f in firsts]) for query, firsts in panel.queries]
     return msgspec.structs.replace(panel, queries=queries)
@@ -94,20 +96,18 @@ def _telling(found: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) 
     return confused + differ
 
 
-def panel_html(
-    panel: Panel, titles: Mapping[str, str], *, number: int = 1, redact: bool = False
-) -> str:
+def panel_html(panel: Panel, known: BearerLabels, *, number: int = 1, redact: bool = False) -> str:
     """One name as a folded panel; with `redact`, names and texts are replaced by their order.
 
     The id of a name set may hold the name: it is shown as little as the name itself.
     """
     name = f"name {number}" if redact else panel.name_set.name
-    labels = distinct_labels(panel.name_set, titles)
+    labels = known.of_set(panel.name_set)
     bearers = "".join(
         _bearer(n, panel.name_set, labels, redact) for n in range(len(panel.name_set.bearers))
     )
     queries = "".join(
-        _query(q, found, n, titles, redact) for n, (q, found) in enumerate(panel.queries)
+        _query(q, found, n, known, redact) for n, (q, found) in enumerate(panel.queries)
     )
     wrong = sum(f.kind == "namesake" for _, found in panel.queries for f in found)
     return (
@@ -116,29 +116,6 @@ def panel_html(
         f"<tbody>{bearers}</tbody></table><table><thead><tr><th>query<th>about<th>put first</tr></thead>"
         f"<tbody>{queries}</tbody></table></details>"
     )
-
-
-def distinct_labels(name_set: NameSet, titles: Mapping[str, str]) -> list[str]:
-    """A label for each bearer: its page's title, and where titles are equal what tells them apart.
-
-    That is the type, where it differs, else the id.
-    """
-    plain = [
-        next((titles[p] for p in b.pages if p in titles), b.label or b.entity)
-        for b in name_set.bearers
-    ]
-    labels = []
-    for n, b in enumerate(name_set.bearers):
-        equal = [m for m, other in enumerate(plain) if other == plain[n]]
-        types = [", ".join(name_set.bearers[m].types) for m in equal]
-        own = ", ".join(b.types)
-        if len(equal) == 1:
-            labels.append(plain[n])
-        elif own and types.count(own) == 1:
-            labels.append(f"{plain[n]} ({own})")
-        else:
-            labels.append(f"{plain[n]} ({b.entity})")
-    return labels
 
 
 def _bearer(n: int, name_set: NameSet, labels: Sequence[str], redact: bool) -> str:
@@ -153,11 +130,11 @@ def _bearer(n: int, name_set: NameSet, labels: Sequence[str], redact: bool) -> s
     return f"<tr><td>{html.escape(label)}<td>{b.role or '–'}<td>{shown}</tr>"
 
 
-def _query(
-    query: Query, found: Sequence[First], n: int, titles: Mapping[str, str], redact: bool
-) -> str:
+def _query(query: Query, found: Sequence[First], n: int, known: BearerLabels, redact: bool) -> str:
     text = f"query {n + 1}" if redact else query.input
-    gold = next((titles[p] for p in sorted(query.gold_pages()) if p in titles), query.entity)
+    gold = next(
+        (known.of_page(p, query.name_set) for p in sorted(query.gold_pages())), query.entity
+    )
     about = query.role or "–" if redact else (gold or "–")
     marks = {"gold": "gold", "namesake": "namesake"}
     firsts = "<br>".join(

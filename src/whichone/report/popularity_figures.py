@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate, interval, jackknife
 from whichone.measures.scores import Scores
 from whichone.measures.summary import collection_of
-from whichone.records import Query
-from whichone.report.figure import GREY, HEAD, PALETTE, TAIL, Figure, drawing, finish
+from whichone.records import Bearer, NameSet, Query
+from whichone.report.figure import (
+    GREY,
+    HEAD,
+    PALE,
+    PALETTE,
+    TAIL,
+    Figure,
+    drawing,
+    finish,
+    shortened,
+)
 
 GapScale = Literal["views", "log10"]
+FEW_PAIRS = 5
+"""Bins with fewer pairs are grey: their height says little."""
+MOST_LABELS = 12
 BINS = ("0-20", "20-40", "40-60", "60-80", "80-100", "> 100")
 
 
@@ -34,26 +49,24 @@ def long_tail(
         return None
     bearers.sort(key=lambda pair: -(pair[0].popularity or 0))
     shown = name or _telling_name(benchmark)
-    titles = benchmark.page_titles
+    labels = BearerLabels(benchmark)
     own = np.array([b.popularity for b, _ in bearers], np.float64)
     behind = own if entities is None else entities
     ranks = np.searchsorted(-behind, -own) + 1 if entities is not None else np.arange(len(own)) + 1
-    with drawing() as (figure, axes):
+    marked = [
+        (rank, bearer.popularity, _labelled(bearer, name_set, labels), bearer.role == "head")
+        for rank, (bearer, name_set) in zip(ranks.tolist(), bearers, strict=True)
+        if name_set.name == shown
+    ]
+    with drawing(size=(7.6, 3.6)) as (figure, axes):
         axis = axes[0][0]
         axis.plot(range(1, len(behind) + 1), behind, ".", color=GREY, ms=3, rasterized=True)
         if entities is not None:
             axis.plot(ranks, own, ".", color="black", ms=2, rasterized=True)
-        for rank, (bearer, name_set) in zip(ranks.tolist(), bearers, strict=True):
-            if name_set.name == shown:
-                colour = HEAD if bearer.role == "head" else TAIL
-                axis.plot([rank], [bearer.popularity], "o", color=colour)
-                axis.annotate(
-                    next((titles[p] for p in bearer.pages if p in titles), bearer.label),
-                    (rank, bearer.popularity),
-                    xytext=(5, 4),
-                    textcoords="offset points",
-                )
         axis.set(yscale="log", xlabel="rank", ylabel="popularity")
+        for rank, popularity, _, head in marked:
+            axis.plot([rank], [popularity], "o", color=HEAD if head else TAIL)
+        _label_beside(axis, marked[:MOST_LABELS])
         return finish(
             figure,
             "long-tail",
@@ -63,6 +76,34 @@ def long_tail(
             else f"{len(entities):,} entities of the knowledge base by their views in grey, before them in black the bearers of "
             "names in this benchmark; of the name shown, head in red, tail in blue.",
         )
+
+
+def _labelled(bearer: Bearer, name_set: NameSet, labels: BearerLabels) -> str:
+    return shortened(labels.of_set(name_set)[name_set.bearers.index(bearer)])
+
+
+def _label_beside(axis: Any, marked: Sequence[tuple[int, float | None, str, bool]]) -> None:
+    """Labels in a column beside the axes, each with a line to its point: none lies on another."""
+    low, high = (float(np.log10(limit)) for limit in axis.get_ylim())
+    wanted = [(float(np.log10(p or 1)) - low) / (high - low) for _, p, _, _ in marked]
+    for place, (rank, popularity, label, head) in zip(spread(wanted, 0.075), marked, strict=True):
+        axis.annotate(
+            label, (rank, popularity), xytext=(1.03, place), textcoords="axes fraction",
+            va="center", fontsize=8, color=HEAD if head else TAIL, annotation_clip=False,
+            parse_math=False, arrowprops={"arrowstyle": "-", "color": GREY, "lw": 0.6},
+        )  # fmt: skip
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places from high to low that are as near as possible to those wanted and `gap` apart."""
+    places: list[float] = []
+    for place in wanted:
+        places.append(min(place, places[-1] - gap if places else 1.0))
+    floor = 0.0
+    for n in reversed(range(len(places))):  # what fell below the axes is pushed up again
+        places[n] = max(places[n], floor)
+        floor = places[n] + gap
+    return places
 
 
 def _telling_name(benchmark: Benchmark) -> str:
@@ -173,7 +214,8 @@ def gap_figure(
         for i, collection in enumerate(collections):
             for j, scores in enumerate(systems):
                 _panel(axes[i][j], scores, benchmark, collection, scale)
-                axes[i][j].set_title(f"{scores.system}, {collection}".rstrip(", "), fontsize=8)
+                title = f"{scores.system}, {collection}".rstrip(", ")
+                axes[i][j].set_title(textwrap.fill(title, 30), fontsize=8, parse_math=False)
                 axes[i][j].set_ylim(-125, 112)
                 axes[i][j].set_yticks((-100, -50, 0, 50, 100))
             axes[i][0].set_ylabel("head − tail (points)", fontsize=8)
@@ -185,7 +227,8 @@ def gap_figure(
             "Popularity gap and retrieval gap (AmbER, Figure 4)",
             f"Head minus tail accuracy at 1 on QA queries, for pairs of a head and a tail of one set, binned by "
             f"(ph − pt) / pt on {'views' if scale == 'views' else 'log10 views'}; whiskers are 95 % intervals by "
-            "name set, the number of pairs stands below; the red line is the difference over all queries.",
+            f"name set, the number of pairs stands below, bins with under {FEW_PAIRS} pairs are grey; the red line "
+            "is the difference over all queries.",
         )
 
 
@@ -194,7 +237,8 @@ def _panel(
 ) -> None:
     bins = gap_bins(scores, benchmark, collection, scale)
     heights = [100 * (b.value or 0) for b in bins]
-    axis.bar(range(len(BINS)), heights, color=PALETTE[0], width=0.8)
+    colours = [PALETTE[0] if b.n >= FEW_PAIRS else PALE for b in bins]
+    axis.bar(range(len(BINS)), heights, color=colours, width=0.8)
     for x, found in enumerate(bins):
         axis.text(x, -122, f"{found.n:,}", ha="center", va="bottom", fontsize=6, color=GREY)
         if found.low is not None and found.high is not None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from whichone import registry
+from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.measures.comparison import check_same_benchmark, compare
@@ -96,6 +97,7 @@ def _sections(
 
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
     telling = telling_panels(runs, systems, benchmark, panels)
+    labels = BearerLabels(benchmark)
     confusable = any(q.name_set for q in benchmark.queries)
     return [
         first_screen(runs, systems, benchmark, telling, redact=redact),
@@ -115,8 +117,7 @@ def _sections(
         Section(
             f"The {len(telling)} most telling names",
             html="".join(
-                panel_html(p, benchmark.page_titles, number=n, redact=redact)
-                for n, p in enumerate(telling, 1)
+                panel_html(p, labels, number=n, redact=redact) for n, p in enumerate(telling, 1)
             ),
             on_paper=False,
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
@@ -136,10 +137,11 @@ def _ranking(place: str, question: str) -> Shown:
         raise BadInput(f"no question {question!r}", file=place, hint=did_you_mean(question, known))
     query = known[question]
     gold, others = query.gold_pages(), benchmark.other_pages(query)
+    labels = BearerLabels(benchmark)
     rows = [
         {
             **row,
-            "title": benchmark.page_titles.get(row["page"], ""),
+            "title": labels.of_page(row["page"], query.name_set),
             "is": kind_of_page(row["page"], gold, others).replace("other", ""),
         }
         for row in run.rankings.to_pylist()

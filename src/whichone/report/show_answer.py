@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.errors import BadInput, did_you_mean
 from whichone.measures.answer_scores import as_answered, other_values
 from whichone.measures.outcomes import outcome
 from whichone.measures.retrieval import kind_of_page
 from whichone.measures.traces import step_of
-from whichone.records import Answer
+from whichone.records import Answer, page_of
 from whichone.runs.agents import TRACE, trace_of
 from whichone.runs.answers import Answers
 
@@ -29,10 +30,11 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
     values = other_values(benchmark.queries).get(question, ())
     gold = query.gold_pages()
     cited = answer.passages if answer else ()
+    labels = BearerLabels(benchmark)
     shown = [
         {
             "passage": passage.id,
-            "title": passage.title,
+            "title": labels.of_page(passage.page, query.name_set),
             "is": kind_of_page(passage.page, gold, others).replace("other", ""),
             "cited": passage.id in cited,
             "text": passage.text,
@@ -48,7 +50,7 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
         "accepted": list(query.answers()),
         "other_bearers": list(values),
         "shown": shown,
-        "trace": _trace_rows(answer, gold, others),
+        "trace": _trace_rows(answer, gold, others, labels, query.name_set),
         "notes": {k: v for k, v in answer.notes.items() if k != TRACE} if answer else {},
         "failure": answers.failures.get(question),
         "left_out": answers.left_out.get(question),
@@ -57,26 +59,32 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
 
 
 def _trace_rows(
-    answer: Answer | None, gold: frozenset[str], others: frozenset[str]
+    answer: Answer | None,
+    gold: frozenset[str],
+    others: frozenset[str],
+    labels: BearerLabels,
+    name_set: str | None,
 ) -> list[dict[str, Any]]:
-    """What an agent did, step by step, and what each search brought in first."""
+    """What an agent did, step by step, what each search brought in first, and whose page that is."""
     trace = trace_of(answer) if answer else None
-    return [
-        {
-            **msgspec.to_builtins(call),
-            **({"is": step_of(call, gold, others)} if call.tool == "search" else {}),
-        }
-        for call in (trace.calls if trace else ())
-    ]
+    rows = []
+    for call in trace.calls if trace else ():
+        row: dict[str, Any] = msgspec.to_builtins(call)
+        if call.tool == "search":
+            row["is"] = step_of(call, gold, others)
+            row["titles"] = [labels.of_page(page_of(p), name_set) for p in call.passages]
+        rows.append(row)
+    return rows
 
 
 def _step_lines(step: dict[str, Any]) -> list[str]:
     first = f"{step['tool']}: {step.get('input', '')}"
     if step["tool"] == "search":
-        return [
-            first,
-            f"    {step['is']} first: {', '.join(step.get('passages', ())) or 'nothing'}",
+        found = [
+            f"{title} ({passage})"
+            for title, passage in zip(step["titles"], step.get("passages", ()), strict=True)
         ]
+        return [first, f"    {step['is']} first: {'; '.join(found) or 'nothing'}"]
     told = f" {step['arguments']}" if step.get("arguments") else ""
     return [first + told, f"    {step.get('text', '')}"]
 

@@ -1,0 +1,135 @@
+"""What the bearers of one name are called, so that a reader can tell them apart.
+
+A title that no other bearer has is enough. Otherwise it is followed by the attribute that tells the bearers apart, else
+by their type, else by the first words of their page, and where even those are equal by their id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.records import Bearer, NameSet
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_WORDS = 12
+_LONGEST = 80
+
+
+class BearerLabels:
+    """The labels of all bearers of a benchmark; each is made when it is first asked for."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._benchmark = benchmark
+        self._known: dict[str, list[str]] = {}
+
+    def of_set(self, name_set: NameSet) -> list[str]:
+        """A label for each bearer of a name set, no two of them equal."""
+        if name_set.id not in self._known:
+            self._known[name_set.id] = self._labels(name_set.bearers)
+        return self._known[name_set.id]
+
+    def of_page(self, page: str, name_set: str | None = None) -> str:
+        """The label of the bearer whose page it is, in one name set or the first; else the page's title."""
+        places = self._places.get(page, ())
+        for candidate, number in places:
+            if name_set is None or candidate.id == name_set:
+                return _with_title(self.of_set(candidate)[number], self.title(page))
+        return self.title(page)
+
+    def of_entity(self, entity: str, name_set: str | None = None) -> str | None:
+        """The label of a bearer; None for an entity that bears no name here."""
+        for candidate, number in self._places.get(entity, ()):
+            if name_set is None or candidate.id == name_set:
+                return self.of_set(candidate)[number]
+        return None
+
+    def title(self, page: str) -> str:
+        corpus = self._benchmark.corpus
+        return corpus.title(page) if corpus.page_row(page) is not None else page
+
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[NameSet, int]]]:
+        places: dict[str, list[tuple[NameSet, int]]] = {}
+        for name_set in self._benchmark.sets:
+            for number, bearer in enumerate(name_set.bearers):
+                for key in (bearer.entity, *bearer.pages):
+                    places.setdefault(key, []).append((name_set, number))
+        return places
+
+    @cached_property
+    def _qualifiers(self) -> dict[str, list[str]]:
+        """What questions say of an entity to tell it apart, "department Payroll", each once."""
+        found: dict[str, dict[str, None]] = {}
+        for query in self._benchmark.queries:
+            value = query.attributes.get("qualifier")
+            if value and query.entity:
+                label = query.attributes.get("qualifier_label") or ""
+                found.setdefault(query.entity, {})[f"{label} {value}".strip()] = None
+        return {entity: list(values) for entity, values in found.items()}
+
+    def _labels(self, bearers: Sequence[Bearer]) -> list[str]:
+        labels = [self._plain(bearer) for bearer in bearers]
+        for describe, joined in _WAYS:
+            often = Counter(labels)
+            if max(often.values(), default=1) == 1:
+                break
+            said = [describe(self, bearer) if often[label] > 1 else "" for bearer, label in zip(bearers, labels, strict=True)]  # fmt: skip
+            alike = Counter(
+                (label, own) for label, own in zip(labels, said, strict=True) if often[label] > 1
+            )
+            labels = [
+                joined.format(label, own) if own and alike[label, own] == 1 else label
+                for label, own in zip(labels, said, strict=True)
+            ]
+        return labels
+
+    def _plain(self, bearer: Bearer) -> str:
+        corpus = self._benchmark.corpus
+        titles = {corpus.title(p) for p in bearer.pages if corpus.page_row(p) is not None}
+        if len(titles) == 1:
+            return titles.pop()
+        return bearer.label or min(titles, default=bearer.entity)
+
+    def _attribute(self, bearer: Bearer) -> str:
+        return next(iter(self._qualifiers.get(bearer.entity, ())), "")
+
+    def _type(self, bearer: Bearer) -> str:
+        return ", ".join(bearer.types)
+
+    def _first_words(self, bearer: Bearer) -> str:
+        corpus = self._benchmark.corpus
+        for page in bearer.pages:
+            for passage in corpus.get(corpus.passages_of(page)[:1]).values():
+                return first_words(passage.text, passage.title)
+        return ""
+
+    def _id(self, bearer: Bearer) -> str:
+        return bearer.entity
+
+
+_WAYS: tuple[tuple[Callable[[BearerLabels, Bearer], str], str], ...] = (
+    (BearerLabels._attribute, "{}, {}"),
+    (BearerLabels._type, "{} ({})"),
+    (BearerLabels._first_words, "{}: {}"),
+    (BearerLabels._id, "{} ({})"),
+)
+"""How bearers are described, and how that is joined with their title; the first way that tells them apart is taken."""
+
+
+def _with_title(label: str, title: str) -> str:
+    """A document's own title before whom it is about, where it says something else."""
+    return label if title in label else f"{title} ({label})"
+
+
+def first_words(text: str, title: str = "") -> str:
+    """The beginning of a text's first sentence, without the title that it may begin with."""
+    sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
+    if title and sentence.lower().startswith(title.lower()):
+        sentence = sentence[len(title) :].lstrip(" ,:–-")
+    words = sentence.split()
+    cut = " ".join(words[:_WORDS])[:_LONGEST].strip()
+    return cut if len(words) <= _WORDS and len(cut) == len(" ".join(words)) else f"{cut} …"
