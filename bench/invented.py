@@ -5,8 +5,10 @@ A page has three passages of 100 words (Zipf-distributed over a million); two pa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +44,14 @@ _SYLLABLES = [
 
 @cache
 def vocabulary() -> pa.Array:
-    """Words of three syllables and more; none is a stop word."""
+    """Words of three syllables and more, none a stop word; or those of a BERT vocabulary, for tokenisers.
+
+    Of the file in `INVENTED_VOCABULARY` the whole words are taken: a tokeniser makes one token of each.
+    """
+    file = os.environ.get("INVENTED_VOCABULARY")
+    if file:
+        words = Path(file).read_text().split()
+        return pa.array([w for w in words if w.isascii() and w.isalpha() and len(w) > 2])
     return pa.array([word(n) for n in range(VOCABULARY)])
 
 
@@ -84,7 +93,9 @@ def batches(
 
 def _batch(start: int, count: int, pages: int, schema: pa.Schema) -> pa.RecordBatch:
     generator = np.random.default_rng(start)
-    numbers = np.exp(generator.uniform(0, np.log(VOCABULARY), count * WORDS)).astype(np.int64)
+    numbers = np.exp(generator.uniform(0, np.log(len(vocabulary())), count * WORDS)).astype(
+        np.int64
+    )
     words = vocabulary().take(pa.array(numbers))
     offsets = pa.array(np.arange(0, count * WORDS + 1, WORDS, dtype=np.int32))
     texts = pc.binary_join(pa.ListArray.from_arrays(offsets, words), " ")

@@ -1,6 +1,7 @@
 """A corpus of Wikipedia's size, invented here: written, indexed by BM25 and `namesake`, and asked; time, memory, disk.
 
     python bench/wikipedia_size.py all --passages 22000000 --place /data/wikipedia-size
+    python bench/wikipedia_size.py all --passages 5000000 --place /data/dense --model MODEL   # dense instead
     python bench/wikipedia_size.py show --place /data/wikipedia-size
 
 Every step is a process of its own that is stopped after `--seconds`; the same command goes on with what is left, so
@@ -17,7 +18,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +31,8 @@ from whichone.protocols import Retriever
 
 SHARD = 245_700  # of invented.BATCH
 STEPS = ("texts", "corpus", "bm25", "ask-bm25", "namesake", "ask-namesake")
+DENSE = ("texts", "corpus", "tokens", "dense", "second-dense", "ask-dense")
+MODEL = "WIKIPEDIA_SIZE_MODEL"
 QUESTIONS = 1_000
 
 
@@ -107,7 +113,72 @@ def link_bm25(place: Path) -> None:
             os.link(file, linked)
 
 
+class Changed:
+    """A second model with the same tokeniser: the first one's, its vectors turned around."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._encoder = encoder
+        self.size = encoder.size
+        self.tokeniser = encoder.packed.tokeniser
+        self.packed = self
+
+    def __call__(self, held: Any) -> Any:
+        return -self._encoder.packed(held)
+
+    def describe(self) -> dict[str, Any]:
+        return {**self._encoder.describe_passages(), "turned": True}
+
+
+def encoder() -> Any:
+    from whichone.retrieval.dense.encoder import need_encoder
+
+    return need_encoder(os.environ[MODEL], device="cuda")
+
+
+def make_tokens(place: Path, passages: int) -> dict[str, object]:
+    from whichone.corpus.corpus import Corpus
+    from whichone.retrieval.dense.tokens import corpus_tokens
+
+    tokeniser, corpus = encoder().packed.tokeniser, Corpus.open(place / "corpus")
+    began = time.perf_counter()
+    folder = corpus_tokens(corpus, tokeniser)
+    took = time.perf_counter() - began
+    size = sum(entry.bytes for entry in folder.manifest.files.values())
+    return {"passages a second": round(passages / took), "tokens MB": round(size / 2**20)}
+
+
+def make_dense(place: Path, passages: int, second: bool = False) -> dict[str, object]:
+    """Vectors from tokens made ahead, beside the pace of the model alone on tokens in memory."""
+    from whichone.corpus.corpus import Corpus
+    from whichone.retrieval.dense import Dense
+    from whichone.retrieval.dense.tokens import corpus_tokens, token_shards
+
+    own = encoder()
+    corpus = Corpus.open(place / "corpus")
+    shards = token_shards(corpus_tokens(corpus, own.packed.tokeniser))
+    sample = list(islice(shards, 4))
+    own.packed(sample[0]).cpu()
+    began = time.perf_counter()
+    for held in sample:
+        own.packed(held)
+    own.packed(sample[-1]).cpu()
+    alone = (sum(map(len, sample)) + len(sample[-1])) / (time.perf_counter() - began)
+    model: Any = Changed(own) if second else own
+    began = time.perf_counter()
+    Dense.build(corpus, place / ("second-dense" if second else "dense"), encoder=model)
+    pace = passages / (time.perf_counter() - began)
+    return {
+        "passages a second": round(pace),
+        "model alone": round(alone),
+        "of its own pace": round(pace / alone, 2),
+    }
+
+
 def open_index(name: str, place: Path) -> Retriever:
+    if name == "dense":
+        from whichone.retrieval.dense import Dense
+
+        return Dense.open(place, encoder=encoder(), search="cuda")
     if name == "bm25":
         from whichone.retrieval.bm25 import Bm25
 
@@ -152,6 +223,9 @@ def work(step: str, place: Path, passages: int) -> dict[str, object]:
         "corpus": make_corpus,
         "bm25": make_bm25,
         "namesake": make_namesake,
+        "tokens": make_tokens,
+        "dense": make_dense,
+        "second-dense": partial(make_dense, second=True),
     }
     return steps[step](place, passages)
 
@@ -207,12 +281,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("step", choices=(*STEPS, "all", "show"))
+    parser.add_argument("step", choices=(*STEPS, *DENSE[2:], "all", "show"))
     parser.add_argument("--passages", type=int, default=22_000_000)
     parser.add_argument("--place", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=570, help="for this call, all its steps")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--model", help="a folder with an encoder: dense is measured instead")
     options = parser.parse_args()
+    steps = STEPS
+    if options.model:
+        steps = DENSE
+        os.environ[MODEL] = options.model
+        os.environ["INVENTED_VOCABULARY"] = f"{options.model}/vocab.txt"
     options.place.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("WHICHONE_CACHE", str(options.place / "cache"))
     if options.step == "show":
@@ -223,7 +303,7 @@ def main() -> None:
         return
     done = {str(row["step"]) for row in results(options.place) if row["complete"]}
     end = time.monotonic() + options.seconds
-    for step in STEPS if options.step == "all" else (options.step,):
+    for step in steps if options.step == "all" else (options.step,):
         if options.step == "all" and step in done:
             continue
         left = end - time.monotonic()

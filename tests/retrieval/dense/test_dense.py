@@ -207,3 +207,19 @@ def test_a_device_that_is_not_there(corpus: Benchmark, tmp_path: Path) -> None:
 def test_defaults() -> None:
     assert DenseParameters().index == "exact"
     assert DenseParameters().precision == "float16"
+
+
+def test_vectors_that_do_not_fit_are_searched_in_blocks(
+    corpus: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr("whichone.retrieval.dense.vectors.SHARD", 3)
+    stored = encode_corpus(corpus.corpus, Random(), tmp_path)
+    asked = Random().questions(["who", "where", "when"])
+    whole = TorchSearch(stored, "cpu").best(asked, 5)
+    for most in (1, 7 * 4 * stored.size):
+        search = TorchSearch(stored, "cpu", most)
+        assert search._resident is None
+        found = search.best(asked, 5)
+        assert found[0].tolist() == whole[0].tolist()
+        np.testing.assert_allclose(found[1], whole[1], rtol=1e-6)

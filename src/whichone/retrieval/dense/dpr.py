@@ -7,6 +7,8 @@ nothing in them is run.
 
 from __future__ import annotations
 
+import copy
+import functools
 import pickle
 import warnings
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ import numpy as np
 from whichone.errors import BadInput, Missing, UsageError, missing_extra
 from whichone.files.folder import file_hash
 from whichone.retrieval.dense.encoder import Vectors, batches_by_length, checked, weights_hash
+from whichone.retrieval.dense.packed import PackedModel, fast_rules, first_states
+from whichone.retrieval.dense.tokens import Tokeniser
 
 BATCH = 32
 LONGEST = 256
@@ -39,6 +43,15 @@ class DprSide:
         self.name, self.weights, self.longest = name, weights, longest
         self.size = int(model.config.projection_dim or model.config.hidden_size)
 
+    @functools.cached_property
+    def packed(self) -> PackedModel | None:
+        """On a GPU a copy in half precision that encodes passages."""
+        if self.model.device.type != "cuda":
+            return None
+        import torch
+
+        return packed_side(self.model, self.tokenizer, self.longest, torch.bfloat16)
+
     def describe(self) -> dict[str, Any]:
         return {
             "encoder": self.name,
@@ -47,6 +60,10 @@ class DprSide:
             "size": self.size,
             "longest": self.longest,
         }
+
+    def describe_passages(self) -> dict[str, Any]:
+        """On a GPU passages are encoded in half precision, which makes other vectors."""
+        return {**self.describe(), **({"encoded_in": "bfloat16"} if self.packed else {})}
 
     def tokens(self, first: Sequence[str], second: Sequence[str] | None = None) -> Any:
         """As the model takes them; a passage is the pair of its title and text."""
@@ -74,7 +91,24 @@ class DprSide:
         return self.encode(texts)
 
     def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        if self.packed is not None:
+            vectors = self.packed.passages(titles, texts)
+            return checked(vectors, len(texts), self.size, self.name)
         return self.encode(titles, texts)
+
+
+def packed_side(model: Any, tokenizer: Any, longest: int, kind: Any) -> PackedModel | None:
+    """The same model in another precision, for pairs of title and text that are tokenised ahead."""
+    rules = fast_rules(tokenizer)
+    if rules is None:
+        return None
+    return PackedModel(
+        copy.deepcopy(model).to(kind).eval(),
+        Tokeniser(rules, longest, pairs=True),
+        pad=int(tokenizer.pad_token_id or 0),
+        device=str(model.device),
+        pool=first_states,
+    )
 
 
 class DprEncoder:
@@ -91,8 +125,12 @@ class DprEncoder:
             "weights": f"{self.question.weights}+{self.passage.weights}",
         }
 
+    @property
+    def packed(self) -> PackedModel | None:
+        return self.passage.packed
+
     def describe_passages(self) -> dict[str, Any]:
-        return self.passage.describe()
+        return self.passage.describe_passages()
 
     def questions(self, texts: Sequence[str]) -> Vectors:
         return self.question.questions(texts)

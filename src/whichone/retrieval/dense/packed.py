@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +19,10 @@ from whichone.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
     import torch
+
+    from whichone.retrieval.dense.tokens import Tokeniser
+
+Pool: TypeAlias = "Callable[[Any, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]"
 
 TOKENS = 1 << 18
 _PARALLEL = "TOKENIZERS_PARALLELISM"
@@ -28,11 +33,20 @@ Ints = npt.NDArray[np.int32]
 
 
 class Tokenised:
-    """Token numbers of many texts, one after the other, and where each begins."""
+    """Token numbers of many texts, one after the other, and where each begins.
 
-    def __init__(self, tokens: Ints, starts: npt.NDArray[np.int64]) -> None:
+    `firsts` has how many tokens of each belong to the first of its two texts, where texts are pairs.
+    """
+
+    def __init__(
+        self,
+        tokens: npt.NDArray[np.integer[Any]],
+        starts: npt.NDArray[np.int64],
+        firsts: Ints | None = None,
+    ) -> None:
         self.tokens = tokens
         self.starts = starts
+        self.firsts = firsts
 
     @classmethod
     def of(cls, texts: Sequence[str], tokenizer: Any, longest: int) -> Tokenised:
@@ -93,13 +107,19 @@ def padded(held: Tokenised, rows: npt.NDArray[np.int64], width: int, pad: int) -
     places = np.arange(width)
     inside = places < lengths[:, None]
     at = np.where(inside, held.starts[rows][:, None] + places, 0)
-    return np.where(inside, held.tokens[at], np.int32(pad)), lengths
+    return np.where(inside, held.tokens[at], np.int32(pad)).astype(np.int32, copy=False), lengths
 
 
 def encode(
-    model: Any, held: Tokenised, *, pad: int = 0, device: str = "cuda", tokens: int = TOKENS
+    model: Any,
+    held: Tokenised,
+    *,
+    pad: int = 0,
+    device: str = "cuda",
+    tokens: int = TOKENS,
+    pool: Pool | None = None,
 ) -> torch.Tensor:
-    """Mean-pooled, normalised vectors in half precision, in the order of the texts."""
+    """Vectors in the precision of the model, in the order of the texts; mean-pooled and normalised by default."""
     import torch
 
     if not len(held):
@@ -108,7 +128,8 @@ def encode(
     with torch.inference_mode():
         for rows, width in batches(held.lengths, tokens=tokens):
             ids, lengths = padded(held, rows, width, pad)
-            parts.append(_pooled(model, _to(ids, device), _to(lengths, device)))
+            firsts = None if held.firsts is None else _to(held.firsts[rows], device)
+            parts.append((pool or _pooled)(model, _to(ids, device), _to(lengths, device), firsts))
             order.append(rows)  # put back at the end: doing it here would wait for the device
         back = np.argsort(np.concatenate(order))
         return torch.cat(parts)[torch.from_numpy(back).to(device)]
@@ -123,10 +144,61 @@ def _to(array: Ints, device: str) -> torch.Tensor:
     )
 
 
-def _pooled(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+def _pooled(
+    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
+) -> torch.Tensor:
     import torch
 
     mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
     hidden = model(input_ids=ids, attention_mask=mask)[0]
     total = (hidden * mask[:, :, None]).sum(1)
     return torch.nn.functional.normalize(total / lengths[:, None], dim=1)
+
+
+def first_states(
+    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
+) -> torch.Tensor:
+    """What DPR takes: the first token's last state, or its projection."""
+    import torch
+
+    places = torch.arange(ids.shape[1], device=ids.device)
+    kinds = None
+    if firsts is not None:
+        kinds = ((places >= firsts[:, None]) & (places < lengths[:, None])).long()
+    mask = (places < lengths[:, None]).long()
+    found: torch.Tensor = model(
+        input_ids=ids, attention_mask=mask, token_type_ids=kinds
+    ).pooler_output
+    return found
+
+
+class PackedModel:
+    """A model that takes tokens made ahead, at the pace of its device."""
+
+    def __init__(
+        self, model: Any, tokeniser: Tokeniser, *, pad: int, device: str, pool: Pool | None = None
+    ) -> None:
+        self._model, self._pad, self._device, self._pool = model, pad, device, pool
+        self.tokeniser = tokeniser
+
+    def __call__(self, held: Tokenised) -> torch.Tensor:
+        return encode(self._model, held, pad=self._pad, device=self._device, pool=self._pool)
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Vectors of passages whose tokens nobody made ahead."""
+        vectors: npt.NDArray[np.float32] = (
+            self(self.tokeniser.tokenised(titles, texts)).float().cpu().numpy()
+        )
+        return vectors
+
+
+def fast_rules(tokenizer: Any) -> str | None:
+    """A fast tokenizer of transformers as the JSON of its rules; None for one in Python.
+
+    How the last call cut and padded is kept in the tokenizer, and is none of its rules.
+    """
+    own = getattr(tokenizer, "backend_tokenizer", None)
+    if own is None:
+        return None
+    rules = msgspec.json.decode(own.to_str())
+    return msgspec.json.encode({**rules, "truncation": None, "padding": None}).decode()

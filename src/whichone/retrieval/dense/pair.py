@@ -15,6 +15,7 @@ import numpy as np
 from whichone.errors import BadInput
 from whichone.retrieval.dense.dpr import DprSide, Side, is_dpr, open_side
 from whichone.retrieval.dense.encoder import Vectors, weights_hash
+from whichone.retrieval.dense.packed import PackedModel
 from whichone.retrieval.dense.routes import Routes
 from whichone.retrieval.dense.sentence import SentenceEncoder
 
@@ -52,9 +53,14 @@ class PairEncoder:
             told["relations"] = {r: weights_hash(f) for r, f in self._relations.items()}
         return told
 
+    @property
+    def packed(self) -> PackedModel | None:
+        """Where passages are encoded from tokens made ahead."""
+        return self._passages.packed
+
     def describe_passages(self) -> dict[str, Any]:
         """What decides the passages' vectors: an index outlives a change of the question encoders."""
-        return self._passages.describe()
+        return self._passages.describe_passages()
 
     def relation(self, text: str) -> str:
         """The relation whose encoder gets the question; empty for the joint one."""

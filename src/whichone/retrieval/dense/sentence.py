@@ -12,7 +12,8 @@ from typing import Any
 
 from whichone.errors import Missing, missing_extra
 from whichone.retrieval.dense.encoder import Vectors, checked, joined, weights_hash
-from whichone.retrieval.dense.packed import Tokenised, encode
+from whichone.retrieval.dense.packed import PackedModel, fast_rules
+from whichone.retrieval.dense.tokens import Tokeniser
 
 BATCH = 32
 
@@ -25,7 +26,11 @@ class SentenceEncoder:
         self._hash = weights_hash(Path(model)) if Path(model).is_dir() else ""
         self._model = _load(model, device)
         self.size = int(self._model.get_embedding_dimension() or 0)
-        self._packed = _packed(self._model) if self._model.device.type == "cuda" else None
+        self.packed = None
+        if self._model.device.type == "cuda":
+            import torch
+
+            self.packed = packed_model(self._model, torch.bfloat16)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -38,14 +43,14 @@ class SentenceEncoder:
 
     def describe_passages(self) -> dict[str, Any]:
         """On a GPU passages are encoded in half precision, which makes other vectors."""
-        return {**self.describe(), **({"encoded_in": "bfloat16"} if self._packed else {})}
+        return {**self.describe(), **({"encoded_in": "bfloat16"} if self.packed else {})}
 
     def questions(self, texts: Sequence[str]) -> Vectors:
         return self._encode(self._model.encode_query, list(texts))
 
     def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
-        if self._packed is not None:
-            vectors = self._packed(joined(titles, texts))
+        if self.packed is not None:
+            vectors = self.packed.passages(titles, texts)
             return checked(vectors, len(texts), self.size, self.name)
         return self._encode(self._model.encode_document, joined(titles, texts))
 
@@ -56,31 +61,23 @@ class SentenceEncoder:
         return checked(vectors, len(texts), self.size, self.name)
 
 
-class PackedPassages:
-    """Passages at the pace of the device: tokenised ahead, sorted by length, in half precision."""
-
-    def __init__(self, model: Any, kind: Any) -> None:
-        self._inner = copy.deepcopy(model[0].auto_model).to(kind).eval()
-        self._tokenizer, self._longest = model.tokenizer, model.max_seq_length
-        self._device = str(model.device)
-
-    def __call__(self, texts: Sequence[str]) -> Any:
-        held = Tokenised.of(texts, self._tokenizer, self._longest)
-        pad = int(self._tokenizer.pad_token_id or 0)
-        vectors = encode(self._inner, held, pad=pad, device=self._device)
-        return vectors.float().cpu().numpy()
-
-
-def _packed(model: Any) -> PackedPassages | None:
+def packed_model(model: Any, kind: Any) -> PackedModel | None:
     """For a transformer whose tokens are averaged and nothing else; others go the library's way."""
-    import torch
 
     parts = [type(part).__name__ for part in model]
     plain = parts in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
     if not plain or model[1].pooling_mode not in ("mean", ("mean",), ["mean"]):
         return None
     prompted = any((getattr(model, "prompts", None) or {}).values())
-    return None if prompted or not model.max_seq_length else PackedPassages(model, torch.bfloat16)
+    rules = fast_rules(model.tokenizer)
+    if prompted or not model.max_seq_length or rules is None:
+        return None
+    return PackedModel(
+        copy.deepcopy(model[0].auto_model).to(kind).eval(),
+        Tokeniser(rules, model.max_seq_length),
+        pad=int(model.tokenizer.pad_token_id or 0),
+        device=str(model.device),
+    )
 
 
 def _load(model: str | Path, device: str | None) -> Any:

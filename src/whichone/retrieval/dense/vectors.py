@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
-from whichone.retrieval.dense.encoder import Encoder, Vectors
+from whichone.retrieval.dense.encoder import Encoder, Vectors, checked
 from whichone.retrieval.indexes import check_corpus, index_folder, open_index
 
 KIND = "passage vectors"
@@ -104,8 +105,7 @@ def encode_corpus(
 def _encode(
     corpus: Corpus, encoder: Encoder, place: Path, told: dict[str, Any], precision: Precision
 ) -> None:
-    table = corpus.passages.select(["title", "text"])
-    total = table.num_rows
+    total = len(corpus)
     with Folder.create(place, KIND, resume=True) as folder:
         entries = folder.journal.read()
         if not entries or entries[0] != msgspec.to_builtins(told):
@@ -114,18 +114,74 @@ def _encode(
             folder.journal.append(told)
         elif len(entries) == 1 and list(folder.partial.glob("vectors-*.npy")):
             talk(f"going on with the vectors in {place}")
-        with progress("encoding", total, "passages") as advance:
-            for number, start in enumerate(range(0, total, SHARD)):
-                rows = table.slice(start, SHARD)
-                name = f"vectors-{number:05}.npy"
-                if not (folder.partial / name).exists():
-                    vectors = encoder.passages(rows["title"].to_pylist(), rows["text"].to_pylist())
-                    _save(folder.partial, number, vectors, precision)
-                folder.adopt(name)
-                if precision == "int8":
-                    folder.adopt(f"scales-{number:05}.npy")
-                advance(rows.num_rows)
+        with progress("encoding", total, "passages") as advance, ThreadPoolExecutor(1) as writer:
+            writing: Future[None] | None = None  # beside the encoding of the next block
+            for start, end, vectors in _blocks(corpus, encoder, folder.partial):
+                if writing is not None:
+                    writing.result()
+                writing = writer.submit(_keep, folder, start, end, vectors, precision)
+                advance(end - start)
+            if writing is not None:
+                writing.result()
         folder.commit(parameters=told, counts={"passages": total})
+
+
+Block = tuple[int, int, Vectors | None]
+"""The first passage and the one after the last, and their vectors where they were not there already."""
+
+
+def _blocks(corpus: Corpus, encoder: Encoder, folder: Path) -> Iterator[Block]:
+    packed = getattr(encoder, "packed", None)
+    if packed is not None and corpus.folder is not None and len(corpus) > SHARD:
+        yield from _from_tokens(corpus, packed, encoder.size, folder)
+        return
+    table = corpus.passages.select(["title", "text"])
+    for start in range(0, len(corpus), SHARD):
+        end = min(start + SHARD, len(corpus))
+        if _complete(folder, start, end):
+            yield start, end, None
+            continue
+        rows = table.slice(start, SHARD)
+        yield start, end, encoder.passages(rows["title"].to_pylist(), rows["text"].to_pylist())
+
+
+def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterator[Block]:
+    """All cores make the tokens, once for all models that share them; the device then encodes at its own pace."""
+    from whichone.retrieval.dense.tokens import corpus_tokens, token_shards
+
+    start = 0
+    for held in token_shards(corpus_tokens(corpus, packed.tokeniser)):
+        end = start + len(held)
+        if _complete(folder, start, end):
+            yield start, end, None
+        else:
+            vectors = packed(held).float().cpu().numpy()
+            yield start, end, checked(vectors, len(held), size, "the encoder")
+        start = end
+
+
+def _complete(folder: Path, start: int, end: int) -> bool:
+    return all((folder / _name(n)).exists() for n in _numbers(start, end))
+
+
+def _numbers(start: int, end: int) -> range:
+    return range(start // SHARD, -(-end // SHARD))
+
+
+def _name(number: int) -> str:
+    return f"vectors-{number:05}.npy"
+
+
+def _keep(
+    folder: Folder, start: int, end: int, vectors: Vectors | None, precision: Precision
+) -> None:
+    for number in _numbers(start, end):
+        if vectors is not None:
+            first = number * SHARD - start
+            _save(folder.partial, number, vectors[first : first + SHARD], precision)
+        folder.adopt(_name(number))
+        if precision == "int8":
+            folder.adopt(f"scales-{number:05}.npy")
 
 
 def _save(partial: Path, number: int, vectors: Vectors, precision: Precision) -> None:
@@ -141,7 +197,7 @@ def _save(partial: Path, number: int, vectors: Vectors, precision: Precision) ->
             raise BadInput(f"a vector does not fit into {precision}", hint="precision=float32")
     beside = partial / f".vectors-{number:05}.npy"
     np.save(beside, kept)
-    beside.replace(partial / f"vectors-{number:05}.npy")
+    beside.replace(partial / _name(number))
 
 
 def sample_rows(count: int, most: int) -> Sequence[int]:
