@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.questions import QuestionFields, import_questions
+from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.training.data import Plan, split_queries, told_kinds, training_data
+from whichone.training.data import Plan, taken_queries, told_kinds, training_data
 from whichone.training.examples import (
     Example,
     Negative,
@@ -21,6 +24,7 @@ from whichone.training.examples import (
     read_examples,
     write_examples,
 )
+from whichone.training.reading_data import reading_queries
 from whichone.training.settings import Settings
 from whichone.training.sources import Corpus, kind_of
 from whichone.training.splits import check_leaks, split_by_name, without_leaks
@@ -67,11 +71,11 @@ def test_leaks_are_named() -> None:
     leaky = [
         Example(id="a", question="other", positive=Text("t", "x"), name="name one", gold=("p9",))
     ]
-    with pytest.raises(BadInput, match="1 names stand in both training and test data: name one"):
+    with pytest.raises(BadInput, match="1 names are in both training and test data: name one"):
         check_leaks(leaky, [query(1, "Name One")])
     with pytest.raises(BadInput, match="gold pages"):
         check_leaks(leaky, [query(9, "Someone")])
-    with pytest.raises(BadInput, match=r"words of names stand in both.*: one"):
+    with pytest.raises(BadInput, match=r"words of names.* are in both.*: one"):
         check_leaks(leaky, [query(3, "The One")], tokens=True)
     assert without_leaks(leaky, [query(9, "Someone")]) == []
     assert without_leaks(leaky, [query(3, "The One")], tokens=True) == []
@@ -102,7 +106,9 @@ def bench(tmp_path: Path) -> Benchmark:
 
 
 def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Path) -> None:
-    train, unseen = split_queries(bench, 0.2, 0)
+    place = str(bench.folder.root)
+    chosen = taken_queries(place, bench, Plan(sources=(place,)), 0)
+    train, unseen = chosen.examples, chosen.test
     assert [q.id for q in train] == [f"q{n}" for n in range(6)]
     assert len(unseen) == 5
     plan = Plan(sources=(str(bench.folder.root),))
@@ -112,7 +118,7 @@ def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Pa
     namesakes = [n.passage.title for n in examples["q0"].negatives if n.kind == "namesake"]
     assert namesakes == ["Person0 (singer)"]
     leaky = Plan(sources=plan.sources, test=plan.sources)
-    with pytest.raises(BadInput, match="names stand in both"):
+    with pytest.raises(BadInput, match="6 names, 6 gold pages, 6 questions are in both"):
         training_data(leaky, SETTINGS, tmp_path / "work")
     with pytest.raises(BadInput, match="every example"):
         training_data(
@@ -192,7 +198,8 @@ def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
 
     few = BuildOptions(sizes=Sizes(test=3, dev=0), train_scope="subjects")
     built = build_entityquestions(base, tmp_path / "eq", few)
-    train, unseen = split_queries(built.benchmark, 0.2, 0)
+    chosen = taken_queries(str(tmp_path / "eq"), built.benchmark, Plan(sources=()), 0)
+    train, unseen = chosen.examples, chosen.test
     assert len(train) == built.train > 0
     assert all(q.id.startswith("train-") and q.relation and q.gold_pages() for q in train)
     assert len(unseen) == len(built.benchmark.queries)
@@ -225,3 +232,126 @@ def test_only_wrong_passages_that_are_learned_from_are_told(made_examples: Any) 
     assert told_kinds(examples, ("bm25", "namesake")) == "negatives: 3 bm25, 3 namesake"
     assert told_kinds(examples, ("bm25",)) == "negatives: 3 bm25"
     assert told_kinds(examples, ()) == "negatives: of the batch only"
+
+
+SPLITS = ("train", "dev", "test")
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Path:
+    """A file of questions with all three splits, imported."""
+    passages, rows = [], []
+    for n in range(30):
+        title = f"Person{n}"
+        passages.append({"id": f"d{n}", "title": title, "text": f"{title} was born in Town{n}."})
+        rows.append(
+            {
+                "question": f"Where was {title} born?",
+                "answers": [f"Town{n}"],
+                "titles": [title],
+                "name": title,
+                "split": SPLITS[n % 3] if n % 6 < 3 else ("train", "validation", "test_id")[n % 3],
+            }
+        )
+    for name, records in (("passages", passages), ("questions", rows)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / f"{name}.jsonl").write_text(lines)
+    fields = QuestionFields(answers="answers", gold="titles", name="name")
+    import_questions(
+        tmp_path / "questions.jsonl",
+        tmp_path / "passages.jsonl",
+        tmp_path / "imported",
+        fields=fields,
+    )
+    return tmp_path / "imported"
+
+
+def test_an_imported_file_with_three_splits_teaches_its_training_records_alone(
+    imported: Path, checkpoint: Path, tmp_path: Path
+) -> None:
+    """The examples that a real training kept are those marked train, and it says what it left."""
+    trainings = {
+        "retriever": ("--negatives", "bm25", "--preset", "default"),
+        "reranker": ("--negatives", "bm25"),
+    }
+    for verb, options in trainings.items():
+        done = CliRunner().invoke(
+            whichone,
+            ["train", verb, str(imported), str(tmp_path / verb), "--checkpoint", str(checkpoint),
+             "--epochs", "1", "--batch", "2", "--device", "cpu", *options],
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        assert "10 records taken (10 dev, 10 test left alone)" in " ".join(done.stderr.split())
+        learned = [e.question for e in read_examples(tmp_path / verb / "examples.jsonl")]
+        assert learned
+        numbers = [int(q.split("Person")[1].split()[0]) for q in learned]
+        assert all(n % 3 == 0 for n in numbers)
+        document = json.loads((tmp_path / verb / "training.json").read_text())
+        (source,) = document["sources"]
+        assert (source["taken"], source["left"]) == (10, {"dev": 10, "test": 10})
+
+
+def test_a_reader_takes_training_records_alone(imported: Path, tmp_path: Path) -> None:
+    data = reading_queries(Plan(sources=(str(imported),)), 0, tmp_path / "work")
+    (part,) = data.parts
+    assert len(part.queries) == 10
+    assert {q.attributes["split"] for q in part.queries} == {"train"}
+    assert len(data.never_seen) == 20
+
+
+def test_records_marked_dev_or_test_are_refused(imported: Path, tmp_path: Path) -> None:
+    place = tmp_path / "questions.jsonl"
+    rows = [json.loads(line) for line in place.read_text().splitlines()]
+    kept = [row for row in rows if row["split"] != "train"]
+    place.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    fields = QuestionFields(answers="answers", gold="titles", name="name")
+    import_questions(place, tmp_path / "passages.jsonl", tmp_path / "others", fields=fields)
+    plan = Plan(sources=(str(tmp_path / "others"),))
+    with pytest.raises(BadInput, match=r"no record is marked train \(10 dev, 10 test\)"):
+        training_data(plan, SETTINGS, tmp_path / "work")
+    with pytest.raises(BadInput, match="no record is marked train"):
+        reading_queries(plan, 0, tmp_path / "work")
+    free = Plan(sources=plan.sources, learn_from_dev=True)
+    data = training_data(free, SETTINGS, tmp_path / "work")
+    assert len(data.learn) + len(data.watch) + len(data.never_seen) == 20
+    assert data.never_seen
+
+
+def test_files_of_examples_keep_to_their_marks(made_examples: Any, tmp_path: Path) -> None:
+    """A mark in the record counts, else one in the file's name."""
+    from msgspec.structs import replace
+
+    marked = [replace(e, split=SPLITS[n % 3]) for n, e in enumerate(made_examples(24))]
+    write_examples(tmp_path / "mine.jsonl", marked)
+    data = training_data(Plan(sources=(str(tmp_path / "mine.jsonl"),)), SETTINGS, tmp_path)
+    assert {e.split for e in (*data.learn, *data.watch)} == {"train"}
+    assert data.taken[0].left == {"dev": 8, "test": 8}
+    write_examples(tmp_path / "mine-dev.jsonl", made_examples(24))
+    with pytest.raises(BadInput, match="24 dev"):
+        training_data(Plan(sources=(str(tmp_path / "mine-dev.jsonl"),)), SETTINGS, tmp_path)
+
+
+def test_parts_of_a_benchmark_are_marked_by_their_name(bench: Benchmark, tmp_path: Path) -> None:
+    from whichone.benchmarks.splits import split_benchmark
+
+    unmarked = [replace_mark(q) for q in bench.queries]
+    whole = save_benchmark(
+        tmp_path / "whole", name="w", queries=unmarked, passages=bench.passage_records()
+    )
+    split_benchmark(whole, tmp_path / "parts", {"train": 0.7, "test": 0.3})
+    train = training_data(
+        Plan(sources=(str(tmp_path / "parts" / "train"),)), SETTINGS, tmp_path / "work"
+    )
+    assert len(train.learn) + len(train.watch) == len(
+        Benchmark.open(tmp_path / "parts" / "train").queries
+    )
+    with pytest.raises(BadInput, match="no record is marked train"):
+        training_data(
+            Plan(sources=(str(tmp_path / "parts" / "test"),)), SETTINGS, tmp_path / "work"
+        )
+
+
+def replace_mark(asked: Query) -> Query:
+    from msgspec.structs import replace
+
+    return replace(asked, attributes={})

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tiny_bert import bert
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.cli import whichone
 
@@ -31,9 +32,12 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
     """An input under every name that the page uses."""
     monkeypatch.chdir(tmp_path)
     simple = builtin_benchmark("builtin/entityquestions")
-    shutil.copytree(simple, "BENCH")
     shutil.copytree(simple.parent / "kb", "KB")
-    bench = Benchmark.open("BENCH")
+    built = Benchmark.open(simple)
+    unmarked = [replace(q, attributes={**q.attributes, "split": ""}) for q in built.queries]
+    bench = save_benchmark(
+        "BENCH", name="bench", queries=unmarked, sets=built.sets, passages=built.passage_records()
+    )
     for name, model in (("MODEL", checkpoint), ("all-MiniLM-L6-v2", checkpoint)):
         shutil.copytree(model, name)
     for name, part in (

@@ -100,7 +100,7 @@ class Verbs(click.Group):
 _GROUPS = {
     "build": "Make a benchmark from a knowledge base, or parts of another benchmark.",
     "import": "Bring in published datasets, your own questions, runs and predictions.",
-    "train": "Train a retriever, a re-ranker or a reader.",
+    "train": "Train a retriever, a re-ranker, a reader or RAG.",
     "map": "Align a dataset's evidence to a snapshot.",
 }
 

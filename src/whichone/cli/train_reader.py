@@ -8,25 +8,38 @@ import click
 
 from whichone.cli.again import makes
 from whichone.cli.options import json_option, seed_option
-from whichone.errors import UsageError
+from whichone.cli.training_options import data_options, plan_of
 
 
 @click.command()
 @makes("places", decides=False)
-@click.argument("places", nargs=-1, required=True, metavar="BENCH... OUT")
 @click.option("--kind", type=click.Choice(["extractive", "seq2seq", "claims"]), required=True)
 @click.option(
     "--checkpoint",
     required=True,
     help="RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name.",
 )
-@click.option("--preset", default="amber-reader", show_default=True)
 @click.option(
-    "--held-out",
-    default=0.2,
-    show_default=True,
-    help="Share of names that are never seen; 0 learns from all.",
+    "--context",
+    type=click.Choice(["none", "gold", "retrieved"]),
+    help="seq2seq: passages before the question, for every task (BART, T5, BART + DPR); "
+    "without it one passage at a time, wrong ones as none (AmbER).",
 )
+@click.option(
+    "--depth", default=3, show_default=True, help="With --context: at most so many passages."
+)
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    type=click.Path(),
+    help="With --context retrieved: a run over a SOURCE; BM25 where there is none.",
+)
+@click.option(
+    "--prefix", default="", help="seq2seq: text before every input; {task} is the task's name."
+)
+@click.option("--preset", default="amber-reader", show_default=True)
+@data_options
 @click.option(
     "--negatives",
     type=click.Choice(["bm25", "tfidf", "namesake"]),
@@ -38,21 +51,28 @@ from whichone.errors import UsageError
     "--task",
     "tasks",
     multiple=True,
-    help="Learn this task only (qa or sf; fc); the reader then answers no other.",
+    help="Learn this task only; the reader then answers no other.",
 )
 @click.option("--epochs", type=int)
 @click.option("--batch", type=int)
 @click.option("--learning-rate", type=float)
 @click.option("--longest", type=int, help="Tokens a text may have.")
+@click.option(
+    "--per-source",
+    type=int,
+    help="Draw so many examples of each SOURCE an epoch, a batch of one, in turn.",
+)
 @click.option("--device", default=None, help="cuda or cpu; cuda where there is one.")
 @seed_option
 @json_option
 def command(
-    places: tuple[str, ...],
     kind: Literal["extractive", "seq2seq", "claims"],
     checkpoint: str,
+    context: Literal["none", "gold", "retrieved"] | None,
+    depth: int,
+    runs: tuple[str, ...],
+    prefix: str,
     preset: str,
-    held_out: float,
     negatives: Literal["bm25", "tfidf", "namesake"],
     tasks: tuple[str, ...],
     device: str | None,
@@ -60,34 +80,33 @@ def command(
     as_json: bool,
     **changes: Any,
 ) -> None:
-    """Train a reader on benchmarks into the folder OUT; OUT/model is a HuggingFace checkpoint.
+    """Train a reader on SOURCEs into the folder OUT; OUT/model is a HuggingFace checkpoint.
 
     Each query teaches its gold passage, and the best wrong page's passage as one without an answer
-    ("none", NEUTRAL). Stopped and started again it goes on from its last checkpoint.
+    ("none", NEUTRAL). With --context all tasks are learned as text to be written: question answering,
+    slot filling, fact checking, entity linking and dialogue. Stopped and started again it goes on from its last checkpoint.
 
     \b
     whichone train reader BENCH OUT --kind claims --checkpoint bert-base-uncased
     whichone train reader BENCH OUT --kind seq2seq --task sf --negatives tfidf --held-out 0 --checkpoint facebook/bart-base
+    whichone train reader BENCH OUT --kind seq2seq --context none --checkpoint FOLDER
+    whichone train reader A B OUT --kind seq2seq --context retrieved --depth 3 --run RUN --checkpoint FOLDER
     """
     from whichone.cli.output import emit_json
-    from whichone.training.reader import train_reader
+    from whichone.training.reader import Shown, train_reader
     from whichone.training.settings import preset as settings_of
 
-    *sources, out = places
-    if not sources:
-        raise UsageError(
-            "benchmarks first, then the folder to write", hint="whichone train reader BENCH... OUT"
-        )
+    plan, out = plan_of(changes)
     settings = settings_of(preset, seed=seed, **changes)
     trained = train_reader(
-        sources,
+        plan,
         out,
         kind=kind,
         checkpoint=checkpoint,
         settings=settings,
-        held_out=held_out,
         negatives=negatives,
         tasks=tasks,
+        shown=Shown(context=context, depth=depth, runs=runs, prefix=prefix),
         device=device,
     )
     if as_json:

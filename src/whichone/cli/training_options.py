@@ -49,6 +49,11 @@ _DATA = (
         "splits (splits), names everywhere (names), or no word of a name either (tokens).",
     ),
     click.option(
+        "--learn-from-dev",
+        is_flag=True,
+        help="Learn from records marked dev or test as well; without it they are refused.",
+    ),
+    click.option(
         "--similar",
         is_flag=True,
         help="Learn from reworded questions (EntityQuestions' FT w/ similar).",
@@ -93,6 +98,13 @@ def training_options(function: F) -> F:
     return function
 
 
+def data_options(function: F) -> F:
+    """The options of what is learned from alone."""
+    for option in reversed(_DATA):
+        function = option(function)
+    return function
+
+
 def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
     """The data that was asked for, and the folder to write; taken out of `values`."""
     from whichone.training.data import Plan
@@ -111,6 +123,7 @@ def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
         drop_leaks=values.pop("drop_leaks"),
         disjoint=values.pop("disjoint"),
         similar=values.pop("similar"),
+        learn_from_dev=values.pop("learn_from_dev"),
     )
     return plan, out
 
@@ -124,7 +137,7 @@ def settings_of(preset: str, values: dict[str, Any]) -> Settings:
     return named(preset, kinds=kinds, **values)
 
 
-def tell(out: str, trained: Trained, as_json: bool) -> None:
+def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None:
     import msgspec
 
     from whichone.cli.output import emit_json
@@ -134,4 +147,4 @@ def tell(out: str, trained: Trained, as_json: bool) -> None:
         return
     last = f"loss {trained.losses[-1]:.4f}" if trained.losses else "no epoch was finished"
     watched = f", held-out names {max(trained.held_out):.3f}" if trained.held_out else ""
-    click.echo(f"{out}/best: {trained.epochs} epochs, {trained.steps} steps, {last}{watched}")
+    click.echo(f"{out}/{model}: {trained.epochs} epochs, {trained.steps} steps, {last}{watched}")

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import msgspec
+
 from whichone.corpus.corpus import Corpus
 from whichone.reading.checkpoint import open_checkpoint, weights_fingerprint
+from whichone.reading.initialisation import initialisation_of, read_taught
 
 TRAINED_TASKS = "whichone_tasks"
 """Of a checkpoint's config: the tasks that `train reader` taught it."""
+QUESTIONS = ("qa", "sf", "EntityQuestions", "PAQ")
+"""Tasks whose answer may be a stretch of a passage."""
 
 
 def titled(title: str, text: str) -> str:
@@ -18,9 +23,12 @@ def titled(title: str, text: str) -> str:
 
 
 class CheckpointReader:
-    """A model with the head of its kind, read in batches through a window of tokens."""
+    """A model with the head of its kind, read in batches through a window of tokens.
 
-    name: ClassVar[str]
+    A row is called by its kind and by what the checkpoint was initialised from.
+    """
+
+    name: str
     head: ClassVar[str]
     """One of transformers' Auto classes."""
     settings: ClassVar[tuple[str, ...]]
@@ -35,6 +43,9 @@ class CheckpointReader:
         self.window = min(int(window), int(limit))
         trained = tuple(getattr(self._model.config, TRAINED_TASKS, None) or ())
         self.tasks = trained or self.can_do
+        self.taught = read_taught(model)
+        self.initialisation = initialisation_of(model, self._model)
+        self.name = f"{type(self).name} {self.initialisation.label()}"
 
     @classmethod
     def over(cls, corpus: Corpus, model: str, **options: Any) -> Self:
@@ -42,8 +53,9 @@ class CheckpointReader:
 
     def describe(self) -> dict[str, Any]:
         return {
-            "reader": self.name,
+            "reader": type(self).name,
             "model": str(self.place),
             "weights": weights_fingerprint(self.place),
+            "initialisation": msgspec.to_builtins(self.initialisation),
             **{name: getattr(self, name) for name in self.settings},
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.reading.checkpoint import in_batches
-from whichone.reading.checkpoint_reader import CheckpointReader, titled
+from whichone.reading.checkpoint_reader import QUESTIONS, CheckpointReader, titled
 from whichone.reading.slots import as_question
 from whichone.records import Answer, Passage, ReadingTask
 
@@ -31,7 +31,7 @@ class Extractive(CheckpointReader):
     """
 
     name = "extractive"
-    can_do = ("qa", "sf")
+    can_do = QUESTIONS
     head = "AutoModelForQuestionAnswering"
     settings = ("window", "stride", "longest", "threshold")
 

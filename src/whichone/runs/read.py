@@ -49,6 +49,7 @@ def read(
     retrieved = Run.open(run) if run is not None else None
     told = {k: v for k, v in (options or {}).items() if v is not None}
     made = make_reader(reader, opened, told)
+    runner.setdefault("cites", getattr(made, "cites", "shown"))
     place = (
         str(benchmark)
         if str(benchmark).startswith("builtin/")
@@ -136,6 +137,8 @@ def as_reader(answer: Any, *, name: str | None = None) -> Reader:
 def system_name(reader: object, setting: Setting, run: Run | None = None) -> str:
     """A system's name in tables, from its parts."""
     own = str(getattr(reader, "name", type(reader).__name__))
+    if getattr(reader, "retrieves", False):
+        return own
     return joined_name(own, setting.passages, run.name if run is not None else None)
 
 

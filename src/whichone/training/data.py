@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines
+from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Output, Provenance, Query
@@ -18,12 +20,27 @@ from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import Example, kinds
 from whichone.training.negatives import ExampleMaker
 from whichone.training.settings import Settings
-from whichone.training.sources import Corpus, file_examples, source_benchmark
-from whichone.training.splits import check_leaks, share_of, split_by_name, without_leaks
+from whichone.training.sources import (
+    Corpus,
+    file_examples,
+    kind_of,
+    source_benchmark,
+)
+from whichone.training.splits import A, check_leaks, share_of, split_by_name, without_leaks
+from whichone.training.taken import (
+    TRAIN,
+    Taken,
+    all_queries,
+    split_mark,
+    tell_taken,
+    training_records,
+)
 
 Disjoint = Literal["splits", "names", "tokens"]
 WATCHED = 0.1
 """Share of the names to learn from by which training stops early."""
+OTHER_WORDING = "in other words"
+"""The mark of what is not learned from where reworded questions alone are wanted."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,48 +59,54 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     drop_leaks: bool = False
     disjoint: Disjoint = "splits"
     similar: bool = False
+    learn_from_dev: bool = False
+    """Learn from records that are marked dev or test as well; names are held out then."""
 
 
 class TrainingData(msgspec.Struct, frozen=True):
     learn: list[Example]
     watch: list[Example]
     never_seen: list[Query]
+    taken: list[Taken] = []
 
 
 def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
-    """Examples of all sources, refused (or left out) where the test data hold their names."""
-    if not plan.sources:
-        raise UsageError("nothing to learn from", hint="name benchmarks or files of examples")
-    parts: list[_Part] = []
-    for source in plan.sources:
-        given = file_examples(source)
-        part = _Part(given) if given is not None else _of_benchmark(source, plan, settings, work)
-        if settings.per_source:
-            told = [msgspec.structs.replace(e, source=str(source)) for e in part.examples]
-            part = msgspec.structs.replace(part, examples=told)
-        parts.append(part)
-    named = [query for place in plan.test for query in Benchmark.open(place).queries]
+    """Examples of all sources, refused (or left out) where the test data have their names."""
+    parts = [_part(source, plan, settings, work) for source in wanted_sources(plan)]
+    named = test_queries(plan)
     unseen = [query for part in parts for query in part.test] + named
-    examples = _checked(parts, named, plan)
+    kept = checked(parts, named, plan)
+    examples = [example for part in kept for example in part.examples]
     learn, watch = watched(examples, settings.seed)
     talk(
         f"{len(learn)} examples to learn from ({told_kinds(learn, settings.kinds)}), {len(watch)} to stop by"
     )
-    return TrainingData(learn, watch, unseen)
+    return TrainingData(learn, watch, unseen, [part.taken for part in kept])
 
 
-class _Part(msgspec.Struct, frozen=True):
+def wanted_sources(plan: Plan) -> tuple[str, ...]:
+    if not plan.sources:
+        raise UsageError("nothing to learn from", hint="name benchmarks or files of examples")
+    return plan.sources
+
+
+def test_queries(plan: Plan) -> list[Query]:
+    return [query for place in plan.test for query in Benchmark.open(place).queries]
+
+
+class Part(msgspec.Struct, Generic[A], frozen=True):
     """What one source teaches, what of it is never seen, and whether it came split."""
 
-    examples: list[Example]
+    examples: list[A]
+    taken: Taken
     test: list[Query] = []
     own_split: bool = False
 
 
-def _checked(parts: Sequence[_Part], named: Sequence[Query], plan: Plan) -> list[Example]:
-    """The examples of all sources, refused (or left out) where test data share something with them."""
+def checked(parts: Sequence[Part[A]], named: Sequence[Query], plan: Plan) -> list[Part[A]]:
+    """The parts, refused (or without the examples) where test data share something with them."""
     tokens = plan.disjoint == "tokens"
-    kept: list[Example] = []
+    kept: list[Part[A]] = []
     for part in parts:
         own = part.test if part.own_split and plan.disjoint == "splits" else []
         others = [q for other in parts if other is not part or not own for q in other.test]
@@ -94,12 +117,12 @@ def _checked(parts: Sequence[_Part], named: Sequence[Query], plan: Plan) -> list
             examples = without_leaks(examples, others, tokens=tokens)
         check_leaks(examples, own, within_relation=True)
         check_leaks(examples, others, tokens=tokens)
-        kept += examples
-    if plan.drop_leaks:
-        before = sum(len(part.examples) for part in parts)
-        talk(f"{before - len(kept)} examples left out that share something with test data")
-        if not kept:
-            raise BadInput("every example shares something with the test data")
+        dropped = len(part.examples) - len(examples)
+        taken = replace(part.taken, taken=part.taken.taken - dropped, shared=dropped)
+        tell_taken(taken)
+        kept.append(replace(part, examples=examples, taken=taken))
+    if not any(part.examples for part in kept):
+        raise BadInput("every example shares something with the test data")
     return kept
 
 
@@ -120,43 +143,71 @@ def told_kinds(examples: Sequence[Example], wanted: Sequence[str]) -> str:
     return f"negatives: {found or 'of the batch only'}"
 
 
-def _of_benchmark(source: str, plan: Plan, settings: Settings, work: Path) -> _Part:
+def _part(source: str, plan: Plan, settings: Settings, work: Path) -> Part[Example]:
+    given = file_examples(source)
+    if given is not None:
+        chosen = [(e, split_mark(e.split) or split_mark(Path(source).name)) for e in given]
+        examples, left = training_records(source, chosen, learn_from_dev=plan.learn_from_dev)
+        part = Part(examples, Taken(source, len(examples), left))
+    else:
+        part = _of_benchmark(source, plan, settings, work)
+    if settings.per_source:
+        named = [replace(e, source=str(source)) for e in part.examples]
+        part = replace(part, examples=named)
+    return part
+
+
+def _of_benchmark(source: str, plan: Plan, settings: Settings, work: Path) -> Part[Example]:
     benchmark = source_benchmark(source, plan.corpus, work)
-    own = _own_training(benchmark, similar=plan.similar)
-    train, test = split_queries(benchmark, plan.held_out, settings.seed, similar=plan.similar)
+    queries = taken_queries(source, benchmark, plan, settings.seed)
     maker = ExampleMaker(
         benchmark, default_index_folder(benchmark.corpus), kinds=settings.kinds, seed=settings.seed
     )
-    found, without = maker.examples(train)
-    if without:
-        talk(f"{source}: {len(without)} questions have no gold passage and teach nothing")
-    return _Part(found, test, own_split=bool(own))
+    examples, without = maker.examples(queries.examples)
+    taken = replace(queries.taken, taken=len(examples), without_passage=len(without))
+    return Part(examples, taken, queries.test, queries.own_split)
 
 
-def _own_training(benchmark: Benchmark, *, similar: bool = False) -> list[Query]:
-    """What a benchmark itself gives to learn from; reworded questions alone where `similar`."""
-    facts = list(training_facts(benchmark, similar=similar))
-    own = [q for q in benchmark.queries if q.attributes.get("split") == "train"]
-    if not similar:
-        return own + facts
-    reworded = [q for q in own if q.attributes.get("set") == "similar"]
-    if not reworded and not facts:
+class TakenQueries(msgspec.Struct, frozen=True):
+    """The queries of a benchmark to learn from, and those that are never seen."""
+
+    examples: list[Query]
+    taken: Taken
+    test: list[Query]
+    own_split: bool
+
+
+def taken_queries(source: str, benchmark: Benchmark, plan: Plan, seed: int) -> TakenQueries:
+    """Those marked train where anything is marked, and all else unseen; otherwise split by name.
+
+    A benchmark that was built of a knowledge base to learn from is marked for nobody else.
+    """
+    marked = all_queries(benchmark)
+    facts = [(fact, TRAIN) for fact in training_facts(benchmark, similar=plan.similar)]
+    free = plan.learn_from_dev or (not facts and kind_of(source) == KNOWLEDGE_BASE)
+    if plan.similar:
+        marked = _reworded(benchmark, marked, bool(facts))
+    train, left = training_records(source, [*marked, *facts], learn_from_dev=free)
+    if not free and (facts or any(mark for _, mark in marked)):
+        chosen = {q.id for q in train}
+        unseen = [q for q in benchmark.queries if q.id not in chosen]
+        return TakenQueries(train, Taken(source, len(train), left), unseen, own_split=True)
+    train, unseen = split_by_name(train, plan.held_out, seed=seed)
+    taken = Taken(source, len(train), names_held_out=len(unseen))
+    return TakenQueries(train, taken, unseen, own_split=False)
+
+
+def _reworded(
+    benchmark: Benchmark, marked: Sequence[tuple[Query, str | None]], facts: bool
+) -> list[tuple[Query, str | None]]:
+    """Reworded questions to learn from; all others keep a mark that says they are not."""
+    found = [(q, m if q.attributes.get("set") == "similar" else OTHER_WORDING) for q, m in marked]
+    if not facts and not any(mark == TRAIN for _, mark in found):
         raise UsageError(
             f"{benchmark.name} has no reworded questions to learn from",
             hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",
         )
-    return reworded + facts
-
-
-def split_queries(
-    benchmark: Benchmark, held_out: float, seed: int, *, similar: bool = False
-) -> tuple[list[Query], list[Query]]:
-    """Its own training split where it has one, and all else unseen; otherwise split by name."""
-    own = _own_training(benchmark, similar=similar)
-    if own:
-        taken = {q.id for q in own}
-        return own, [q for q in benchmark.queries if q.id not in taken]
-    return split_by_name(benchmark.queries, held_out, seed=seed)
+    return found
 
 
 def training_facts(benchmark: Benchmark, *, similar: bool = False) -> Iterator[Query]:

@@ -46,6 +46,8 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     answers: tuple[str, ...] = ()
     source: str = ""
     """Which of several datasets it is of, where they are told apart."""
+    split: str = ""
+    """The split that its file marks it as."""
 
     def right_pages(self) -> set[str]:
         return {*self.gold, self.positive.page} - {""}
@@ -105,6 +107,7 @@ def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
             gold=tuple(str(c.get("title", "")) for c in positives),
             name=title_key(str(positives[0].get("title") or "")),
             answers=tuple(record.get("answers") or ()),
+            split=str(record.get("split") or ""),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.files.lines import write_atomic
+from whichone.errors import UsageError
+from whichone.files.lines import write_atomic, write_json_lines
 from whichone.progress import talk
-from whichone.reading.checkpoint import HEADS
+from whichone.reading.checkpoint import HEADS, weights_fingerprint
 from whichone.reading.checkpoint_reader import TRAINED_TASKS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
+from whichone.reading.initialisation import Taught, initialisation_of, write_taught
+from whichone.reading.inputs import joined_input, prefixed
 from whichone.runs.retrieve import default_index_folder
+from whichone.runs.run import Run
 from whichone.training.checkpoints import OneModel, save_model, training_folder
+from whichone.training.data import Plan
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.loop import Trained, Training
+from whichone.training.reading_data import SourceQueries, reading_queries
 from whichone.training.reading_examples import (
+    Context,
+    ContextExamples,
     Kind,
     Negatives,
     ReadingExample,
@@ -27,7 +35,6 @@ from whichone.training.reading_examples import (
     reading_examples,
 )
 from whichone.training.settings import Settings
-from whichone.training.splits import split_by_name
 from whichone.training.start import Start, place_of
 from whichone.training.tower import on_device
 from whichone.versions import environment
@@ -36,6 +43,8 @@ if TYPE_CHECKING:
     import torch
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
+MOST = 1024
+"""Tokens of a target at most, of a model that has no limit of its own (T5)."""
 CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
 
 
@@ -43,6 +52,7 @@ class ReadingModel(OneModel):
     """A HuggingFace model with its tokenizer, as one thing that learns."""
 
     key = "model"
+    taught: Taught | None = None
 
     def __init__(self, kind: Kind, checkpoint: str, device: str) -> None:
         import transformers
@@ -62,6 +72,8 @@ class ReadingModel(OneModel):
     def save(self, folder: Path) -> None:
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
+        if self.taught is not None:
+            write_taught(folder, self.taught)
 
 
 class ReaderTraining(Training[ReadingExample]):
@@ -76,6 +88,7 @@ class ReaderTraining(Training[ReadingExample]):
         settings: Settings,
         *,
         device: str | None = None,
+        taught: Mapping[str, Any] | None = None,
         tasks: Sequence[str] = (),
     ) -> None:
         import torch
@@ -83,12 +96,44 @@ class ReaderTraining(Training[ReadingExample]):
         device = chosen_device(device)
         torch.manual_seed(settings.seed)  # of a head that is made anew
         self.kind, self.tasks = kind, tasks
-        self.reading = ReadingModel(kind, place_of(str(checkpoint)), device)
+        place = place_of(str(checkpoint))
+        self.reading = ReadingModel(kind, place, device)
+        start = initialisation_of(place, self.reading.model, weights_fingerprint(place))
+        self.prefix = str((taught or {}).get("prefix", ""))
+        self.target_limit = int(
+            getattr(self.reading.model.config, "max_position_embeddings", None) or MOST
+        )
+        longest = self._longest_target(examples) if kind == "seq2seq" else 0
+        self.reading.taught = Taught(initialisation=start, longest=longest, **(taught or {}))
         digest = hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
         identity = {"model": kind, **Start(str(checkpoint)).identity(), "examples": digest}
+        if self.prefix:
+            identity["prefix"] = self.prefix
         super().__init__(
             self.reading, examples, (), folder, settings, device=device, identity=identity
         )
+
+    def _longest_target(self, examples: Sequence[ReadingExample]) -> int:
+        """Tokens of the longest target; those beyond what the model can write are counted and said."""
+        lengths = [
+            len(self.reading.tokenizer(text_target=target)["input_ids"])
+            for target in {e.target for e in examples}
+        ]
+        longer = sum(length > self.target_limit for length in lengths)
+        if longer:
+            talk(
+                f"{longer:,} answers are longer than the {self.target_limit:,} tokens that the"
+                " model can write, and are cut there"
+            )
+        return min(max(lengths, default=0), self.target_limit)
+
+    def input_text(self, example: ReadingExample) -> str:
+        """As reading shows it: passages before the question, or one passage behind it."""
+        asked = prefixed(self.prefix, example.task, example.question)
+        if example.context is None:
+            return f"{asked} {titled(example.title, example.text)}"
+        window = self.settings.longest
+        return joined_input(self.reading.tokenizer, asked, example.task, example.context, window)[0]
 
     def loss(self, batch: Sequence[ReadingExample], epoch: int) -> torch.Tensor:
         inputs = on_device(_ENCODE[self.kind](self, batch), self.device)
@@ -156,20 +201,23 @@ def _token_span(made: Any, row: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
-    texts = [f"{e.question} {titled(e.title, e.text)}" for e in batch]
-    longest = training.settings.longest
-    made = training.reading.tokenizer(
-        texts, truncation=True, max_length=longest, padding=True, return_tensors="pt"
+    tokenizer, longest = training.reading.tokenizer, training.settings.longest
+    made = tokenizer(
+        [training.input_text(e) for e in batch],
+        truncation=True,
+        max_length=longest,
+        padding=True,
+        return_tensors="pt",
     )
     made.pop("token_type_ids", None)
-    targets = training.reading.tokenizer(
+    targets = tokenizer(
         text_target=[e.target for e in batch],
         truncation=True,
-        max_length=64,
+        max_length=training.target_limit,
         padding=True,
         return_tensors="pt",
     )["input_ids"]
-    made["labels"] = targets.masked_fill(targets == training.reading.tokenizer.pad_token_id, -100)
+    made["labels"] = targets.masked_fill(targets == tokenizer.pad_token_id, -100)
     return made
 
 
@@ -194,59 +242,117 @@ def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
 _ENCODE = {"extractive": _extractive, "seq2seq": _seq2seq, "claims": _claims}
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sequence-to-sequence reader is shown in training; without `context` one passage a time.
+
+    `runs` are rankings of the sources; a source without one is searched with BM25.
+    """
+
+    context: Context | None = None
+    depth: int = 3
+    runs: tuple[str, ...] = ()
+    prefix: str = ""
+
+    def check(self, kind: Kind) -> None:
+        if kind != "seq2seq" and (self.context or self.prefix):
+            raise UsageError("--context and --prefix are for readers that are seq2seq")
+        if self.depth < 1:
+            raise UsageError("--depth must be at least 1")
+        if self.runs and self.context != "retrieved":
+            raise UsageError("--run goes with --context retrieved")
+
+
 def train_reader(
-    sources: Sequence[str | Path],
+    plan: Plan,
     out: str | Path,
     *,
     kind: Kind,
     checkpoint: str,
     settings: Settings,
-    held_out: float = 0.2,
+    shown: Shown | None = None,
     device: str | None = None,
     negatives: Negatives = "bm25",
     tasks: Sequence[str] = (),
 ) -> Trained:
-    """Train on the queries of benchmarks, names of the held-out share aside; 0 learns from all."""
-    tasks = chosen_tasks(kind, tasks)
+    """Train on the training records of the sources, as `train retriever` chooses them."""
+    shown = shown or Shown()
+    shown.check(kind)
+    tasks = chosen_tasks(kind, tasks, context=shown.context is not None)
     folder, device = training_folder(out), chosen_device(device)
     Start(checkpoint).check()
     quiet_libraries()
     examples: list[ReadingExample] = []
-    unseen: list[str] = []
-    for source in sources:
-        benchmark = Benchmark.open(source)
-        train, test = split_by_name(benchmark.queries, held_out, seed=settings.seed)
-        found, without = reading_examples(
-            benchmark,
-            train,
-            kind,
-            default_index_folder(benchmark.corpus),
-            seed=settings.seed,
-            negatives=negatives,
-            tasks=tasks,
-        )
+    data = reading_queries(plan, settings.seed, folder / "sources")
+    for part in data.parts:
+        found, without = _examples_of(part, kind, shown, settings, negatives, tasks)
         if without:
             talk(
-                f"{source}: {len(without)} queries teach nothing (no gold passage that holds the answer)"
+                f"{part.taken.source}: {len(without)} queries teach nothing"
+                " (no answer, or no gold passage that has it)"
             )
-        examples += found
-        unseen += [q.id for q in test]
-    trained = ReaderTraining(
-        kind, checkpoint, examples, folder, settings, device=device, tasks=tasks
-    ).run()
+        where = part.taken.source
+        named = [msgspec.structs.replace(e, source=e.source or where) for e in found]
+        examples += named if settings.per_source else found
+    taught = {
+        "context": shown.context or "",
+        "depth": shown.depth if shown.context else 0,
+        "prefix": shown.prefix,
+    }
+    training = ReaderTraining(
+        kind, checkpoint, examples, folder, settings, device=device, taught=taught, tasks=tasks
+    )
+    trained = training.run()
     document = {
         "kind": kind,
         "tasks": list(tasks),
         "negatives": negatives,
         "checkpoint": checkpoint,
+        "taught": training.reading.taught,
         "settings": msgspec.to_builtins(settings),
         "examples": len(examples),
         "losses": trained.losses,
-        "never_seen": unseen,
+        "sources": [msgspec.to_builtins(part.taken) for part in data.parts],
+        "never_seen": [query.id for query in data.never_seen],
         "made": environment(),
     }
+    write_json_lines(folder / "examples.jsonl", examples)
     write_atomic(
         folder / "training.json",
         msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n",
     )
     return trained
+
+
+def _examples_of(
+    part: SourceQueries,
+    kind: Kind,
+    shown: Shown,
+    settings: Settings,
+    negatives: Negatives,
+    tasks: Sequence[str],
+) -> tuple[list[ReadingExample], list[str]]:
+    work = default_index_folder(part.benchmark.corpus)
+    if shown.context is None:
+        return reading_examples(
+            part.benchmark,
+            part.queries,
+            kind,
+            work,
+            seed=settings.seed,
+            negatives=negatives,
+            tasks=tasks,
+        )
+    run = run_over(part.benchmark, shown.runs)
+    maker = ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
+    return maker.examples(part.queries, tasks)
+
+
+def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
+    """The run among them that was made over this benchmark."""
+    for place in places:
+        run = Run.open(place)
+        if run.folder.manifest.parents.get("benchmark") == benchmark.id:
+            return run
+    if places:
+        talk(f"none of the runs is over {benchmark.id}: its passages come from BM25")
+    return None

@@ -10,25 +10,33 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, sample
+from whichone.reading.checkpoint_reader import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.sequence import NONE
 from whichone.reading.slots import as_question
 from whichone.records import Query
+from whichone.retrieval.bm25 import Bm25
+from whichone.runs.run import Run
+from whichone.runs.settings import Setting, Shows
 from whichone.training.negatives import ExampleMaker
 from whichone.training.tfidf_negatives import tfidf_negatives
 
 Kind = Literal["extractive", "seq2seq", "claims"]
+Context = Literal["none", "gold", "retrieved"]
+
 Negatives = Literal["bm25", "tfidf", "namesake"]
 """Whose best passage of a wrong page has no answer: AmbER's readers learn from TF-IDF's."""
 
 TASKS: dict[Kind, tuple[str, ...]] = {
-    "extractive": ("qa", "sf"),
-    "seq2seq": ("qa", "sf"),
+    "extractive": QUESTIONS,
+    "seq2seq": QUESTIONS,
     "claims": ("fc",),
 }
+GENERATED = (*QUESTIONS, "fc", "el", "dialogue")
+"""Tasks whose answers a sequence-to-sequence model learns to write with a context of passages."""
 
 
-class ReadingExample(msgspec.Struct, frozen=True):
+class ReadingExample(msgspec.Struct, frozen=True, omit_defaults=True):
     """`target` is the answer (a stretch of the passage for extractive reading), "none", or a label."""
 
     id: str
@@ -39,16 +47,18 @@ class ReadingExample(msgspec.Struct, frozen=True):
     start: int = -1
     """Where the answer begins in the text; -1 where there is none."""
     source: str = ""
+    task: str = "qa"
+    context: tuple[str, ...] | None = None
+    """Passages to be put before the question, best first; None: one passage, `title` and `text`."""
 
 
-def chosen_tasks(kind: Kind, wanted: Sequence[str]) -> tuple[str, ...]:
+def chosen_tasks(kind: Kind, wanted: Sequence[str], *, context: bool = False) -> tuple[str, ...]:
     """The tasks that a reader of this kind learns: those asked for, else all it can do."""
-    beyond = [task for task in wanted if task not in TASKS[kind]]
+    known = GENERATED if context else TASKS[kind]
+    beyond = [task for task in wanted if task not in known]
     if beyond:
-        raise UsageError(
-            f"a reader that is {kind} learns {', '.join(TASKS[kind])}, not {sample(beyond)}"
-        )
-    return tuple(dict.fromkeys(wanted)) or TASKS[kind]
+        raise UsageError(f"a reader that is {kind} learns {', '.join(known)}, not {sample(beyond)}")
+    return tuple(dict.fromkeys(wanted)) or known
 
 
 def reading_examples(
@@ -107,3 +117,70 @@ def _positive(query: Query, title: str, text: str, kind: Kind) -> ReadingExample
     if kind == "seq2seq" and query.answers():
         return ReadingExample(query.id, question, title, text, query.answers()[0])
     return None
+
+
+class ContextExamples:
+    """Questions of any task with passages before them, and the answer to be written."""
+
+    def __init__(
+        self, benchmark: Benchmark, context: Context, depth: int, work: Path, run: Run | None = None
+    ) -> None:
+        self.benchmark, self.context, self.depth, self.work = benchmark, context, depth, work
+        self._gold = Shows(benchmark, Setting(passages="gold", depth=depth))
+        self._ranked = run.ranked_passages() if run is not None else {}
+
+    def examples(
+        self, queries: Sequence[Query], tasks: Sequence[str] = GENERATED
+    ) -> tuple[list[ReadingExample], list[str]]:
+        """One a query with its first answer; beside, the ids of those without one or without gold."""
+        asked = [q for q in queries if q.task in tasks]
+        if not asked:
+            raise BadInput(f"there is no query of a task that is written ({', '.join(tasks)})")
+        without = [q.id for q in asked if not q.answers()]
+        asked = [q for q in asked if q.answers()]
+        shown = self._shown(asked)
+        made = []
+        for query, ids in zip(asked, shown, strict=True):
+            if self.context == "gold" and not ids:
+                without.append(query.id)
+                continue
+            known = self.benchmark.corpus.get(ids)
+            context = tuple(titled(known[i].title, known[i].text) for i in ids)
+            made.append(
+                ReadingExample(
+                    query.id,
+                    query.input,
+                    "",
+                    "",
+                    query.answers()[0],
+                    source=str(query.attributes.get("dataset") or ""),
+                    task=query.task,
+                    context=context,
+                )
+            )
+        if not made:
+            raise BadInput("no query has an answer and passages to learn from", ids=without)
+        return made, without
+
+    def _shown(self, queries: Sequence[Query]) -> list[tuple[str, ...]]:
+        if self.context == "none":
+            return [()] * len(queries)
+        if self.context == "gold":
+            return [self._gold.choose(q).passages for q in queries]
+        missing = [q for q in queries if q.id not in self._ranked]
+        found = dict(self._ranked)
+        if missing:
+            search = Bm25.over(self.benchmark.corpus, self.work).search
+            for ranking in search([q.question() for q in missing], self.depth):
+                found[ranking.question] = list(ranking.passages)
+        corpus = self.benchmark.corpus
+        return [
+            tuple(i for i in map(self._passage, found[q.id][: self.depth]) if i and corpus.has(i))
+            for q in queries
+        ]
+
+    def _passage(self, identity: str) -> str | None:
+        """A passage, or the first one of a page that a run returned."""
+        if identity in self.benchmark.corpus:
+            return identity
+        return next(iter(self.benchmark.corpus.passages_of(identity)), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,11 +9,10 @@ import msgspec
 
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic
-from whichone.records import Query
 from whichone.training.bi_encoder import BiEncoderTraining
 from whichone.training.checkpoints import training_folder
 from whichone.training.cross_encoder import CrossEncoderTraining
-from whichone.training.data import Plan, training_data
+from whichone.training.data import Plan, TrainingData, training_data
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.examples import Example, write_examples
 from whichone.training.late import LateTraining
@@ -67,7 +65,7 @@ def train_retriever(
         told["relations"] = train_per_relation(
             training, data.learn, data.watch, folder, start, device
         )
-    _write(folder, training, data.learn, trained, data.never_seen, start, told)
+    _write(folder, training, data, trained, start, told)
     return trained
 
 
@@ -93,7 +91,7 @@ def _train_one_model(
     make = LateTraining if kind == "late" else SparseTraining
     training = make(start, data.learn, data.watch, folder, settings, device=device)
     trained = training.run()
-    _write(folder, training, data.learn, trained, data.never_seen, start, {"kind": kind})
+    _write(folder, training, data, trained, start, {"kind": kind})
     return trained
 
 
@@ -107,20 +105,19 @@ def train_reranker(
     data = training_data(plan, settings, folder / "sources")
     training = CrossEncoderTraining(start, data.learn, data.watch, folder, settings, device=device)
     trained = training.run()
-    _write(folder, training, data.learn, trained, data.never_seen, start, {})
+    _write(folder, training, data, trained, start, {})
     return trained
 
 
 def _write(
     folder: Path,
     training: Training[Example],
-    learned: Sequence[Example],
+    data: TrainingData,
     trained: Trained,
-    never_seen: Sequence[Query],
     start: Start,
     told: dict[str, Any],
 ) -> None:
-    write_examples(folder / "examples.jsonl", learned)
+    write_examples(folder / "examples.jsonl", data.learn)
     document = {
         "start": msgspec.to_builtins(start),
         "identity": training.identity,
@@ -130,7 +127,8 @@ def _write(
         "held_out": trained.held_out,
         "best_epoch": trained.best_epoch,
         **told,
-        "never_seen": [q.id for q in never_seen],
+        "sources": msgspec.to_builtins(data.taken),
+        "never_seen": [q.id for q in data.never_seen],
         "made": environment(),
     }
     write_atomic(

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from whichone.errors import BadInput, UsageError, sample
 from whichone.names import name_key, title_key
+from whichone.progress import talk
 from whichone.records import Query
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.text.drqa import tokens as drqa_tokens
-from whichone.training.examples import Example
+
+
+class Asked(Protocol):
+    """What is compared between training and test data."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def gold(self) -> tuple[str, ...]: ...
+
+    @property
+    def relation(self) -> str: ...
+
+
+A = TypeVar("A", bound=Asked)
 
 
 def name_of(query: Query) -> str:
@@ -40,13 +60,13 @@ def split_by_name(
 
 
 def leaks(
-    train: Sequence[Example],
+    train: Sequence[Asked],
     test: Sequence[Query],
     *,
     tokens: bool = False,
     within_relation: bool = False,
 ) -> dict[str, dict[str, list[int]]]:
-    """What stands on both sides: names, gold pages, questions, and with `tokens` words of names.
+    """What is on both sides: names, gold pages, questions, and with `tokens` words of names.
 
     Under each of them what is shared, and the places of the examples that share it. With
     `within_relation` a name or page may be learned of with another relation than it is asked about, as
@@ -75,7 +95,7 @@ def leaks(
 
 
 def _leaks_by_relation(
-    train: Sequence[Example], test: Sequence[Query]
+    train: Sequence[Asked], test: Sequence[Query]
 ) -> dict[str, dict[str, list[int]]]:
     asked: dict[str, list[Query]] = {}
     for query in test:
@@ -100,30 +120,36 @@ def name_words(name: str) -> set[str]:
 
 
 def check_leaks(
-    train: Sequence[Example],
+    train: Sequence[Asked],
     test: Sequence[Query],
     *,
     tokens: bool = False,
     within_relation: bool = False,
 ) -> None:
-    """Refuse what stands on both sides, naming it."""
+    """Refuse what is on both sides, counting and naming it."""
     both = leaks(train, test, tokens=tokens, within_relation=within_relation)
-    for what, shared in both.items():
-        if shared:
-            raise BadInput(
-                f"{len(shared)} {what} stand in both training and test data: {sample(sorted(shared))}",
-                hint="leave the examples that hold them out with --drop-leaks",
-            )
+    if any(both.values()):
+        first = next(shared for shared in both.values() if shared)
+        raise BadInput(
+            f"{told_leaks(both)} are in both training and test data: {sample(sorted(first))}",
+            hint="leave the examples that have them out with --drop-leaks",
+        )
+
+
+def told_leaks(both: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
+    return ", ".join(f"{len(shared):,} {what}" for what, shared in both.items() if shared)
 
 
 def without_leaks(
-    train: Sequence[Example],
+    train: Sequence[A],
     test: Sequence[Query],
     *,
     tokens: bool = False,
     within_relation: bool = False,
-) -> list[Example]:
-    """The examples that share nothing with the test data."""
-    found = leaks(train, test, tokens=tokens, within_relation=within_relation).values()
-    sharing = {place for shared in found for places in shared.values() for place in places}
-    return [e for place, e in enumerate(train) if place not in sharing]
+) -> list[A]:
+    """The examples that share nothing with the test data; what was shared is counted and said."""
+    both = leaks(train, test, tokens=tokens, within_relation=within_relation)
+    sharing = {n for shared in both.values() for places in shared.values() for n in places}
+    if sharing:
+        talk(f"{told_leaks(both)} are in both training and test data; the examples are left out")
+    return [example for n, example in enumerate(train) if n not in sharing]

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.papers.kilt.datasets import dataset_and_split
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.training.sources import Corpus
+from whichone.training.taken import TRAIN, split_mark
 
 
 class KiltFiles:
@@ -24,4 +26,15 @@ class KiltFiles:
     def benchmark(
         self, source: Path, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
     ) -> Benchmark:
-        return import_kilt(files, place, Plan(passages=corpus.passages, knowledge=corpus.knowledge))
+        return import_kilt(
+            files,
+            place,
+            Plan(passages=corpus.passages, knowledge=corpus.knowledge, split=_split(files)),
+        )
+
+
+def _split(files: Sequence[Path]) -> str | None:
+    """A file of anybody's own is to learn from, unless its name says dev or test."""
+    if all(dataset_and_split(file) for file in files):
+        return None
+    return split_mark(files[0].name) or TRAIN

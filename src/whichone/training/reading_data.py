@@ -1,0 +1,80 @@
+"""The queries that readers learn from: training records alone, none that test data share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
+from whichone.records import Query
+from whichone.training.data import (
+    Part,
+    Plan,
+    checked,
+    taken_queries,
+    test_queries,
+    wanted_sources,
+)
+from whichone.training.sources import DPR, EXAMPLES, kind_of, source_benchmark
+from whichone.training.splits import name_of
+from whichone.training.taken import Taken
+
+
+class AskedQuery(msgspec.Struct, frozen=True):
+    """A query as training and test data are compared."""
+
+    query: Query
+    question: str
+    name: str
+    gold: tuple[str, ...]
+    relation: str
+
+
+class SourceQueries(msgspec.Struct, frozen=True):
+    benchmark: Benchmark
+    queries: list[Query]
+    taken: Taken
+
+
+class ReadingData(msgspec.Struct, frozen=True):
+    parts: list[SourceQueries]
+    never_seen: list[Query]
+
+
+def reading_queries(plan: Plan, seed: int, work: Path) -> ReadingData:
+    """Each source's benchmark with its training queries, refused or dropped as `plan` says."""
+    benchmarks: list[Benchmark] = []
+    parts: list[Part[AskedQuery]] = []
+    for source in wanted_sources(plan):
+        if kind_of(source) in (EXAMPLES, DPR):
+            raise UsageError(
+                "a reader learns from questions with answers over a corpus",
+                where=source,
+                hint="name a benchmark, or KILT's or EntityQuestions' files with --passages",
+            )
+        benchmark = source_benchmark(source, plan.corpus, work)
+        found = taken_queries(source, benchmark, plan, seed)
+        benchmarks.append(benchmark)
+        asked = [_asked(query) for query in found.examples]
+        parts.append(Part(asked, found.taken, found.test, found.own_split))
+    named = test_queries(plan)
+    kept = checked(parts, named, plan)
+    return ReadingData(
+        [
+            SourceQueries(benchmark, [e.query for e in part.examples], part.taken)
+            for benchmark, part in zip(benchmarks, kept, strict=True)
+        ],
+        [query for part in parts for query in part.test] + named,
+    )
+
+
+def _asked(query: Query) -> AskedQuery:
+    return AskedQuery(
+        query,
+        query.input,
+        name_of(query),
+        tuple(sorted(query.gold_pages())),
+        query.relation or "",
+    )

@@ -1,0 +1,275 @@
+"""RAG: marginals by hand, one document equals the plain model, gradients, checkpoints, decoding."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.errors import BadInput, UsageError
+from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+
+from tiny_bart import save_bart  # noqa: E402
+
+from whichone.reading.rag.decode import Options, by_sequence, by_token  # noqa: E402
+from whichone.reading.rag.index import DocumentIndex  # noqa: E402
+from whichone.reading.rag.marginal import (  # noqa: E402
+    sequence_log_likelihood,
+    token_log_likelihood,
+)
+from whichone.reading.rag.model import RagModel  # noqa: E402
+from whichone.reading.rag.reader import Rag  # noqa: E402
+from whichone.retrieval.dense.dpr import open_side  # noqa: E402
+from whichone.training.rag import RagExample, RagOptions, RagStart, RagTraining  # noqa: E402
+from whichone.training.settings import Settings  # noqa: E402
+
+NAMES = [f"name{n}" for n in range(6)]
+TOWNS = [f"town{n}" for n in range(6)]
+WORDS = [*NAMES, *TOWNS, "born", "in", "where"]
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`questions/`, `passages/` (a DPR pair) and `bart/`, all over one vocabulary."""
+    folder = tmp_path_factory.mktemp("rag")
+    save_bart(folder / "bart", WORDS, positions=64, width=32)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "bart")
+    torch.manual_seed(0)
+    for name, kind in (("questions", "DPRQuestionEncoder"), ("passages", "DPRContextEncoder")):
+        config = transformers.DPRConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=64,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+        getattr(transformers, kind)(config).save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    return folder
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Benchmark:
+    passages = [
+        Passage(id=f"c:{n}#0", page=f"c:{n}", title=name, text=f"{name} born in {TOWNS[n]}")
+        for n, name in enumerate(NAMES)
+    ]
+    queries = [
+        Query(
+            id=f"q{n}",
+            task="qa",
+            input=f"where {name}",
+            name=name,
+            outputs=(Output(answer=TOWNS[n], provenance=((Provenance(page=f"c:{n}"),),)),),
+            attributes={"split": "train"},
+        )
+        for n, name in enumerate(NAMES)
+    ]
+    return save_benchmark(tmp_path / "bench", name="bench", queries=queries, passages=passages)
+
+
+def training(
+    parts: Path, bench: Benchmark, folder: Path, marginal: Any, **options: Any
+) -> RagTraining:
+    index = DocumentIndex(bench.corpus, open_side("passage", parts / "passages"), folder / "work")
+    examples = [RagExample(q.id, q.input, q.answers()[0]) for q in bench.queries]
+    start = RagStart(question_encoder=str(parts), generator=str(parts / "bart"), marginal=marginal)
+    settings = Settings(batch=2, epochs=1, longest=60, learning_rate=1e-3, warmup=0)
+    return RagTraining(
+        start, index, examples, folder / "out", settings, RagOptions(**options), device="cpu"
+    )
+
+
+def test_the_marginals_by_hand() -> None:
+    """Two documents of p .75 and .25; two tokens of p .5, .2 under the first, .1, .4 under the second."""
+    documents = torch.tensor([[0.75, 0.25]]).log()
+    tokens = torch.tensor([[[0.5, 0.2, 1.0], [0.1, 0.4, 1.0]]]).log()
+    mask = torch.tensor([[1.0, 1.0, 0.0]])
+    whole = 0.75 * 0.5 * 0.2 + 0.25 * 0.1 * 0.4
+    each = (0.75 * 0.5 + 0.25 * 0.1) * (0.75 * 0.2 + 0.25 * 0.4)
+    assert sequence_log_likelihood(documents, tokens, mask)[0] == pytest.approx(math.log(whole))
+    assert token_log_likelihood(documents, tokens, mask)[0] == pytest.approx(math.log(each))
+
+
+@pytest.mark.parametrize("marginal", ["sequence", "token"])
+def test_a_training_sums_over_documents(
+    parts: Path, bench: Benchmark, tmp_path: Path, marginal: str
+) -> None:
+    """The likelihood of a question equals the sum made by hand from the plain generator's own."""
+    made = training(parts, bench, tmp_path, marginal, documents=3)
+    model, index = made.rag, made.index
+    example = made.examples[1]
+    with torch.no_grad():
+        found = float(made.log_likelihoods([example], 0)[0])
+        vector = model.question_vectors([example.question])
+        rows = index.best(vector, 3)
+        scores = (index._stored.read(rows[0]) @ vector[0].numpy()).astype(np.float64)
+        shares = np.exp(scores) / np.exp(scores).sum()
+        target = model.targets([example.target], 60)
+        under = []
+        for _, title, text in index.texts(rows)[0]:
+            read = model.tokenizer(f"{title} / {text} // {example.question}", return_tensors="pt")
+            read.pop("token_type_ids", None)
+            logits = model.generator(**read, labels=target).logits[0].double()
+            chances = logits.softmax(-1)[range(target.shape[1]), target[0]]
+            under.append(chances.numpy())
+    chances = np.array(under)
+    by_hand = (
+        math.log(float((shares * chances.prod(1)).sum()))
+        if marginal == "sequence"
+        else float(np.log((shares[:, None] * chances).sum(0)).sum())
+    )
+    assert found == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_one_document_is_the_plain_model(parts: Path, bench: Benchmark, tmp_path: Path) -> None:
+    both = []
+    for marginal in ("sequence", "token"):
+        made = training(parts, bench, tmp_path / marginal, marginal, documents=1)
+        example, model = made.examples[2], made.rag
+        with torch.no_grad():
+            rows = made.index.best(model.question_vectors([example.question]), 1)
+            ((_, title, text),) = made.index.texts(rows)[0]
+            inputs = model.inputs([model.input_text(title, text, example.question)])
+            target = model.targets([example.target], 60)
+            plain = -model.generator(**inputs, labels=target).loss * target.shape[1]
+            both.append(float(made.log_likelihoods([example], 0)[0]))
+        assert both[-1] == pytest.approx(float(plain), rel=1e-5)
+    assert both[0] == pytest.approx(both[1])
+
+
+@pytest.mark.parametrize("marginal", ["sequence", "token"])
+def test_gradients_reach_the_question_encoder(
+    parts: Path, bench: Benchmark, tmp_path: Path, marginal: str
+) -> None:
+    made = training(parts, bench, tmp_path, marginal, documents=3)
+    made.loss(made.examples[:2], 0).backward()
+    for half in (made.rag.encoder, made.rag.generator):
+        size = sum(float(p.grad.abs().sum()) for p in half.parameters() if p.grad is not None)
+        assert size > 0
+    one = training(parts, bench, tmp_path / "one", marginal, documents=1)
+    one.loss(one.examples[:2], 0).backward()
+    assert all(
+        p.grad is None or float(p.grad.abs().max()) < 1e-6 for p in one.rag.encoder.parameters()
+    )  # with one document its share is 1, whatever the question's vector
+
+
+def test_documents_follow_the_questions_as_asked(
+    parts: Path, bench: Benchmark, tmp_path: Path
+) -> None:
+    made = training(parts, bench, tmp_path, "sequence", documents=2, reencode="epoch")
+    made.folder.mkdir()
+    batch = made.examples[:2]
+    vectors = made.rag.question_vectors([e.question for e in batch])
+    first = made._rows_of(batch, vectors, 0)
+    with torch.no_grad():
+        for parameter in made.rag.encoder.parameters():
+            parameter.copy_(-parameter + torch.randn_like(parameter))
+    turned = made.rag.question_vectors([e.question for e in batch])
+    assert (made._rows_of(batch, turned, 0) == first).all()
+    assert (made._rows_of(batch, turned, 1) == made.index.best(turned, 2)).all()
+    assert sorted(p.name for p in made.folder.glob("documents-*")) == [
+        "documents-0.npy",
+        "documents-1.npy",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("marginal", ["sequence", "token"])
+def test_trained_saved_opened_and_read(
+    parts: Path, bench: Benchmark, tmp_path: Path, marginal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It learns to answer with towns; transformers itself opens what was saved."""
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
+    made = training(parts, bench, tmp_path, marginal, documents=6)
+    made.settings = Settings(batch=2, epochs=60, longest=60, learning_rate=3e-3, warmup=0)
+    for group in made.optimizer.param_groups:
+        group["initial_lr"] = group["lr"] = 3e-3
+    made.scheduler.base_lrs = [3e-3]
+    trained = made.run()
+    assert trained.losses[-1] < 0.5 * trained.losses[0]
+    place = tmp_path / "out" / "model"
+    kind = {"sequence": "RagSequenceForGeneration", "token": "RagTokenForGeneration"}[marginal]
+    theirs = getattr(transformers, kind).from_pretrained(place)
+    assert torch.equal(
+        theirs.rag.generator.get_input_embeddings().weight,
+        made.rag.generator.get_input_embeddings().weight,
+    )
+    reader = Rag.over(bench.corpus, str(place), device="cpu", beams=2, longest=6)
+    assert reader.model.marginal == marginal
+    assert reader.name.startswith(f"RAG-{marginal} ")
+    tasks = [ReadingTask(question=q.question()) for q in bench.queries]
+    said = {a.question: a for a in reader.read(tasks)}
+    assert {a.text for a in said.values()} <= set(TOWNS)
+    assert len(said["q0"].passages) == 6
+    assert sum(said["q0"].notes["documents"]) == pytest.approx(1, abs=1e-4)
+    fast = Rag.over(bench.corpus, str(place), device="cpu", decoding="fast", longest=6)
+    assert fast.describe()["decoding"] == "fast"
+    assert next(iter(fast.read(tasks[:1]))).text
+
+
+def test_decoding_finds_the_best_of_all_answers(parts: Path) -> None:
+    """Against a search through every answer of at most two tokens."""
+    shares = torch.tensor([0.7, 0.3]).log()
+    for marginal in ("sequence", "token"):
+        model = RagModel.join(parts / "questions", parts / "bart", marginal, "cpu")
+        model.generator.generation_config.forced_eos_token_id = None
+        texts = ["name1 / born in town1 // where name1", "name2 / born in town2 // where name1"]
+        size, end = model.generator.config.vocab_size, 3
+        answers = [(end,)] + [(t, end) for t in range(size) if t != end]
+        inputs = model.inputs(texts)
+        best = None
+        with torch.no_grad():
+            for answer in answers:
+                target = torch.tensor([answer, answer])
+                tokens = model.token_log_likelihoods(inputs, target)[None]
+                mask = torch.ones((1, len(answer)))
+                both = {"sequence": sequence_log_likelihood, "token": token_log_likelihood}
+                score = float(both[marginal](shares[None], tokens, mask)[0])
+                best = max(best, (score, answer)) if best else (score, answer)
+        options = Options(beams=size, longest=2, length_penalty=0.0)
+        search = by_sequence if marginal == "sequence" else by_token
+        with torch.no_grad():
+            score, tokens = search(model, texts, shares, options)
+        ended = {tokens: score} if tokens[-1] == end else {}
+        assert not ended or score == pytest.approx(best[0], abs=1e-4)
+        assert score >= best[0] - 1e-4
+
+
+def test_fast_leaves_out_documents_that_did_not_give_an_answer(parts: Path) -> None:
+    model = RagModel.join(parts / "questions", parts / "bart", "sequence", "cpu")
+    shares = torch.tensor([0.5, 0.5]).log()
+    texts = ["name1 / born in town1 // where name1", "name2 / born in town2 // where name1"]
+    with torch.no_grad():
+        thorough, _ = by_sequence(model, texts, shares, Options(beams=2, longest=3))
+        fast, _ = by_sequence(model, texts, shares, Options(beams=2, longest=3, decoding="fast"))
+    assert fast <= thorough + 1e-6
+
+
+def test_what_does_not_fit_is_refused(parts: Path, bench: Benchmark, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="one checkpoint, or from a question encoder"):
+        RagStart(checkpoint="a", generator="b").open("cpu")
+    with pytest.raises(UsageError, match="needs a passage encoder"):
+        RagStart(checkpoint=str(parts)).passages()
+    with pytest.raises(BadInput, match="of the wrong kind"):
+        RagModel.open(parts / "bart", "cpu")
+    with pytest.raises(UsageError, match="thorough or fast"):
+        Options(decoding="quick").check()  # type: ignore[arg-type]
+    asked = ReadingTask(question=Question(id="q", text="where name1"))
+    model = RagModel.join(parts / "questions", parts / "bart", "sequence", "cpu")
+    index = DocumentIndex(bench.corpus, open_side("passage", parts / "passages"), tmp_path / "w")
+    index.size = 99
+    with pytest.raises(BadInput, match="vectors of 16 numbers"):
+        list(Rag(model, index).read([asked]))

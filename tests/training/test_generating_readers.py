@@ -1,0 +1,192 @@
+"""BART and T5 for every task: closed-book, with gold and with retrieved passages in context."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tiny_bart import save_bart
+
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.cli import whichone
+from whichone.errors import BadInput, UsageError
+from whichone.reading.inputs import fitted_question, joined_input, prefixed
+from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
+from whichone.runs.answers import Answers
+from whichone.training.reading_examples import ContextExamples
+
+pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+NAMES = [f"name{n}" for n in range(8)]
+TOWNS = [f"town{n}" for n in range(8)]
+WORDS = [
+    *NAMES, *TOWNS, "born", "place", "is", "in", "sep", "start_ent", "end_ent", "supports", "refutes", "hello",
+    "tell", "me", "of", "was", "from", "qa", "sf", "fc", "el", "dialogue", "and", "so", *[f"x{n}" for n in range(30)],
+]  # fmt: skip
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Benchmark:
+    """Five tasks over eight pages; the answer of each is in its page, or is its title or a label."""
+    passages = [
+        Passage(id=f"c:{n}#0", page=f"c:{n}", title=name, text=f"{name} born in {town}")
+        for n, (name, town) in enumerate(zip(NAMES, TOWNS, strict=True))
+    ]
+    asked = {
+        "qa": ("born {0} ?", "{1}"),
+        "sf": ("{0} [SEP] place", "{1}"),
+        "fc": ("{0} is from {1}", "SUPPORTS"),
+        "el": ("hello [START_ENT] {0} [END_ENT] so", "{0}"),
+        "dialogue": ("tell me of {0}", "{0} was born in {1} and so was hello"),
+    }
+    queries = [
+        Query(
+            id=f"{task}{n}",
+            task=task,
+            input=question.format(NAMES[n], TOWNS[n]),
+            name=NAMES[n],
+            outputs=(
+                Output(
+                    answer=answer.format(NAMES[n], TOWNS[n]),
+                    provenance=((Provenance(page=f"c:{n}"),),),
+                ),
+            ),
+            attributes={"dataset": task, "split": "train"},
+        )
+        for task, (question, answer) in asked.items()
+        for n in range(8)
+    ]
+    return save_benchmark(tmp_path / "bench", name="bench", queries=queries, passages=passages)
+
+
+@pytest.fixture
+def bart(tmp_path: Path) -> Path:
+    return save_bart(tmp_path / "tiny-bart", WORDS)
+
+
+def run(*words: object) -> Any:
+    done = CliRunner().invoke(whichone, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_passages_come_before_the_question_and_are_cut_for_it(bart: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bart)
+    text, cut = joined_input(tokenizer, "born name1 ?", "qa", ["x1 x2", "x3 x4 x5"], 64)
+    assert (text, cut) == ("x1 x2 x3 x4 x5 born name1 ?", 0)
+    text, cut = joined_input(tokenizer, "born name1 ?", "qa", ["x1 x2", "x3 x4 x5"], 15)
+    assert (text, cut) == ("x1 x2 x3 x4 born name1 ?", 1)
+    long = " ".join(f"x{n}" for n in range(30))
+    assert fitted_question(tokenizer, long, "qa", 3) == "x0 x1 x2"
+    assert fitted_question(tokenizer, long, "dialogue", 3) == "x27 x28 x29"
+    marked = f"{long} [START_ENT] name3 [END_ENT] {long}"
+    assert "name3" in fitted_question(tokenizer, marked, "el", 20)
+    assert prefixed("{task}: ", "sf", "a") == "sf: a"
+
+
+def test_examples_of_every_task_by_context(bench: Benchmark, tmp_path: Path) -> None:
+    def made(context: Any, depth: int = 3) -> dict[str, Any]:
+        maker = ContextExamples(bench, context, depth, tmp_path / "work")
+        return {e.id: e for e in maker.examples(bench.queries)[0]}
+
+    closed, gold, found = made("none"), made("gold"), made("retrieved", 2)
+    assert len(closed) == len(gold) == len(found) == 40
+    assert closed["qa1"].context == ()
+    assert gold["el1"].context == ("name1 | name1 born in town1",)
+    assert gold["el1"].target == "name1" and gold["fc1"].target == "SUPPORTS"
+    assert found["sf2"].context[0] == "name2 | name2 born in town2"
+    assert max(len(e.context) for e in found.values()) == 2
+    assert closed["dialogue3"].target == "name3 was born in town3 and so was hello"
+
+
+@pytest.mark.slow
+def test_closed_book_and_with_context_for_five_tasks(
+    bench: Benchmark, bart: Path, tmp_path: Path
+) -> None:
+    """Trained by the command, read by the command; options and initialisation are recorded."""
+    place, options = bench.folder.root, ("--kind", "seq2seq", "--checkpoint", bart, "--batch", 8)
+    options += ("--learning-rate", 3e-3, "--longest", 64, "--device", "cpu", "--prefix", "{task}: ")
+    run(
+        "train", "reader", place, tmp_path / "closed", *options, "--context", "none", "--epochs", 60
+    )
+    run(
+        "train", "reader", place, tmp_path / "open", *options, "--context", "retrieved",
+        "--depth", 2, "--per-source", 8, "--epochs", 2,
+    )  # fmt: skip
+    run(
+        "read", place, tmp_path / "said", "--reader", "seq2seq", "--passages", "none",
+        "-o", f"model={tmp_path / 'closed' / 'model'}", "-o", "beams=2", "-o", "length_penalty=0.5",
+        "-o", "no_repeat=3", "-o", "device=cpu",
+    )  # fmt: skip
+    answers = Answers.open(tmp_path / "said")
+    said = {q: str(a.text) for q, a in answers.answers.items()}
+    begins = {"qa": "town", "sf": "town", "fc": "supports", "el": "name", "dialogue": "name"}
+    assert all(said[q.id].startswith(begins[q.task]) for q in bench.queries)
+    assert all("was born in town" in said[f"dialogue{n}"] for n in range(8))
+    assert answers.name.startswith("seq2seq tiny-bart 0.0")
+    reader = answers.folder.manifest.parameters["reader"]
+    assert (reader["beams"], reader["length_penalty"], reader["no_repeat"]) == (2, 0.5, 3)
+    assert reader["prefix"] == "{task}: "
+    assert reader["initialisation"]["checkpoint"] == "tiny-bart"
+    assert reader["longest"] == 11
+    taught = json.loads((tmp_path / "open" / "model" / "reading.json").read_text())
+    assert (taught["context"], taught["depth"]) == ("retrieved", 2)
+    document = json.loads((tmp_path / "open" / "training.json").read_text())
+    assert document["taught"]["initialisation"]["model_type"] == "bart"
+    run("retrieve", place, tmp_path / "run", "--retriever", "bm25", "-k", 5)
+    run(
+        "read", place, tmp_path / "shown", "--reader", "seq2seq", "--passages", "retrieved",
+        "--run", tmp_path / "run", "--depth", 2, "-o", f"model={tmp_path / 'open' / 'model'}",
+        "-o", "device=cpu",
+    )  # fmt: skip
+    assert Answers.open(tmp_path / "shown").folder.manifest.parameters["reader"]["how"] == "joined"
+
+
+def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> None:
+    from whichone.training.reader import _ENCODE, ReaderTraining
+    from whichone.training.reading_examples import ReadingExample
+    from whichone.training.settings import Settings
+
+    long = " ".join(f"x{n % 30}" for n in range(80))
+    examples = [
+        ReadingExample("a", "tell me ?", "", "", long, context=()),
+        ReadingExample("b", "tell me", "", "", "x1", context=()),
+    ]
+    settings = Settings(batch=2, longest=64)
+    training = ReaderTraining("seq2seq", bart, examples, tmp_path, settings, device="cpu")
+    labels = _ENCODE["seq2seq"](training, examples)["labels"]
+    assert labels.shape == (2, 82)  # the 80 words between what BERT's tokenizer puts around them
+    assert training.reading.taught is not None
+    assert training.reading.taught.longest == 82
+
+
+def test_a_linked_title_cites_its_own_page(bart: Path) -> None:
+    from whichone.reading.sequence import SequenceToSequence, _provenance
+
+    shown = tuple(
+        Passage(id=f"c:{n}#0", page=f"c:{n}", title=NAMES[n], text="x1") for n in range(3)
+    )
+    linking = ReadingTask(question=Question(id="q", text="?", task="el"), passages=shown)
+    everything = tuple(p.id for p in shown)
+    assert _provenance(linking, "name2", everything) == ("c:2#0",)
+    assert _provenance(linking, "name7", everything) == ()
+    asking = ReadingTask(question=Question(id="q", text="?", task="qa"), passages=shown)
+    assert _provenance(asking, "name2", everything) == everything
+    with pytest.raises(UsageError, match="shortest between"):
+        SequenceToSequence(bart, device="cpu", longest=4, shortest=9)
+    reader = SequenceToSequence(bart, device="cpu", how="joined", window=24, longest=3)
+    long = Passage(id="c:9#0", page="c:9", title="name1", text=" ".join(["x1"] * 40))
+    task = ReadingTask(question=Question(id="q", text="born name1 ?"), passages=(long,))
+    (answer,) = reader.read([task])
+    assert answer.notes["tokens_not_shown"] == 42 - (16 - 3)
+
+
+def test_what_is_not_written_is_refused(bench: Benchmark, tmp_path: Path) -> None:
+    maker = ContextExamples(bench, "gold", 3, tmp_path / "work")
+    other = [Query(id="a", task="ambigdocs", input="which one?")]
+    with pytest.raises(BadInput, match="no query of a task that is written"):
+        maker.examples(other)

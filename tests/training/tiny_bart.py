@@ -1,0 +1,43 @@
+"""A BART that trains in seconds, over a vocabulary of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "none", "|", "?", ":", "/", "[", "]")
+
+
+def save_bart(
+    folder: Path, words: Sequence[str], *, positions: int = 96, width: int = 48, **sizes: Any
+) -> Path:
+    """Model and tokenizer in the folder; every word is one token."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    vocabulary = list(dict.fromkeys([*SPECIAL, *words]))
+    numbers = {word: n for n, word in enumerate(vocabulary)}
+    transformers.BertTokenizerFast(vocab=numbers).save_pretrained(folder)
+    config = transformers.BartConfig(
+        vocab_size=len(vocabulary),
+        d_model=width,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=2 * width,
+        decoder_ffn_dim=2 * width,
+        max_position_embeddings=positions,
+        dropout=0.0,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        decoder_start_token_id=2,
+        forced_eos_token_id=3,
+        **sizes,
+    )
+    torch.manual_seed(1)
+    transformers.BartForConditionalGeneration(config).save_pretrained(folder)
+    return folder
