@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,62 +13,65 @@ from typing import Any
 import msgspec
 
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.names import Named
-from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput, UsageError
-from whichone.records import Passage, Question, passage_id
+from whichone.records import Passage, Question
 from whichone.retrieval.namesake import NamesakeRetriever
+from whichone.retrieval.namesake.fields import passes
+from whichone.retrieval.namesake.given import things
+from whichone.retrieval.namesake.passages import passage_rows, save_passages
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A passage that was found, with its score and whose page it is."""
+    """A passage, its score, and the further fields that it came with."""
 
     passage: Passage
     score: float
+    fields: Mapping[str, Any] = {}
+
+    @property
+    def id(self) -> str:
+        """What its own corpus calls the passage."""
+        return self.passage.source_id or self.passage.id
 
 
 class Namesake:
     """Searches passages; of several things of one name it hands over the one that is meant.
 
     Names come from the passages' titles and first sentences, and from `names` where they are given.
+    It may be used by several threads at once.
     """
 
     def __init__(self, folder: Path, **options: Any) -> None:
         self._folder = folder
         self._retriever = NamesakeRetriever.open(folder, **options)
-        self._corpus = Corpus.open(folder / "corpus")
+        self._lock = threading.RLock()
 
     @classmethod
     def over(
-        cls,
-        passages: Any,
-        *,
-        names: Mapping[str, str | Sequence[str]] | None = None,
-        encoder: str = "auto",
-        **options: Any,
+        cls, passages: Any, *, names: Any = None, encoder: str = "auto", **options: Any
     ) -> Namesake:
         """Index passages: a corpus, records with id, title and text, a pandas or an Arrow table.
 
-        `names` are further names of things, each with the ids of the pages or passages it means.
+        A record's `entity` says whom it is about (several passages may be about one), `page` which passages
+        belong together; further fields can be filtered by. `names` are records too, or a file of
+        records: `id` (an entity, page or passage), `name`, `aliases`, and attributes such as company or
+        city; or a mapping from names to ids. The index is temporary until it is saved.
         """
-        corpus = passages if isinstance(passages, Corpus) else None
-        records: list[Passage] = []
-        if corpus is None or names:
-            records = list(_records(passages) if corpus is None else corpus.passage_records())
-        further = list(_further(records, names or {}))
         place = Path(tempfile.mkdtemp(prefix="whichone-namesake-"))
-        remove = weakref.finalize(cls, shutil.rmtree, place, ignore_errors=True)
+        delete = weakref.finalize(cls, shutil.rmtree, place, ignore_errors=True)
         try:
-            if records:
-                corpus = save_corpus(place / "corpus", records, names=further)
-            if corpus is None:
+            corpus = passages
+            if not isinstance(passages, Corpus):
+                corpus = save_passages(place / "corpus", passage_rows(passages))
+            elif not len(passages):
                 raise BadInput("there are no passages")
-            NamesakeRetriever.build(corpus, place / "index", encoder=encoder, **options)
-            opened = cls(place / "index")
+            index = place / "index"
+            NamesakeRetriever.build(corpus, index, given=things(names), encoder=encoder, **options)
+            opened = cls(index)
         except BaseException:
-            remove()
+            delete()
             raise
-        remove.detach()
+        delete.detach()
         weakref.finalize(opened, shutil.rmtree, place, ignore_errors=True)
         return opened
 
@@ -77,67 +81,77 @@ class Namesake:
         return cls(Path(folder), **options)
 
     def save(self, folder: str | Path) -> None:
-        """Keep the index in a folder, complete in itself."""
+        """Keep the index in a folder, complete in itself; from now on it is changed there."""
         if Path(folder).exists():
             raise UsageError("there is something already", where=str(folder))
-        shutil.copytree(self._folder, folder)
+        with self._lock:
+            shutil.copytree(self._folder, folder, ignore=shutil.ignore_patterns(".updating"))
+            options = msgspec.to_builtins(self._retriever.parameters)
+            self._folder = Path(folder)
+            self._retriever = NamesakeRetriever.open(folder, **options)
 
     def __len__(self) -> int:
-        return len(self._corpus)
+        return len(self._retriever.index)
 
-    def search(self, text: str, k: int = 5) -> list[Hit]:
-        """The best passages for a question."""
-        return self.search_many([text], k)[0]
+    @property
+    def sees(self) -> tuple[str, ...]:
+        """What it was given: the corpus, and a knowledge base where names or facts were given."""
+        return self._retriever.sees
 
-    def search_many(self, texts: Sequence[str], k: int = 5) -> list[list[Hit]]:
+    def describe(self) -> dict[str, Any]:
+        """Of which corpus, versions and models the index was made, and what decides its answers."""
+        return {**self._retriever.describe(), "sees": self.sees}
+
+    # changing
+
+    def add(self, passages: Any, *, names: Any = None) -> int:
+        """Add passages, or replace those of the same id; how many.
+
+        They are on disk, and found, when this returns. Other processes that have opened the same folder
+        go on with what they opened until they call `refresh`.
+        """
+        with self._lock:
+            return self._retriever.add(passages, names)
+
+    def remove(self, ids: str | Iterable[str] = (), *, entity: str | None = None) -> int:
+        """Remove passages, or all passages of pages, by id, or those about an entity; how many."""
+        listed = [ids] if isinstance(ids, str) else [str(identity) for identity in ids]
+        with self._lock:
+            return self._retriever.remove(listed, () if entity is None else (str(entity),))
+
+    def refresh(self) -> bool:
+        """Take over what other processes have added or removed since; whether there was anything."""
+        with self._lock:
+            return self._retriever.refresh()
+
+    # searching
+
+    def search(
+        self, text: str, k: int = 5, *, filter: Mapping[str, Any] | None = None
+    ) -> list[Hit]:
+        """The best passages for a question.
+
+        `filter` says which passages may be returned, and whose names count: {"tenant": "a"}, {"year": [2023,
+        2024]}; it is applied before anything is ranked.
+        """
+        return self.search_many([text], k, filter=filter)[0]
+
+    def search_many(
+        self, texts: Sequence[str], k: int = 5, *, filter: Mapping[str, Any] | None = None
+    ) -> list[list[Hit]]:
         """The same for several questions at once."""
         questions = [Question(id=str(n), text=text) for n, text in enumerate(texts)]
-        found = []
-        for ranking in self._retriever.search(questions, k):
-            passages = self._corpus.get(ranking.passages)
-            pairs = zip(ranking.passages, ranking.scores, strict=True)
-            found.append([Hit(passages[identity], score) for identity, score in pairs])
-        return found
-
-
-def _records(passages: Any) -> Iterable[Passage]:
-    """Passages from whatever iterates as records."""
-    if hasattr(passages, "to_pylist"):
-        passages = passages.to_pylist()
-    elif hasattr(passages, "to_dict") and hasattr(passages, "columns"):
-        passages = passages.to_dict("records")
-    counts: dict[str, int] = {}
-    for number, record in enumerate(passages):
-        if isinstance(record, Passage):
-            yield record
-            continue
-        try:
-            own, text = str(record.get("id", number)), str(record["text"] or "")
-        except (AttributeError, KeyError, TypeError):
-            raise BadInput(
-                f"passage {number} is no record with a text: {record!r:.80}",
-                hint='write {"id": ..., "title": ..., "text": ...}',
-            ) from None
-        page = str(record.get("page") or own)
-        n = counts.get(page, 0)
-        counts[page] = n + 1
-        entity = record.get("entity")
-        yield Passage(
-            id=passage_id(page, n),
-            page=page,
-            title=str(record.get("title") or ""),
-            text=text,
-            source_id=own,
-            entity=None if entity is None else str(entity),
-        )
-
-
-def _further(
-    records: Sequence[Passage], names: Mapping[str, str | Sequence[str]]
-) -> Iterable[tuple[str, Named]]:
-    pages = {key: p.page for p in records for key in (p.page, p.id, p.source_id or p.id)}
-    for name, listed in names.items():
-        for identity in [listed] if isinstance(listed, str) else listed:
-            if identity not in pages:
-                raise BadInput(f"the name {name!r} means {identity!r}, which is no passage or page")
-            yield pages[identity], Named(name, "alias")
+        with self._lock:
+            index = self._retriever.index
+            answers = []
+            for reading in self._retriever.readings(questions, k, filter):
+                hits = []
+                for row, score in zip(reading.rows, reading.scores, strict=True):
+                    passage, raw = index.pages.passage(row)
+                    record = {"entity": passage.entity, "page": passage.page, "fields": raw}
+                    if filter and not passes(filter, record):
+                        continue  # a value whose hash is that of another value
+                    fields = msgspec.json.decode(raw) if raw else {}
+                    hits.append(Hit(passage, score, fields))
+                answers.append(hits)
+            return answers

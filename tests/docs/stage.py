@@ -78,6 +78,8 @@ def _corpora(stage: Path) -> None:
     corpus = make_corpus(stage / "KB", stage / "CORPUS")
     Bm25.build(Benchmark.open(stage / "BENCH").corpus, stage / "INDEX")
     title = next(iter(corpus.titles().values()))
+    page = corpus.page_ids([0])[0]
+    lines(stage / "people.jsonl", [{"id": page, "name": "The Boss", "city": "Leeds"}])
     lines(stage / "questions.jsonl", [{"question": f"Who is {title}?", "gold": [title]}])
     lines(stage / "beir-folder" / "corpus.jsonl", [{"_id": "1", "title": "Her", "text": "A film."}])
     pages = gzip.decompress((stage / "kilt_knowledgesource.json.gz").read_bytes())

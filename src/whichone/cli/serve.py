@@ -46,6 +46,13 @@ from whichone.errors import missing_extra
     help="Largest file of predictions, in MiB; unpacked it may be eight times as large.",
 )
 @click.option("--contact", default="", help="Whom to ask, shown wherever something is refused.")
+@click.option(
+    "--search",
+    "index",
+    default=None,
+    type=click.Path(exists=True, file_okay=False),
+    help="Serve an index of `namesake` for searching instead of web pages.",
+)
 @click.option("--log", is_flag=True, help="Log every request as a line of JSON on standard error.")
 def command(
     folder: str | None,
@@ -58,6 +65,7 @@ def command(
     names: tuple[str, ...],
     max_upload: int,
     contact: str,
+    index: str | None,
     log: bool,
 ) -> None:
     """Show all benchmarks and runs below FOLDER (builtin/amber without one) as web pages.
@@ -68,6 +76,7 @@ def command(
     \b
     whichone demo OUT && whichone serve OUT
     whichone serve OUT --host 0.0.0.0 --database postgresql://whichone@db/whichone
+    whichone serve --search INDEX --port 8080
     """
     try:
         import fastapi  # noqa: F401
@@ -82,19 +91,23 @@ def command(
     from whichone.web.app import serve
     from whichone.web.settings import Settings
 
-    serve(
-        Settings(
-            folder=Path(folder).resolve() if folder else None,
-            host=host,
-            port=port,
-            database=database,
-            secret=Path(secret).resolve() if secret else None,
-            login=not no_login,
-            public=public,
-            contact=contact,
-            log=log,
-            hosts=names,
-            upload_bytes=max_upload * 2**20,
-            unpacked_bytes=8 * max_upload * 2**20,
-        )
+    settings = Settings(
+        folder=Path(folder).resolve() if folder else None,
+        host=host,
+        port=port,
+        database=database,
+        secret=Path(secret).resolve() if secret else None,
+        login=not no_login,
+        public=public,
+        contact=contact,
+        log=log,
+        hosts=names,
+        upload_bytes=max_upload * 2**20,
+        unpacked_bytes=8 * max_upload * 2**20,
     )
+    if index is None:
+        serve(settings)
+        return
+    from whichone.web.search_service import serve_search
+
+    serve_search(index, settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -87,6 +88,10 @@ class Corpus:
     def texts(self, rows: Sequence[int]) -> list[str]:
         """The texts of some passages by their rows."""
         return self._passages.strings(rows, "text")
+
+    def value(self, row: int, column: str) -> Any:
+        """One passage's value in a column."""
+        return self._passages.value(row, column)
 
     def row(self, passage: str) -> int | None:
         """The row of a passage id."""

@@ -20,6 +20,7 @@ from whichone.errors import BadInput, BrokenFolder, Missing
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST, decode_manifest
 from whichone.records import Passage
+from whichone.versions import versions
 
 KIND = "index"
 CORPUS = "corpus"
@@ -67,6 +68,7 @@ def created(
             name=retriever,
             parameters={"retriever": retriever, "options": dict(options)},
             parents={"corpus": corpus.hash},
+            made={"versions": versions()},
         )
 
 

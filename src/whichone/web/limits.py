@@ -122,7 +122,7 @@ def _too_large(most: int) -> str:
 
 
 def _is_upload(scope: Scope) -> bool:
-    return scope["method"] == "POST" and str(scope["path"]).endswith("/submissions")
+    return scope["method"] == "POST" and str(scope["path"]).endswith(("/submissions", "/passages"))
 
 
 def _host(header: str) -> str:

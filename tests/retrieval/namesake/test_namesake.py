@@ -18,7 +18,7 @@ from whichone.records import Question, page_of
 from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.retrieval.namesake import retriever as namesake_retriever
 from whichone.retrieval.namesake.evidence import Evidence
-from whichone.retrieval.namesake.retriever import reordered
+from whichone.retrieval.namesake.reading import reordered
 from whichone.retrieval.namesake.sentences import split_sentences
 from whichone.runs.retrieve import make_retriever
 
@@ -160,11 +160,10 @@ def test_sentences_are_encoded_once(
         return ranking
 
     first = ask()
-    assert len(encoded) == 2
-    assert ask() == first and len(encoded) == 2
-    (kept,) = (tmp_path / "work").glob("sentences-*/*.npz")
-    kept.write_bytes(b"broken")
-    assert ask() == first and len(encoded) == 4
+    # the sentences of both John Bells and both Dark Rivers, and Raymond in Maine beside the film
+    assert len(encoded) == len(set(encoded)) > 4
+    before = len(encoded)
+    assert ask() == first and len(encoded) == before
 
 
 def test_unknown_options_are_refused(benchmark: Benchmark, tmp_path: Path) -> None:
@@ -175,16 +174,16 @@ def test_unknown_options_are_refused(benchmark: Benchmark, tmp_path: Path) -> No
 
 
 def test_the_description_holds_everything_that_counts(benchmark: Benchmark, tmp_path: Path) -> None:
-    told = make(benchmark, tmp_path, kind=0.7).describe()
+    told = make(benchmark, tmp_path, named=0.7).describe()
     assert told["retriever"] == "namesake"
-    assert told["kind"] == 0.7
+    assert told["named"] == 0.7
     assert told["popularity"] == 0.0
     assert told["encoder"] == "none"
     assert told["bm25"]["k1"] == 0.9
 
 
 def test_members_of_a_group_keep_the_groups_places() -> None:
-    group = [Evidence(7, {"x": 2.0}), Evidence(3, {"x": 1.0})]
+    group = [Evidence("b", [7]), Evidence("a", [3])]
     assert reordered([1, 3, 5, 7, 9], [group]) == [1, 7, 5, 3, 9]
 
 
@@ -207,7 +206,7 @@ from pathlib import Path
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.retrieval.namesake import NamesakeRetriever
 namesake = NamesakeRetriever.over(Benchmark.open(sys.argv[1]).corpus, Path(sys.argv[2]), encoder="none")
-print(namesake._pooler._name_worth("American film singer Dark River television band born Edinburgh town"))
+print(namesake.index.lexical.worth("American film singer Dark River television band born Edinburgh town"))
 """
     place = [str(benchmark.folder.root), str(tmp_path / "index")]
     found = {

@@ -60,7 +60,13 @@ class Scorer:
 
     def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The scores of some passages only, by looking each up among a term's postings."""
-        counted = self._weighted(Counter(terms))
+        return self.of_weighted(Counter(terms), passages)
+
+    def of_weighted(
+        self, repeats: Mapping[int, float], passages: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float32]:
+        """The same where each term of the query counts so often, above 0."""
+        counted = self._weighted(repeats)
         passages = np.asarray(passages, np.int64)
         if not counted or not len(passages):
             return np.zeros(len(passages), np.float32)

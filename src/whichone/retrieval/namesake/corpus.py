@@ -1,63 +1,127 @@
-"""The corpus as `namesake` sees it: pages by number, their passages, what they say and are."""
+"""The corpora of an index as `namesake` sees them: pages by number, their passages, what they say and are."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from whichone.corpus.corpus import Corpus
+from whichone.corpus.corpus import RECORD, Corpus
+from whichone.records import Passage
 from whichone.retrieval.namesake.relations import RelationTable, Stems, lists_bearers, stems
 
 Ints = npt.NDArray[np.int64]
 
 
 class Pages:
-    """Pages are numbered in the order of the corpus; a page's passages follow one another."""
+    """Pages and rows are numbered through all corpora; a page's passages follow one another."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+    def __init__(self, corpus: Corpus, *further: Corpus) -> None:
+        self._corpora = (corpus, *further)
+        self._page_starts = _starts([c.page_count for c in self._corpora])
+        self._row_starts = _starts([len(c) for c in self._corpora])
+        pairs = zip(self._corpora, self._row_starts, strict=False)
+        firsts = [c.page_firsts + start for c, start in pairs]
+        self._firsts = np.append(np.concatenate(firsts), self._row_starts[-1])
         self.kinds = functools.lru_cache(100_000)(self._kinds)
         self.stems = functools.lru_cache(20_000)(self._stems)
 
     def __len__(self) -> int:
-        return self._corpus.page_count
+        return int(self._page_starts[-1])
+
+    @property
+    def corpora(self) -> tuple[Corpus, ...]:
+        return self._corpora
+
+    @property
+    def page_starts(self) -> list[int]:
+        """The number of each corpus' first page."""
+        starts: list[int] = self._page_starts[:-1].tolist()
+        return starts
+
+    @property
+    def row_starts(self) -> list[int]:
+        starts: list[int] = self._row_starts[:-1].tolist()
+        return starts
+
+    def _page(self, page: int) -> tuple[Corpus, int]:
+        number = int(np.searchsorted(self._page_starts, page, "right")) - 1
+        return self._corpora[number], page - int(self._page_starts[number])
+
+    def _row(self, row: int) -> tuple[Corpus, int]:
+        number = int(np.searchsorted(self._row_starts, row, "right")) - 1
+        return self._corpora[number], row - int(self._row_starts[number])
 
     def id(self, page: int) -> str:
-        return self._corpus.page_ids([page])[0]
+        corpus, own = self._page(page)
+        return corpus.page_ids([own])[0]
 
     def passage_ids(self, rows: Sequence[int]) -> list[str]:
-        return self._corpus.ids(rows)
+        return [corpus.ids([own])[0] for corpus, own in map(self._row, rows)]
+
+    def passage(self, row: int) -> tuple[Passage, str | None]:
+        """A passage, and its further fields as JSON."""
+        corpus, own = self._row(row)
+        (record,) = corpus.take([own], [*RECORD, "fields"]).to_pylist()
+        fields = record.pop("fields")
+        return Passage(**record), fields
 
     def of_passages(self, rows: Sequence[int] | Ints) -> Ints:
         """The page of each passage, by row."""
-        return self._corpus.pages_of_rows(np.asarray(rows, np.int64))
+        return np.searchsorted(self._firsts, np.asarray(rows, np.int64), "right") - 1
 
     def passages(self, page: int) -> Ints:
-        rows = self._corpus.rows_of(page)
-        return np.arange(rows.start, rows.stop)
+        return np.arange(self._firsts[page], self._firsts[page + 1])
 
     def rows(self, pages: Sequence[int]) -> Ints:
         """The passages of several pages, in order of the corpus."""
-        if not pages:
+        if not len(pages):
             return np.zeros(0, np.int64)
-        return np.sort(np.concatenate([self.passages(page) for page in pages]))
+        wanted = np.sort(np.asarray(pages, np.int64))
+        first = self._firsts[wanted]
+        count = self._firsts[wanted + 1] - first
+        ends = np.cumsum(count)
+        rows: Ints = np.arange(ends[-1]) + np.repeat(first - ends + count, count)
+        return rows
 
     def title(self, page: int) -> str:
-        return self._corpus.page_table.strings([page], "title")[0]
+        corpus, own = self._page(page)
+        return corpus.page_table.strings([own], "title")[0]
+
+    def first_row(self, page: int) -> int:
+        return int(self._firsts[page])
 
     def texts(self, page: int) -> list[str]:
-        return self._corpus.texts(self._corpus.rows_of(page))
+        corpus, own = self._page(page)
+        return corpus.texts(corpus.rows_of(own))
+
+    def opening(self, page: int) -> str:
+        """The text of a page's first passage."""
+        corpus, own = self._row(int(self._firsts[page]))
+        return corpus.texts([own])[0]
+
+    def entity(self, page: int) -> str | None:
+        """Whom a page's first passage is about, where its source says so."""
+        value = self.first_value(page, "entity")
+        return None if value is None else str(value)
+
+    def first_value(self, page: int, column: str) -> Any:
+        corpus, own = self._row(int(self._firsts[page]))
+        return corpus.value(own, column)
 
     def _kinds(self, page: int) -> frozenset[str]:
-        first = self._corpus.texts([self._corpus.rows_of(page).start])[0]
-        return RelationTable.load().kinds_of(self.title(page), first)
+        return RelationTable.load().kinds_of(self.title(page), self.opening(page))
 
     def lists_bearers(self, page: int) -> bool:
-        texts = self.texts(page)
-        return all(lists_bearers(self.title(page), text) for text in texts)
+        title = self.title(page)
+        return all(lists_bearers(title, text) for text in self.texts(page))
 
     def _stems(self, page: int) -> Stems:
         return stems(" ".join([self.title(page), *self.texts(page)]))
+
+
+def _starts(sizes: Sequence[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -7,34 +7,54 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from whichone.retrieval.dense.encoder import Vectors
-from whichone.retrieval.namesake.corpus import Pages
+from whichone.retrieval.namesake.index import Index
 from whichone.retrieval.namesake.knowledge import Knowledge
+from whichone.retrieval.namesake.model import Fit
+from whichone.retrieval.namesake.pairs import SentenceJudge
 from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.relations import Relation, Stems, contains
+from whichone.retrieval.namesake.relations import Relation, Stems, contains, stems
+from whichone.retrieval.namesake.selection import Selection
 from whichone.retrieval.namesake.sentences import SentenceCloseness
 
 MOST_ENCODED = 64
+MOST_JUDGED = 10
+"""A cross-encoder reads the sentences of so many bearers at most."""
 _SHOWN = 160
+_SCALE = 10.0
+"""BM25 scores are divided by it, so that all evidence is of one order."""
 
 
 @dataclass
 class Evidence:
-    """One bearer with what each kind of evidence adds to or takes off its score."""
+    """One bearer, an entity or a page, with what each kind of evidence adds to or takes off its score."""
 
-    page: int
+    key: str
+    pages: list[int]
+    values: dict[str, float] = field(default_factory=dict)
+    """The evidence itself, before it is weighed."""
     parts: dict[str, float] = field(default_factory=dict)
     speaks_for: list[str] = field(default_factory=list)
     speaks_against: list[str] = field(default_factory=list)
+    probability: float = 0.0
+
+    @property
+    def page(self) -> int:
+        """The page that speaks for it best."""
+        return self.pages[0]
 
     @property
     def score(self) -> float:
         return sum(self.parts.values())
 
-    def note(self, pages: Pages) -> dict[str, Any]:
+    def note(self, index: Index) -> dict[str, Any]:
         return {
-            "page": pages.id(self.page),
-            "title": pages.title(self.page),
+            "page": index.pages.id(self.page),
+            "title": index.pages.title(self.page),
+            **({"entity": self.key} if index.pages.entity(self.page) else {}),
+            "probability": round(self.probability, 4),
             "score": round(self.score, 4),
             "evidence": {name: round(value, 4) for name, value in self.parts.items() if value},
             "for": self.speaks_for,
@@ -46,11 +66,16 @@ class Evidence:
 class Asked:
     """What is known of a question when its bearers are weighed."""
 
+    text: str
     remainder: Sequence[str]
     """The pieces of the question around its names."""
     words: Stems
+    plain: str
+    """What the pieces say besides asking, in words written small."""
+    proper: str
+    """Words of the pieces written with a capital or a digit: who or what else the question mentions."""
     relations: Sequence[Relation]
-    vector: Vectors | None
+    vector: Vectors | None = None
 
 
 class Weigher:
@@ -58,102 +83,169 @@ class Weigher:
 
     def __init__(
         self,
-        pages: Pages,
+        index: Index,
         parameters: NamesakeParameters,
+        fit: Fit,
         *,
         closeness: SentenceCloseness | None,
+        judge: SentenceJudge | None,
         knowledge: Knowledge | None,
         popularity: Mapping[int, float],
     ) -> None:
-        self._pages = pages
-        self._weights = parameters
+        self._index = index
+        self._pages = index.pages
+        self._options = parameters
+        self._weights = {**fit.weights, **parameters.changed_weights()}
         self._closeness = closeness
+        self._judge = judge
         self._knowledge = knowledge
         self._popularity = popularity
 
     def learn(self, groups: Sequence[Sequence[int]]) -> None:
-        """Encode the sentences of the bearers of shared names of many questions together."""
+        """Encode sentences that were not encoded when indexing, of many questions together."""
         if self._closeness is not None:
             shared = [group for group in groups if 1 < len(group) <= MOST_ENCODED]
             self._closeness.learn([page for group in shared for page in group])
 
-    def close(self) -> None:
-        if self._closeness is not None:
-            self._closeness.close()
+    def bearers(self, pages: Mapping[int, float]) -> dict[str, list[int]]:
+        """Pages of one entity together, the best first; `pages` have BM25 of the whole question."""
+        together: dict[str, list[int]] = {}
+        for page in sorted(pages, key=lambda p: (-pages[p], p)):
+            together.setdefault(self._pages.entity(page) or self._pages.id(page), []).append(page)
+        return together
 
-    def weigh(self, bearers: Mapping[int, float], asked: Asked) -> list[Evidence]:
-        """Bearers, best first, ties by page; `bearers` maps pages to their BM25 on the remainder."""
-        found = [self._without_encoder(page, lexical, asked) for page, lexical in bearers.items()]
-        found.sort(key=lambda e: (-e.score, e.page))
-        if self._closeness is not None and asked.vector is not None:
-            near = found[:MOST_ENCODED]
+    def weigh(
+        self, pages: Mapping[int, float], asked: Asked, selection: Selection
+    ) -> list[Evidence]:
+        """The bearers, best first, ties by page."""
+        together = self.bearers(pages)
+        rows = self._pages.rows(list(pages))
+        rows = rows if selection.everything else rows[selection.keeps(rows)]
+        owners = self._pages.of_passages(rows).tolist()
+        plain = _best(owners, self._index.lexical.of(asked.plain, rows))
+        proper = _best(owners, self._index.lexical.of(asked.proper, rows))
+        most = max(pages.values(), default=0.0) or 1.0
+        weighed = []
+        for key, own in together.items():
+            evidence = Evidence(key, own)
+            evidence.values["bm25"] = max(pages[page] for page in own) / most
+            evidence.values["words"] = max(plain.get(page, 0.0) for page in own) / _SCALE
+            evidence.values["proper"] = max(proper.get(page, 0.0) for page in own) / _SCALE
+            self._read(evidence, asked)
+            weighed.append(evidence)
+        self._weigh(weighed)
+        if self._closeness is not None and asked.vector is not None and len(weighed) > 1:
+            near = weighed[:MOST_ENCODED]
             self._closeness.learn([e.page for e in near])
             for evidence in near:
                 self._add_sentence(evidence, asked.vector)
-            found = sorted(near, key=lambda e: (-e.score, e.page)) + found[MOST_ENCODED:]
-        return found
+            self._weigh(weighed)
+        if self._judge is not None and len(weighed) > 1:
+            for evidence, (score, sentence) in zip(
+                weighed, self._judge.scores(asked.text, weighed[:MOST_JUDGED]), strict=False
+            ):
+                evidence.values["pair"] = score
+                evidence.speaks_for.append(f"judged sentence ({score:.2f}): {sentence[:_SHOWN]}")
+            self._weigh(weighed)
+        return weighed
 
-    def _without_encoder(self, page: int, lexical: float, asked: Asked) -> Evidence:
-        evidence = Evidence(page, {"remainder": self._weights.remainder * lexical})
-        if lexical > 0:
-            evidence.speaks_for.append(f"shares words with the question (BM25 {lexical:.2f})")
-        if self._pages.lists_bearers(page):
-            evidence.parts["disambiguation"] = -self._weights.disambiguation
+    def _weigh(self, weighed: list[Evidence]) -> None:
+        """Give the evidence its weight and put the bearers in order, in place."""
+        for evidence in weighed:
+            evidence.parts = {
+                name: self._weights.get(name, 0.0) * value
+                for name, value in evidence.values.items()
+                if value
+            }
+        weighed.sort(key=lambda e: (-e.score, e.page))
+
+    def _read(self, evidence: Evidence, asked: Asked) -> None:
+        """What a bearer's pages and attributes say."""
+        shared = evidence.values["words"] + evidence.values["proper"]
+        if shared > 0:
+            evidence.speaks_for.append(
+                f"shares words with the question (BM25 {_SCALE * shared:.2f})"
+            )
+        if all(self._pages.lists_bearers(page) for page in evidence.pages[:4]):
+            evidence.values["disambiguation"] = 1.0
             evidence.speaks_against.append("only lists who bears the name")
         if asked.relations:
             self._add_kind(evidence, asked.relations)
             self._add_says(evidence, asked.relations)
+        self._add_attributes(evidence, asked)
         if self._knowledge is not None:
             self._add_facts(evidence, self._knowledge, asked)
-        if self._weights.popularity:
-            known = self._popularity.get(page, 0.0)
-            evidence.parts["popularity"] = self._weights.popularity * math.log10(1 + known)
-        return evidence
+        if self._options.popularity:
+            known = max(self._popularity.get(page, 0.0) for page in evidence.pages)
+            evidence.values["popularity"] = math.log10(1 + known)
 
-    def kind(self, page: int, relations: Sequence[Relation]) -> float:
-        """What the kind of a page adds or takes off; nothing where its kind is not known."""
-        kinds = self._pages.kinds(page)
+    def kinds(self, pages: Sequence[int]) -> frozenset[str]:
+        return frozenset().union(*(self._pages.kinds(page) for page in pages[:4]))
+
+    def kind(self, pages: Sequence[int], relations: Sequence[Relation]) -> float:
+        """How well a kind of thing can be asked so, -1 where it cannot; 0 where it is not known."""
+        kinds = self.kinds(pages)
         if not kinds or not relations:
             return 0.0
         wanted: dict[str, float] = {}
         for relation in relations:
             for place, kind in enumerate(relation.kinds):
                 wanted[kind] = max(wanted.get(kind, 0), 1 / (1 + place / 2))
-        fit = max(wanted.get(kind, 0.0) for kind in kinds)
-        return self._weights.kind * fit if fit else -self._weights.other_kind
+        return max(wanted.get(kind, 0.0) for kind in kinds) or -1.0
 
     def _add_kind(self, evidence: Evidence, relations: Sequence[Relation]) -> None:
-        part = self.kind(evidence.page, relations)
-        told = " or ".join(sorted(self._pages.kinds(evidence.page)))
+        fit = self.kind(evidence.pages, relations)
+        described = " or ".join(sorted(self.kinds(evidence.pages)))
         asks = " or ".join(r.name.replace("_", " ") for r in relations)
-        if part:
-            evidence.parts["kind"] = part
-        if part > 0:
-            evidence.speaks_for.append(f"is a {told}; the question asks for {asks}")
-        elif part < 0:
-            evidence.speaks_against.append(f"is a {told}, not what one asks for {asks}")
+        if fit > 0:
+            evidence.values["kind"] = fit
+            evidence.speaks_for.append(f"is a {described}; the question asks for {asks}")
+        elif fit < 0:
+            evidence.values["other_kind"] = 1.0
+            evidence.speaks_against.append(f"is a {described}, not what one asks for {asks}")
 
     def _add_says(self, evidence: Evidence, relations: Sequence[Relation]) -> None:
         phrases = dict.fromkeys(phrase for relation in relations for phrase in relation.says)
         if not phrases:
             return
-        words = self._pages.stems(evidence.page)
-        said = [" ".join(phrase) for phrase in phrases if contains(words, phrase)]
-        evidence.parts["says"] = self._weights.says * len(said) / math.sqrt(len(phrases))
+        words = [self._pages.stems(page) for page in evidence.pages[:4]]
+        said = [" ".join(p) for p in phrases if any(contains(w, p) for w in words)]
+        evidence.values["says"] = len(said) / math.sqrt(len(phrases))
         if said:
             evidence.speaks_for.append(f"says {', '.join(said[:4])}")
         else:
             evidence.speaks_against.append("says nothing of it")
 
+    def _add_attributes(self, evidence: Evidence, asked: Asked) -> None:
+        """Attributes whose values the question names: company, department, city."""
+        named = []
+        for name, value in self._index.attributes(evidence.page).items():
+            wanted = stems(value)
+            if wanted and len(wanted) <= 8 and contains(asked.words, wanted):
+                named.append(f"{name} {value}")
+        if named:
+            evidence.values["attribute"] = math.sqrt(len(named))
+            evidence.speaks_for.append(f"has the {', the '.join(named[:3])}")
+
     def _add_facts(self, evidence: Evidence, knowledge: Knowledge, asked: Asked) -> None:
-        properties = knowledge.asked_properties(evidence.page, asked.words)
+        properties = [
+            p for page in evidence.pages[:4] for p in knowledge.asked_properties(page, asked.words)
+        ]
         if properties:
-            evidence.parts["fact"] = self._weights.fact
+            evidence.values["fact"] = 1.0
             evidence.speaks_for.append(f"has the fact {', '.join(properties[:3])}")
 
     def _add_sentence(self, evidence: Evidence, vector: Vectors) -> None:
         assert self._closeness is not None
         close, sentence = self._closeness.closest(vector, evidence.page)
-        evidence.parts["sentence"] = self._weights.sentence * close
+        evidence.values["sentence"] = close
         if sentence:
             evidence.speaks_for.append(f"closest sentence ({close:.2f}): {sentence[:_SHOWN]}")
+
+
+def _best(owners: Sequence[int], scores: Any) -> dict[int, float]:
+    """Each page's best passage."""
+    best: dict[int, float] = {}
+    for page, score in zip(owners, np.asarray(scores).tolist(), strict=True):
+        best[page] = max(best.get(page, 0.0), score)
+    return best

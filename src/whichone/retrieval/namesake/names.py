@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from whichone.corpus.names import Bearing, CorpusNames
+from whichone.corpus.names import Bearing
 from whichone.names import plain_signs, token_key, token_places
 
 LONGEST = 24
@@ -90,6 +91,12 @@ def subject(text: str) -> str:
     return text.partition(SEPARATOR)[0]
 
 
+class Lookup(Protocol):
+    """Names of a corpus, or of several: for each `token_key` the pages it points at."""
+
+    def look_up(self, keys: Sequence[str]) -> dict[str, list[Bearing]]: ...
+
+
 class PageNames:
     """From names to the pages of a corpus that bear them; pages are numbers.
 
@@ -101,7 +108,7 @@ class PageNames:
     def __init__(
         self,
         names: Iterable[tuple[str, int]] = (),
-        corpus: CorpusNames | None = None,
+        corpus: Lookup | None = None,
         is_place: Callable[[int], bool] = bool,
     ) -> None:
         self._corpus = corpus

@@ -8,23 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.dense.retriever import Dense
-from whichone.retrieval.namesake.corpus import Pages
+from whichone.retrieval.namesake.index import Index
 from whichone.retrieval.namesake.names import Mention, names_one_thing, remainder, subject
 from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.relations import RelationTable
+from whichone.retrieval.namesake.selection import Selection
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 MOST_NAMES = 32
 """Of a question that holds more names than this, the longest count."""
+MOST_PAGES = 256
+"""Of the pages that have a name, so many are weighed: those that ordinary retrieval likes best."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A name of the question, with each bearer's BM25 on what the question says besides asking."""
+    """A name of the question and the pages that have it, each with BM25 of the whole question."""
 
     mention: Mention
     lexical: dict[int, float]
@@ -43,20 +45,16 @@ class Pool:
 class Pooler:
     """Scores the bearers of a question's names beside what ordinary retrieval finds."""
 
-    def __init__(
-        self, pages: Pages, bm25: Bm25, dense: Dense | None, parameters: NamesakeParameters
-    ) -> None:
-        self._pages = pages
-        self._bm25 = bm25
+    def __init__(self, index: Index, dense: Dense | None, parameters: NamesakeParameters) -> None:
+        self._index = index
+        self._pages = index.pages
         self._dense = dense
         self._weights = parameters
-        self._relations = RelationTable.load()
 
-    def by_words(self, text: str, k: int) -> list[int]:
-        """Passages by BM25, best first."""
-        best, _ = self._bm25.scorer.best(self._bm25.vocabulary.find(text), k)
-        found: list[int] = best.tolist()
-        return found
+    def by_words(self, text: str, k: int, selection: Selection) -> tuple[list[int], list[float]]:
+        """Passages by BM25, best first, and their scores."""
+        rows, scores = self._index.lexical.best(text, k, selection)
+        return rows.tolist(), scores.tolist()
 
     def by_closeness(self, vectors: Vectors | None) -> list[list[int]] | None:
         """For each question of a block the closest passages, where the corpus is encoded."""
@@ -69,12 +67,14 @@ class Pooler:
         self,
         text: str,
         mentions: Sequence[Mention],
+        selection: Selection,
         vector: Vectors | None = None,
         close: Sequence[int] = (),
     ) -> Pool:
         """Every bearer, and the pages of the best ordinary results, by score, ties by page."""
-        near = [*self.by_words(text, 2 * self._weights.pool), *close]
-        mentions = [mention for group in _by_name(mentions) for mention in group]
+        words, _ = self.by_words(text, 2 * self._weights.pool, selection)
+        near = [*words, *close]
+        mentions = [mention for group in by_name(mentions) for mention in group]
         named: dict[int, Mention] = {}
         for mention in mentions:
             for page in mention.pages:
@@ -82,25 +82,26 @@ class Pooler:
                     named[page] = mention
         pages = sorted({*named, *self._pages.of_passages(near).tolist()})
         rows = self._pages.rows(pages)
+        rows = rows if selection.everything else rows[selection.keeps(rows)]
         lexical, groups = self._lexical(text, mentions, rows)
         closeness = self._closeness(vector, rows)
-        owner = self._pages.of_passages(rows)
         total = np.zeros(len(rows))
         if len(rows):
             total += self._weights.lexical * lexical / max(float(lexical.max()), 1e-9)
             total += self._weights.dense * closeness
         best: dict[int, tuple[float, int]] = {}
+        owner = self._pages.of_passages(rows)
         for row, page, score in zip(rows.tolist(), owner.tolist(), total.tolist(), strict=True):
             if page not in best or score > best[page][0]:
                 best[page] = (score, row)
         length = max(len(subject(text)), 1)
         alone = self._weights.alone if names_one_thing(text, mentions) else 0.0
         scores = {
-            page: best[page][0] + self._name(named.get(page), length) + alone * (page in named)
-            for page in pages
+            page: score + self._name(named.get(page), length) + alone * (page in named)
+            for page, (score, _) in best.items()
         }
-        order = sorted(pages, key=lambda page: (-scores[page], page))
-        passages = {page: best[page][1] for page in pages}
+        order = sorted(scores, key=lambda page: (-scores[page], page))
+        passages = {page: row for page, (_, row) in best.items()}
         return Pool(order, [scores[page] for page in order], passages, groups)
 
     def _name(self, mention: Mention | None, length: int) -> float:
@@ -110,58 +111,44 @@ class Pooler:
         return share + (self._weights.named if mention.whole and mention.proper else 0.0)
 
     def _lexical(
-        self, text: str, mentions: Sequence[Mention], rows: npt.NDArray[np.int64]
+        self, text: str, mentions: Sequence[Mention], rows: Ints
     ) -> tuple[Floats, list[Group]]:
         """BM25 of passages; what the name itself scores is made the same for all its bearers.
 
         How often a page repeats its own name, and how long it is, says nothing on which bearer is
         meant, so each bearer gets what the name scores on the bearer where it scores most.
         """
-        scorer, find = self._bm25.scorer, self._bm25.vocabulary.find
-        whole = find(text)
-        scores = scorer.of(whole, rows).astype(np.float64)
-        at = {row: n for n, row in enumerate(rows.tolist())}
-        bearing: dict[int, float] = {}
+        lexical = self._index.lexical
+        plain = lexical.of(text, rows)
+        scores = plain.copy()
         groups = []
-        for same in _by_name(mentions):
+        for same in by_name(mentions):
             mention = same[0]
             own = self._pages.rows(mention.pages)
-            pieces = remainder(text, same)
-            rest = scorer.of(find(" ".join(pieces)), own).astype(np.float64)
-            name = float((scores[[at[row] for row in own.tolist()]] - rest).max())
-            name = max(name, self._name_worth(mention.name))
-            lexical: dict[int, float] = {}
-            told = scorer.of(find(self._relations.without_cue(pieces)), own).tolist()
-            owners = self._pages.of_passages(own).tolist()
-            scored = zip(own.tolist(), owners, rest.tolist(), told, strict=True)
-            for row, page, value, other in scored:
-                bearing[row] = max(bearing.get(row, 0.0), value + name)
-                lexical[page] = max(lexical.get(page, 0.0), other)
-            groups.append(Group(mention, lexical))
-        for row, value in bearing.items():
-            scores[at[row]] = value
+            at = np.searchsorted(rows, own)
+            at[at == len(rows)] = 0
+            here = rows[at] == own if len(rows) else np.zeros(0, np.bool_)
+            own, at = own[here], at[here]
+            if not len(own):
+                continue
+            rest = lexical.of(" ".join(remainder(text, same)), own)
+            name = max(float((plain[at] - rest).max()), lexical.worth(mention.name))
+            scores[at] = np.maximum(scores[at], rest + name)
+            whole: dict[int, float] = {}
+            pairs = zip(self._pages.of_passages(own).tolist(), plain[at].tolist(), strict=True)
+            for page, value in pairs:
+                whole[page] = max(whole.get(page, 0.0), value)
+            groups.append(Group(mention, whole))
         return scores, groups
 
-    def _name_worth(self, name: str) -> float:
-        """About what a name scores on a page that holds it once; a page may never say its alias."""
-        postings, vocabulary = self._bm25.scorer.postings, self._bm25.vocabulary
-        k1 = self._bm25.parameters.k1
-        worth = 0.0
-        # in order of the text: the sum must not depend on how strings are hashed
-        for term in dict.fromkeys(vocabulary.analyse(name)):
-            found = vocabulary.find(term)
-            held = sum(int(postings.frequencies[n]) for n in found[:1])
-            worth += float(np.log1p((len(postings) - held + 0.5) / (held + 0.5)))
-        return worth / (1 + k1)
-
-    def _closeness(self, vector: Vectors | None, rows: npt.NDArray[np.int64]) -> Floats:
+    def _closeness(self, vector: Vectors | None, rows: Ints) -> Floats:
         if self._dense is None or vector is None or not len(rows):
             return np.zeros(len(rows))
         close: Floats = (self._dense.vectors(rows) @ vector).astype(np.float64)
         return np.asarray(close - close.max(), np.float64)
 
 
-def _by_name(mentions: Sequence[Mention]) -> list[list[Mention]]:
+def by_name(mentions: Sequence[Mention]) -> list[list[Mention]]:
     """Mentions of the same pages together, those written as names first; the longest names only."""
     same: dict[tuple[int, ...], list[Mention]] = {}
     for mention in mentions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,285 +10,173 @@ from typing import Any
 import msgspec
 
 from whichone.corpus.corpus import Corpus
-from whichone.files.cache import cache_folder
-from whichone.files.manifest import MANIFEST
+from whichone.files.folder import Folder, file_hash
 from whichone.records import Passage, Question, Ranking
-from whichone.retrieval.bm25 import Bm25
-from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, find_encoder
-from whichone.retrieval.dense.retriever import Dense
-from whichone.retrieval.indexes import adopt_folder, created, index_folder, opened
-from whichone.retrieval.namesake.corpus import Pages
-from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
-from whichone.retrieval.namesake.knowledge import Knowledge
-from whichone.retrieval.namesake.names import (
-    SEPARATOR,
-    Mention,
-    PageNames,
-    remainder,
-    subject,
-)
+from whichone.retrieval.bm25 import Bm25Parameters
+from whichone.retrieval.dense.encoder import Encoder, encoder_name, find_encoder
+from whichone.retrieval.indexes import KIND, found_or_built, opened
+from whichone.retrieval.namesake.evidence import Evidence
+from whichone.retrieval.namesake.fields import Filter
+from whichone.retrieval.namesake.given import Thing, things
+from whichone.retrieval.namesake.index import Index
+from whichone.retrieval.namesake.names import Mention
 from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.pool import Pool, Pooler
-from whichone.retrieval.namesake.relations import RelationTable, stems
-from whichone.retrieval.namesake.sentence_store import SentenceStore
-from whichone.retrieval.namesake.sentences import SentenceCloseness, rules
+from whichone.retrieval.namesake.part import NAME, build_part
+from whichone.retrieval.namesake.reading import Reading, Searcher
+from whichone.retrieval.namesake.updates import Updates
 
-_SHOWN_BEARERS = 5
-PLACES = frozenset(["place", "building", "organization"])
-"""Kinds whose titles tell namesakes apart by a comma, not by parentheses."""
+_BUILT = ("encoder", "names")
+"""Options that decide what is written when indexing; the others only how it is searched."""
 
 
 class NamesakeRetriever:
     """Finds the names in a question, takes all their bearers, and weighs them."""
 
-    name = "namesake"
+    name = NAME
     Parameters = NamesakeParameters
 
-    def __init__(
-        self,
-        pages: Pages,
-        names: PageNames,
-        pooler: Pooler,
-        weigher: Weigher,
-        parameters: NamesakeParameters,
-        *,
-        encoder: Encoder | None = None,
-        described: dict[str, Any] | None = None,
-    ) -> None:
-        self._pages = pages
-        self._names = names
-        self._pooler = pooler
-        self._weigher = weigher
-        self._encoder = encoder
-        self._relations = RelationTable.load()
+    def __init__(self, folder: Path, parameters: NamesakeParameters) -> None:
+        self.folder = folder
         self.parameters = parameters
-        self._described = {**msgspec.to_builtins(parameters), **(described or {})}
+        place, self._corpus, _ = opened(folder, NAME)
+        bm25 = Folder.open(folder / "bm25", KIND).manifest.parameters["options"]
+        kept = {**msgspec.to_builtins(parameters)}
+        self.updates = Updates(folder, msgspec.convert(bm25, Bm25Parameters), kept)
+        self._bm25 = {"retriever": "bm25", **bm25}
+        self._made = dict(place.manifest.made)
+        self._searcher = Searcher(self.updates.index, parameters, self._encoder)
+
+    @functools.cached_property
+    def _encoder_found(self) -> Encoder | None:
+        return find_encoder(self.parameters.encoder, device=self.parameters.device)
+
+    def _encoder(self) -> Encoder | None:
+        return self._encoder_found
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> NamesakeRetriever:
-        """Names from the corpus, and from a knowledge base where one is given."""
+        """An index of the corpus in the work folder: built, or opened where it is there already."""
         parameters = msgspec.convert(options, NamesakeParameters, strict=False)
-        return cls._made(corpus, work, Bm25.over(corpus, work), parameters)
+        built = {k: v for k, v in options.items() if k in _BUILT}
+        encoder = find_encoder(parameters.encoder, device=parameters.device)
+        model: dict[str, Any] = {"layout": 2}
+        if encoder is not None:
+            model["encoder"] = encoder.describe()
+        if parameters.names:
+            model["names"] = file_hash(Path(parameters.names))
+        place = found_or_built(cls, corpus, work, built, model)
+        return cls.open(place, **options)
 
     @classmethod
     def build(
-        cls, corpus: Corpus | Iterable[Passage], folder: Path, **options: Any
+        cls,
+        corpus: Corpus | Iterable[Passage],
+        folder: Path,
+        *,
+        given: Iterable[Thing] = (),
+        **options: Any,
     ) -> NamesakeRetriever:
         """Index a corpus, or any passages, into a folder; options are those it is opened with."""
         parameters = msgspec.convert(options, NamesakeParameters, strict=False)
         kept = msgspec.to_builtins(parameters)
-        if parameters.knowledge:
-            kept["knowledge"] = str(Path(parameters.knowledge).resolve())
-        with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
-            if not (place.partial / "bm25" / MANIFEST).exists():
-                Bm25.build(held, place.partial / "bm25")
-            adopt_folder(place, "bm25")
+        for name in ("knowledge", "names", "judge"):
+            if kept[name]:
+                kept[name] = str(Path(kept[name]).resolve())
+        encoder = find_encoder(parameters.encoder, device=parameters.device)
+        kept["encoder"] = encoder_name(parameters.encoder, encoder)
+        listed = [*things(parameters.names), *given]
+        build_part(corpus, Path(folder), kept, listed, encoder)
         return cls.open(folder)
 
     @classmethod
     def open(cls, folder: str | Path, **options: Any) -> NamesakeRetriever:
         """Open an index; `options` go before those it was built with."""
-        place, corpus, kept = opened(folder, cls.name)
-        parameters = msgspec.convert({**kept, **options}, NamesakeParameters, strict=False)
-        work = cache_folder() / "indexes" / corpus.hash[:16]
-        return cls._made(corpus, work, Bm25.open(place.root / "bm25"), parameters)
-
-    @classmethod
-    def _made(
-        cls, corpus: Corpus, work: Path, bm25: Bm25, parameters: NamesakeParameters
-    ) -> NamesakeRetriever:
-        encoder = find_encoder(parameters.encoder, device=parameters.device)
-        dense = None
-        if encoder is not None and parameters.encode == "all":
-            dense = Dense.over(corpus, work, encoder=encoder)
-        pages = Pages(corpus)
-        knowledge = Knowledge(parameters.knowledge, corpus) if parameters.knowledge else None
-        closeness = None
-        if encoder is not None:
-            made_of = {**encoder.describe(), "corpus": corpus.hash, **rules()}
-            store = SentenceStore(index_folder(work, "sentences", made_of))
-            closeness = SentenceCloseness(encoder, pages.texts, store)
-        weigher = Weigher(
-            pages,
-            parameters,
-            closeness=closeness,
-            knowledge=knowledge,
-            popularity=knowledge.popularity() if knowledge is not None else {},
-        )
-        described = {
-            "encoder": encoder_name(parameters.encoder, encoder),
-            "model": encoder.describe() if encoder is not None else None,
-            "knowledge_base": {"id": knowledge.id} if knowledge is not None else None,
-            "bm25": bm25.describe(),
-        }
-        return cls(
-            pages,
-            PageNames(
-                knowledge.names() if knowledge is not None else (),
-                corpus.names,
-                lambda page: bool(pages.kinds(page) & PLACES),
-            ),
-            Pooler(pages, bm25, dense, parameters),
-            weigher,
-            parameters,
-            encoder=encoder,
-            described=described,
-        )
+        _, _, kept = opened(folder, cls.name)
+        known = set(NamesakeParameters.__struct_fields__)
+        mine = {name: value for name, value in kept.items() if name in known}
+        if options.get("encoder") == "auto" and "encoder" in mine:
+            options = {name: value for name, value in options.items() if name != "encoder"}
+        parameters = msgspec.convert({**mine, **options}, NamesakeParameters, strict=False)
+        return cls(Path(folder), parameters)
 
     @property
     def sees(self) -> tuple[str, ...]:
-        return ("corpus", "knowledge base") if self.parameters.knowledge else ("corpus",)
+        more = self.parameters.knowledge or self.index.has_given_names
+        return ("corpus", "knowledge base") if more else ("corpus",)
+
+    @property
+    def index(self) -> Index:
+        return self._searcher.index
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "namesake", **self._described}
+        index = self.index
+        changed = len(index.parts) > 1 or len(index.removed)
+        return {
+            "retriever": "namesake",
+            **msgspec.to_builtins(self.parameters),
+            **self._searcher.describe(),
+            "bm25": self._bm25,
+            "corpus": self._corpus.hash,
+            "versions": self._made.get("versions", {}),
+            **({"passages": len(index)} if changed else {}),
+        }
 
     def close(self) -> None:
-        """Keeps the sentences that were encoded for the next run."""
-        self._weigher.close()
+        """Nothing is left to write."""
+
+    # changing
+
+    def add(self, passages: Any, names: Any = None) -> int:
+        """Add passages, or replace those of the same id; on disk, and found, when this returns."""
+        count = self.updates.add(passages, things(names))
+        self._take_over()
+        return count
+
+    def remove(self, ids: Iterable[str] = (), entities: Iterable[str] = ()) -> int:
+        """Remove passages or pages by id, or entities; how many passages."""
+        count = self.updates.remove(ids, entities)
+        self._take_over()
+        return count
+
+    def refresh(self) -> bool:
+        """Take over what others have added or removed since; whether there was anything."""
+        changed = self.updates.refresh()
+        if changed:
+            self._take_over()
+        return changed
+
+    def _take_over(self) -> None:
+        self._searcher = Searcher(
+            self.updates.index, self.parameters, self._encoder, self._searcher
+        )
+
+    # searching
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        vectors = self.question_vectors(questions)
-        mentions = [self.mentions(question) for question in questions]
-        self._weigher.learn([m.pages for found in mentions for m in found])
-        close = self._pooler.by_closeness(vectors)
-        for n, question in enumerate(questions):
-            vector = vectors[n] if vectors is not None else None
-            near = close[n] if close is not None else ()
-            pool = self._pooler.pool(question.text, mentions[n], vector, near)
-            yield self._rank(question, mentions[n], pool, k, vector)
-
-    def question_vectors(self, questions: Sequence[Question]) -> Vectors | None:
-        """What the encoder makes of questions; None where there is none."""
-        if self._encoder is None or not questions:
-            return None
-        texts = [question.text.replace(SEPARATOR, " ") for question in questions]
-        return self._encoder.questions(texts)
-
-    def _rank(
-        self,
-        question: Question,
-        mentions: Sequence[Mention],
-        pool: Pool,
-        k: int,
-        vector: Vectors | None,
-    ) -> Ranking:
-        asked = self._asked(question, mentions, vector)
-        weighed = self._weighed(pool, asked)
-        if is_claim(question.text):
-            pool = self._subject_first(pool, asked)
-        order = reordered(pool.pages, list(weighed.values()))
-        return Ranking(
-            question=question.id,
-            **self._passages(question, order, pool, k),
-            notes=self._notes(pool, weighed, asked),
-        )
-
-    def _asked(
-        self, question: Question, mentions: Sequence[Mention], vector: Vectors | None
-    ) -> Asked:
-        pieces = remainder(question.text, mentions)
-        return Asked(
-            pieces,
-            tuple(stem for piece in pieces for stem in stems(piece)),
-            self._relations.asked(pieces),
-            vector,
-        )
-
-    def _weighed(self, pool: Pool, asked: Asked) -> dict[Mention, list[Evidence]]:
-        return {
-            group.mention: self._weigher.weigh(group.lexical, asked)
-            for group in pool.groups
-            if len(group.lexical) > 1
-        }
-
-    def weighed(self, question: Question, vector: Vectors | None = None) -> list[list[Evidence]]:
-        """For each shared name of a question its bearers, best first, and what speaks for each."""
-        mentions = self.mentions(question)
-        pool = self._pooler.pool(question.text, mentions, vector)
-        return list(self._weighed(pool, self._asked(question, mentions, vector)).values())
-
-    def page_id(self, page: int) -> str:
-        return self._pages.id(page)
-
-    def _subject_first(self, pool: Pool, asked: Asked) -> Pool:
-        """In a claim the names of its object stand too; the kind tells which is the subject.
-
-        "Boris Karloff appeared in Kansas": what has a cast is a film, so it is not about Karloff.
-        """
-        bearers = {page for group in pool.groups for page in group.lexical}
-        if not asked.relations or len(pool.groups) < 2:
-            return pool
-        scores = {
-            page: score
-            + (
-                self.parameters.subject * self._weigher.kind(page, asked.relations)
-                if page in bearers
-                else 0
+        """Passages for each question."""
+        for question, reading in zip(questions, self.readings(questions, k), strict=True):
+            rows, scores = reading.rows, reading.scores
+            yield Ranking(
+                question=question.id,
+                passages=tuple(self.index.pages.passage_ids(rows)),
+                scores=tuple(scores),
+                notes=reading.notes(self.index),
             )
-            for page, score in zip(pool.pages, pool.scores, strict=True)
-        }
-        order = sorted(scores, key=lambda page: (-scores[page], page))
-        return dataclasses.replace(pool, pages=order, scores=[scores[page] for page in order])
+
+    def readings(
+        self, questions: Sequence[Question], k: int, wanted: Filter | None = None
+    ) -> Iterator[Reading]:
+        """The same with everything that was weighed; rows instead of ids."""
+        return self._searcher.readings(questions, k, wanted)
+
+    def weighed(self, question: Question) -> list[list[Evidence]]:
+        """For each shared name of a question its bearers, best first, and what speaks for each."""
+        (reading,) = self.readings([question], 1)
+        return [evidence for _, evidence in reading.weighed]
 
     def mentions(self, question: Question) -> list[Mention]:
-        """The names that are written as names; all that were found where none is."""
-        found = self._names.find(question.mention or question.text)
-        if question.mention is not None:
-            at = question.text.find(question.mention)
-            found = [
-                dataclasses.replace(m, start=m.start + at, end=m.end + at) for m in found if at >= 0
-            ]
-        return [mention for mention in found if mention.proper] or found
+        """The names of a question."""
+        return self._searcher.mentions(question, self.index.whole)
 
-    def _passages(
-        self, question: Question, order: Sequence[int], pool: Pool, k: int
-    ) -> dict[str, Any]:
-        """Each page's best passage in the order of the pages, then ordinary results up to k."""
-        rows = [pool.passages[page] for page in order[:k]]
-        scores = pool.scores[: len(rows)]
-        if len(rows) < k:
-            taken = set(rows)
-            more = [r for r in self._pooler.by_words(question.text, k) if r not in taken]
-            lowest = scores[-1] if scores else 0.0
-            for place, row in enumerate(more[: k - len(rows)], 1):
-                rows.append(row)
-                scores.append(lowest - place / (k + 1))
-        return {"passages": tuple(self._pages.passage_ids(rows)), "scores": tuple(scores)}
-
-    def _notes(
-        self, pool: Pool, weighed: dict[Mention, list[Evidence]], asked: Asked
-    ) -> dict[str, Any]:
-        names = []
-        for mention in sorted((group.mention for group in pool.groups), key=lambda m: m.start):
-            bearers = weighed.get(mention, [])
-            names.append(
-                {
-                    "name": mention.name,
-                    "bearers": len(mention.pages),
-                    "whole": mention.whole,
-                    "candidates": [e.note(self._pages) for e in bearers[:_SHOWN_BEARERS]]
-                    or [
-                        {"page": self._pages.id(p), "title": self._pages.title(p)}
-                        for p in mention.pages
-                    ],
-                }
-            )
-        if not names:
-            return {"names": [], "how": "no name of the corpus is in the question"}
-        return {"names": names, "asks": [relation.name for relation in asked.relations]}
-
-
-def is_claim(text: str) -> bool:
-    """Whether a text states something: neither a question nor a slot to fill."""
-    return "?" not in text and subject(text) == text
-
-
-def reordered(pages: Sequence[int], groups: Iterable[Sequence[Evidence]]) -> list[int]:
-    """The pages with each group's members in the group's order, on the places the group holds."""
-    order = list(pages)
-    for group in groups:
-        members = {evidence.page for evidence in group}
-        places = [n for n, page in enumerate(order) if page in members]
-        for place, evidence in zip(places, group, strict=True):
-            order[place] = evidence.page
-    return order
+    def page_id(self, page: int) -> str:
+        return self.index.pages.id(page)

@@ -5,19 +5,19 @@ A passage's vector is a mixture of all it says; the one sentence that answers is
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from whichone.retrieval.dense.encoder import Encoder, Vectors
-from whichone.retrieval.namesake.sentence_store import SentenceStore
 
-_END = re.compile(r'(?<=[.!?])\s+(?=[A-Z0-9"“(])')
+_END = re.compile(r'(?<=[.!?])\s+(?=[^\W\d_a-zß-ÿ]|[0-9"“«„(¿¡])')
 MOST_SENTENCES = 24
 MOST_OF_A_PASSAGE = 8
 LONGEST_SENTENCE = 600
-MOST_HELD = 50_000
+MOST_HELD = 5_000
 
 
 def split_sentences(text: str) -> list[str]:
@@ -25,72 +25,72 @@ def split_sentences(text: str) -> list[str]:
     return [piece[:LONGEST_SENTENCE] for piece in _END.split(text.strip()) if piece.strip()]
 
 
-def rules() -> dict[str, int]:
-    """What decides which sentences of a page are encoded."""
-    return {
-        "most": MOST_SENTENCES,
-        "most_of_a_passage": MOST_OF_A_PASSAGE,
-        "longest": LONGEST_SENTENCE,
-    }
+def page_sentences(texts: Iterable[str]) -> list[str]:
+    """The sentences of a page that are encoded: the first of each passage."""
+    sentences: list[str] = []
+    for text in texts:
+        sentences += split_sentences(text)[:MOST_OF_A_PASSAGE]
+        if len(sentences) >= MOST_SENTENCES:
+            break
+    return sentences[:MOST_SENTENCES]
 
 
 class SentenceCloseness:
-    """Encodes the sentences of a page the first time they are asked for, and keeps them."""
+    """Compares a question with the sentences of pages, whose vectors were made when indexing.
+
+    Only pages without such vectors, because they were added since, are encoded when asked for.
+    """
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: Callable[[], Encoder],
         texts: Callable[[int], Sequence[str]],
-        store: SentenceStore | None = None,
+        stored: Callable[[int], Vectors | None],
     ) -> None:
-        self._encoder = encoder
+        self._load = encoder
         self._texts = texts
-        self._store = store
-        self._held: dict[int, tuple[list[str], Vectors]] = {}
-        for page, vectors in store.read(MOST_HELD) if store is not None else ():
-            sentences = self._sentences(page)
-            if len(sentences) == len(vectors):
-                self._held[page] = (sentences, vectors)
+        self._stored = stored
+        self._fresh: dict[int, Vectors] = {}
 
-    def close(self) -> None:
-        """Write down what was encoded."""
-        if self._store is not None:
-            self._store.flush()
+    @functools.cached_property
+    def _encoder(self) -> Encoder:
+        return self._load()
+
+    @functools.lru_cache(4_096)  # noqa: B019
+    def question(self, text: str) -> Vectors:
+        """A question's vector."""
+        vectors: Vectors = self._encoder.questions([text])[0]
+        return vectors
 
     def learn(self, pages: Sequence[int]) -> None:
-        """Encode the sentences of pages that are not held yet, together."""
-        fresh = [page for page in dict.fromkeys(pages) if page not in self._held]
-        if len(self._held) + len(fresh) > MOST_HELD:
-            self._held.clear()
-            fresh = list(dict.fromkeys(pages))
-        sentences = {page: self._sentences(page) for page in fresh}
-        every = [sentence for page in fresh for sentence in sentences[page]]
+        """Encode the sentences of pages that have no vectors yet, together."""
+        fresh = [
+            p for p in dict.fromkeys(pages) if p not in self._fresh and self._stored(p) is None
+        ]
         if not fresh:
             return
+        if len(self._fresh) + len(fresh) > MOST_HELD:
+            self._fresh.clear()
+        sentences = [page_sentences(self._texts(page)) for page in fresh]
+        every = [sentence for some in sentences for sentence in some]
+        size = self._encoder.size
         vectors = (
             self._encoder.passages([""] * len(every), every)
             if every
-            else np.zeros((0, self._encoder.size), np.float32)
+            else np.zeros((0, size), np.float32)
         )
         at = 0
-        for page in fresh:
-            size = len(sentences[page])
-            self._held[page] = (sentences[page], vectors[at : at + size])
-            if self._store is not None:
-                self._store.add(page, vectors[at : at + size])
-            at += size
+        for page, some in zip(fresh, sentences, strict=True):
+            self._fresh[page] = vectors[at : at + len(some)]
+            at += len(some)
 
     def closest(self, question: Vectors, page: int) -> tuple[float, str]:
         """The closeness of the closest sentence, and that sentence; 0 for a page without text."""
-        sentences, vectors = self._held[page]
-        if not sentences:
+        vectors = self._stored(page)
+        if vectors is None:
+            vectors = self._fresh[page]
+        if not len(vectors):
             return 0.0, ""
         scores = vectors @ question
         best = int(scores.argmax())
-        return float(scores[best]), sentences[best]
-
-    def _sentences(self, page: int) -> list[str]:
-        found: list[str] = []
-        for text in self._texts(page):
-            found += split_sentences(text)[:MOST_OF_A_PASSAGE]
-        return found[:MOST_SENTENCES]
+        return float(scores[best]), page_sentences(self._texts(page))[best]

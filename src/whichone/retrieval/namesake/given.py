@@ -1,0 +1,199 @@
+"""Names that a user gives: further names of things, their ids, and attributes that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.names import CorpusNames, Named, key_hashes
+from whichone.corpus.passage_files import read_records
+from whichone.corpus.tables import NAMES
+from whichone.errors import BadInput
+from whichone.files.hash_index import HashIndex
+from whichone.files.mapped import MappedTable, write_mapped
+from whichone.files.tables import sort_rows
+
+_text = pa.string()
+_THINGS = pa.schema([("page", pa.int64()), ("id", _text), ("names", _text), ("attributes", _text)])
+FILES = ("given-names.arrow", "given-things.arrow", "given-hashes.npy", "given-rows.npy")
+_NAMES = ("name", "names", "alias", "aliases", "label")
+_IDS = ("id", "entity", "page")
+
+
+class Thing(msgspec.Struct, frozen=True):
+    """Something that has names: its id, which passages carry as `entity` or as their own id."""
+
+    id: str
+    names: tuple[str, ...]
+    attributes: Mapping[str, str] = {}
+
+
+def things(names: Any) -> Iterator[Thing]:
+    """From records (or a table, or a file of records), or from a mapping of names to ids."""
+    if names is None:
+        return
+    if isinstance(names, str | Path):
+        for line, record in read_records(names):
+            yield _thing(record, f"{names}, line {line}")
+        return
+    if isinstance(names, Mapping):
+        for name, listed in names.items():
+            for identity in [listed] if isinstance(listed, str) else listed:
+                yield Thing(str(identity), (str(name),))
+        return
+    for number, record in enumerate(rows_of_table(names)):
+        yield record if isinstance(record, Thing) else _thing(record, f"names[{number}]")
+
+
+def rows_of_table(table: Any) -> Iterable[Any]:
+    """The rows of a pandas or an Arrow table as records; anything else as it is."""
+    if hasattr(table, "to_batches"):
+        return (row for batch in table.to_batches() for row in batch.to_pylist())
+    if hasattr(table, "to_pylist"):
+        return list(table.to_pylist())
+    if hasattr(table, "to_dict") and hasattr(table, "columns"):
+        return (_known(row) for row in table.to_dict("records"))
+    listed: Iterable[Any] = table
+    return listed
+
+
+def _known(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a data frame without its missing values, which are not equal to themselves."""
+    return {str(name): value for name, value in row.items() if value is value}
+
+
+def _thing(record: Any, where: str) -> Thing:
+    if not isinstance(record, Mapping):
+        raise BadInput(
+            f"{where} is no record: {record!r:.80}",
+            hint='write {"id": ..., "name": ..., "aliases": [...], "city": ...}',
+        )
+    own = next((str(record[key]) for key in _IDS if record.get(key) is not None), None)
+    names = [text for key in _NAMES for text in _texts(record.get(key))]
+    if own is None or not names:
+        missing = "id" if own is None else "name"
+        raise BadInput(
+            f"{where} has no {missing}: {dict(record)!r:.120}",
+            hint='write {"id": ..., "name": ..., "aliases": [...], "city": ...}',
+        )
+    attributes = {
+        str(key): ", ".join(_texts(value))
+        for key, value in record.items()
+        if key not in (*_NAMES, *_IDS) and _texts(value)
+    }
+    return Thing(own, tuple(dict.fromkeys(names)), attributes)
+
+
+def _texts(value: Any) -> list[str]:
+    if value is None or value != value:
+        return []
+    listed = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    if hasattr(value, "tolist") and not isinstance(value, str):
+        listed = value.tolist() if isinstance(value.tolist(), list) else [value.tolist()]
+    return [str(each).strip() for each in listed if each is not None and str(each).strip()]
+
+
+class GivenNames:
+    """The given names that mean pages of one corpus, and what is known of these pages."""
+
+    def __init__(self, names: CorpusNames, known: MappedTable) -> None:
+        self.names = names
+        self._known = known
+        pages = pa.chunked_array([b["page"] for b in known.batches(["page"])], pa.int64())
+        self._pages = pages.to_numpy()
+
+    @classmethod
+    def of(cls, corpus: Corpus, given: Iterable[Thing], *, strict: bool = True) -> GivenNames:
+        """In memory; with `strict` every id must be that of an entity, a page or a passage."""
+        listed = list(given)
+        pages = pages_of(corpus, [thing.id for thing in listed])
+        rows: list[dict[str, Any]] = []
+        known: dict[int, dict[str, Any]] = {}
+        for thing in listed:
+            if not pages[thing.id] and strict:
+                raise BadInput(
+                    f"{thing.names[0]!r} means {thing.id!r}, which is no entity, page or passage",
+                    ids=[thing.id],
+                )
+            for page in pages[thing.id]:
+                rows += [Named(name, "alias").row(page) for name in thing.names]
+                empty: dict[str, Any] = {"names": {}, "attributes": {}}
+                about = known.setdefault(page, {"page": page, "id": thing.id, **empty})
+                about["names"].update(dict.fromkeys(thing.names))
+                about["attributes"].update(thing.attributes)
+        for about in known.values():
+            about["names"] = msgspec.json.encode(list(about["names"])).decode()
+            about["attributes"] = msgspec.json.encode(about["attributes"]).decode()
+        table = sort_rows(NAMES.from_rows(rows), NAMES)
+        things = pa.Table.from_pylist([known[page] for page in sorted(known)], schema=_THINGS)
+        return cls(CorpusNames.of(MappedTable.of(table)), MappedTable.of(things))
+
+    def save(self, folder: Path) -> None:
+        write_mapped(folder / FILES[0], self.names.table.batches(), NAMES.schema)
+        write_mapped(folder / FILES[1], self._known.batches(), _THINGS)
+        parts = list(key_hashes(self.names.table))
+        index = HashIndex.of(np.concatenate([values for values, _ in parts]))
+        index.pointing_at(np.concatenate([rows for _, rows in parts])).save(folder, "given")
+
+    @classmethod
+    def open(cls, folder: Path) -> GivenNames:
+        table = MappedTable.open(folder / FILES[0])
+        names = CorpusNames(table, HashIndex.open(folder, "given"))
+        return cls(names, MappedTable.open(folder / FILES[1]))
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def attributes(self, page: int) -> Mapping[str, str]:
+        """What was given about the thing that a page is about."""
+        thing = self.thing(page)
+        return {} if thing is None else thing.attributes
+
+    def thing(self, page: int) -> Thing | None:
+        """What was given for a page."""
+        at = int(self._pages.searchsorted(page))
+        if at == len(self._pages) or self._pages[at] != page:
+            return None
+        own, names, known = (self._known.strings([at], c)[0] for c in ("id", "names", "attributes"))
+        return Thing(own, tuple(msgspec.json.decode(names)), msgspec.json.decode(known))
+
+    def things(self) -> Iterator[Thing]:
+        """All that was given, as many times as it has pages."""
+        for page in self._pages.tolist():
+            thing = self.thing(page)
+            if thing is not None:
+                yield thing
+
+
+def pages_of(corpus: Corpus, ids: Sequence[str]) -> dict[str, list[int]]:
+    """For each id the pages of that entity; else the page, or the page of the passage, of that id."""
+    found: dict[str, dict[int, None]] = {identity: {} for identity in ids}
+    wanted = pa.array(list(found), pa.string())
+    first = 0
+    for batch in corpus.batches(["entity"]):
+        places = pc.indices_nonzero(pc.is_in(batch["entity"], wanted)).to_numpy()
+        if len(places):
+            owners = corpus.pages_of_rows(places.astype("int64") + first).tolist()
+            entities = batch["entity"].take(pa.array(places)).to_pylist()
+            for page, entity in zip(owners, entities, strict=True):
+                found[entity][page] = None
+        first += batch.num_rows
+    rest = [identity for identity, pages in found.items() if not pages]
+    places_of_pages = corpus.page_rows(rest)
+    sources = corpus.by_source_id(rest)
+    rows = corpus.rows(rest)
+    for identity, page, source, row in zip(rest, places_of_pages, sources, rows, strict=True):
+        if page is None and (row is not None or source is not None):
+            place = row if row is not None else source
+            assert place is not None
+            page = int(corpus.pages_of_rows(np.array([place]))[0])
+        if page is not None:
+            found[identity][page] = None
+    return {identity: list(pages) for identity, pages in found.items()}
