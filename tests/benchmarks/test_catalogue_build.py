@@ -16,8 +16,8 @@ from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogu
 from whichone.benchmarks.catalogue_words import fill, load_wordings, rounded
 from whichone.cli import whichone as command
 from whichone.errors import BadInput, UsageError
+from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.sources.catalogue import CatalogueSource
 from whichone.measures.asking import asking, risk_coverage
 from whichone.measures.gate import Budgets
 from whichone.measures.gate_run import gate_folder

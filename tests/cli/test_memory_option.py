@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.sources.catalogue import CatalogueSource
 
 CATALOGUE = """
 name = "x"

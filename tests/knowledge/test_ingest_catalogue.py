@@ -12,8 +12,8 @@ import pytest
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
+from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.sources.catalogue import CatalogueSource
 from whichone.knowledge.tables import KIND
 
 ROWS = [

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from whichone.files.folder import Folder
+from whichone.knowledge.formats.choose import chosen_sources
 from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.sources.choose import chosen_sources
 from whichone.knowledge.tables import KIND
 
 

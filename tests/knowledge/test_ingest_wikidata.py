@@ -16,8 +16,8 @@ import zstandard
 from whichone.errors import BadInput, LockedFolder, UsageError
 from whichone.files import parts
 from whichone.files.folder import Folder, file_hash
+from whichone.knowledge.formats.wikidata import WikidataDump
 from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.sources.wikidata import WikidataDump
 from whichone.knowledge.tables import KIND
 from whichone.knowledge.wikidata_selection import select
 

@@ -14,9 +14,9 @@ import zstandard
 
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
+from whichone.knowledge.formats.pages import pages_source
+from whichone.knowledge.formats.views import ViewsFile
 from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.sources.pages import pages_source
-from whichone.knowledge.sources.views import ViewsFile
 from whichone.knowledge.tables import KIND
 
 

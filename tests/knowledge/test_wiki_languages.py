@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.knowledge.readers.wiki_site import is_disambiguation, read_site, site_for
-from whichone.knowledge.readers.wikitext import parse_wikitext
+from whichone.knowledge.formats.wiki_site import is_disambiguation, read_site, site_for
+from whichone.knowledge.formats.wikitext import parse_wikitext
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,10 @@ from whichone.benchmarks.tables import KIND
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder
+from whichone.knowledge.formats.pages import pages_source
+from whichone.knowledge.formats.views import ViewsFile
+from whichone.knowledge.formats.wikidata import Selection, WikidataDump
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.readers.wikidata import Selection
-from whichone.knowledge.sources.pages import pages_source
-from whichone.knowledge.sources.views import ViewsFile
-from whichone.knowledge.sources.wikidata import WikidataDump
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.world.compile import compile_builtin
 

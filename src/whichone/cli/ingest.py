@@ -126,8 +126,8 @@ def command(
         started = start_workers(cores, _READER)  # they import while this process does
 
     from whichone.cli.output import emit_json, emit_table
+    from whichone.knowledge.formats.choose import chosen_sources
     from whichone.knowledge.ingest import Options, ingest
-    from whichone.knowledge.sources.choose import chosen_sources
 
     sources = chosen_sources(
         wikidata=wikidata,

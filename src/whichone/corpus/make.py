@@ -63,8 +63,8 @@ def of_knowledge_base(
 
 def _of_kilt_source(source: Path, out: str | Path, *, cut: Cut, name: str, memory: str) -> Corpus:
     """Through a knowledge base of its own beside it, which is kept until the corpus is complete."""
+    from whichone.knowledge.formats.pages import pages_source
     from whichone.knowledge.ingest import ingest
-    from whichone.knowledge.sources.pages import pages_source
 
     kb = _beside(out) / f".{Path(out).name}.knowledge"
     ingest(kb, [pages_source(source)])

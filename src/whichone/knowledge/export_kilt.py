@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
-from whichone.knowledge.readers.kilt_record import kilt_record
+from whichone.knowledge.formats.kilt_record import kilt_record
 from whichone.knowledge.tables import KIND
 
 

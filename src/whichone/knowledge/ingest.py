@@ -24,9 +24,9 @@ from whichone.files.output import already_there, may_overwrite
 from whichone.files.repack import join_frames, repacked_name
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.files.workers import Worker, run_jobs
+from whichone.knowledge.formats.source import Job, Refused, Source, key_of
 from whichone.knowledge.merge import merge_tables
 from whichone.knowledge.parts_work import Finished, PartWork, Work
-from whichone.knowledge.sources.source import Job, Refused, Source, key_of
 from whichone.knowledge.tables import KIND
 from whichone.progress import progress, talk
 

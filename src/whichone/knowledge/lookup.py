@@ -18,8 +18,8 @@ from whichone.files.checked import is_whole
 from whichone.files.folder import Folder
 from whichone.files.tables import sql_name
 from whichone.knowledge.addresses import read_address
+from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.lookup_build import LOOKUP, NAME_KINDS, build_lookup, lookup_name
-from whichone.knowledge.readers.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
 from whichone.progress import talk

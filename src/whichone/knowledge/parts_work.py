@@ -16,7 +16,7 @@ from whichone.errors import BadInput
 from whichone.files.beside import written_beside
 from whichone.files.parts import ByteRange
 from whichone.files.tables import sql_text
-from whichone.knowledge.sources.source import Job, Refused, Source
+from whichone.knowledge.formats.source import Job, Refused, Source
 
 _INTERNAL = ("positions", "opening brackets", "closing brackets")
 _LISTED = 1000  # refused records that a part lists; all are counted

@@ -12,7 +12,7 @@ from typing import Any
 
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import read_lines
-from whichone.knowledge.readers.wikidata import SUBCLASS_OF, Selection
+from whichone.knowledge.formats.wikidata import SUBCLASS_OF, Selection
 
 _PROPERTY = re.compile(r"P[1-9][0-9]*")
 

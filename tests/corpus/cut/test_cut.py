@@ -19,7 +19,7 @@ from whichone.corpus.cut.word_columns import word_columns
 from whichone.corpus.cut.words import word_passages
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.readers.psgs import read_psgs
+from whichone.knowledge.formats.psgs import read_psgs
 from whichone.knowledge.tables import KIND, PAGES
 
 PAGE = [

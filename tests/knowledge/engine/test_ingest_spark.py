@@ -139,9 +139,9 @@ def test_compressed_files_and_errors(tmp_path: Path) -> None:
     """One session for several runs: what cannot be split, and what cannot be read."""
     from whichone.errors import BadInput
     from whichone.files.folder import Folder
+    from whichone.knowledge.formats.wikidata import WikidataDump
     from whichone.knowledge.ingest import Options
     from whichone.knowledge.ingest import ingest as take_in
-    from whichone.knowledge.sources.wikidata import WikidataDump
     from whichone.knowledge.tables import KIND
     from whichone.knowledge.wikidata_selection import select
 

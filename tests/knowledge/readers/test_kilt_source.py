@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from whichone.files.folder import Folder
 from whichone.knowledge.export_kilt import export_kilt
-from whichone.knowledge.readers import kilt_source
-from whichone.knowledge.readers.kilt_source import read_part
+from whichone.knowledge.formats import kilt_source
+from whichone.knowledge.formats.kilt_source import read_part
 from whichone.knowledge.tables import KIND, LINKS, PAGES
 
 ADA = {

@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
+from whichone.knowledge.formats.source import Part
+from whichone.knowledge.formats.views import (
+    FORMATS,
+    UNFIT,
+    Rules,
+    ViewsFile,
+    detect_format,
+    read_part,
+)
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.readers.part import Part
-from whichone.knowledge.readers.views import FORMATS, UNFIT, Rules, detect_format, read_part
-from whichone.knowledge.sources.views import ViewsFile
 
 
 def views(part: Part) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from whichone.knowledge.readers.wikidata import Selection, WikidataReader
+from whichone.knowledge.formats.wikidata import Selection, WikidataReader
 from whichone.knowledge.wikidata_selection import select
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary
-from whichone.knowledge.readers.wiki_site import is_disambiguation, read_site, site_for
-from whichone.knowledge.readers.wikipedia import page_elements, raw_page, read_part
+from whichone.knowledge.formats.wiki_site import is_disambiguation, read_site, site_for
+from whichone.knowledge.formats.wikipedia import page_elements, raw_page, read_part
 
 SHORTENED = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 SITE = site_for("enwiki", "en")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.knowledge.readers.wiki_site import clean_title, link_target, site_for
-from whichone.knowledge.readers.wikitext import WikiText, parse_wikitext
-from whichone.knowledge.readers.wikitext_strip import without_quotes
+from whichone.knowledge.formats.wiki_site import clean_title, link_target, site_for
+from whichone.knowledge.formats.wikitext import WikiText, parse_wikitext
+from whichone.knowledge.formats.wikitext_strip import without_quotes
 
 SITE = site_for("enwiki", "en")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from whichone.files.folder import Folder
+from whichone.knowledge.formats.kilt_source import KiltSource
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.sources.kilt_source import KiltSource
 from whichone.knowledge.tables import KIND
 from whichone.papers.amber.alignment import beginning, needle
 from whichone.papers.amber.build import opened_pipeline

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, Missing, WhichoneError, missing_extra
+from whichone.knowledge.formats.source import Job
 from whichone.knowledge.parts_work import Finished, PartWork
-from whichone.knowledge.sources.source import Job
 
 _WAVE = 4  # parts handed out at once for each core of the cluster; each wave is journalled
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from whichone.knowledge.engine.engines import Engine, Tables
-from whichone.knowledge.readers.kilt_record import UNNAMED
+from whichone.knowledge.formats.kilt_record import UNNAMED
 from whichone.papers.amber import names
 from whichone.papers.amber.collection import Collection, Popularity
 from whichone.papers.amber.name_shares import used_namings

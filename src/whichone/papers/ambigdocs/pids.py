@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from whichone.knowledge.readers.psgs import read_psgs
+from whichone.knowledge.formats.psgs import read_psgs
 from whichone.papers.ambigdocs.records import AmbigQuestion, Document
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
 from whichone.knowledge.addresses import read_address
-from whichone.knowledge.readers.wiki_site import clean_title, site_for
+from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
 
 _ENTITY = re.compile(r"Q\d+")

@@ -9,17 +9,17 @@ from pathlib import Path
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
 from whichone.files.tables import connect
-from whichone.knowledge.readers.part import Part
-from whichone.knowledge.readers.wiki_site import as_utf8
-from whichone.knowledge.sources.source import (
+from whichone.knowledge.formats.source import (
     DumpFile,
     Job,
+    Part,
     PartFiles,
     Read,
     Refused,
     Source,
     joined,
 )
+from whichone.knowledge.formats.wiki_site import as_utf8
 from whichone.progress import talk
 
 
@@ -28,8 +28,8 @@ def pages_source(path: str | Path, language: str | None = None) -> Source:
 
     A dump says its own language; one that is given wins over it.
     """
-    from whichone.knowledge.sources.kilt_source import KiltSource
-    from whichone.knowledge.sources.wikipedia import WikipediaDump
+    from whichone.knowledge.formats.kilt_source import KiltSource
+    from whichone.knowledge.formats.wikipedia import WikipediaDump
 
     start = as_utf8(beginning(Path(path))).lstrip()
     if b"<mediawiki" in start[:1000]:

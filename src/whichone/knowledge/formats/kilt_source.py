@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from whichone.knowledge.readers.columns import Columns
-from whichone.knowledge.readers.kilt_record import UNNAMED, anchor_record, kilt_record
-from whichone.knowledge.readers.part import Part
-from whichone.knowledge.readers.wiki_site import Site, clean_title, is_disambiguation, site_for
+from whichone.errors import BadInput
+from whichone.files.parts import beginning
+from whichone.knowledge.formats.kilt_record import UNNAMED, anchor_record, kilt_record
+from whichone.knowledge.formats.pages import finish_pages, read_chunks
+from whichone.knowledge.formats.source import Columns, DumpFile, Job, Part, PartFiles, Read
+from whichone.knowledge.formats.wiki_site import Site, clean_title, is_disambiguation, site_for
 from whichone.knowledge.tables import LINKS, PAGES
 from whichone.records import page_id
 
@@ -247,3 +250,38 @@ def _remainder(
 
 def _encoded(kept: Mapping[str, Any]) -> str | None:
     return msgspec.json.encode(kept).decode() if kept else None
+
+
+class KiltSource(DumpFile):
+    """`wiki` is what its page ids belong to: KILT's are those of the English Wikipedia."""
+
+    kind = "kilt"
+
+    def __init__(self, path: str | Path, wiki: str = "enwiki", language: str = "en") -> None:
+        super().__init__(path)
+        self.wiki = wiki
+        self.language = language
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KiltSource, (self.path, self.wiki, self.language)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"wiki": self.wiki, "language": self.language}
+
+    def check(self) -> None:
+        start = beginning(self.path).lstrip()
+        if not start.startswith(b"{") or (b'"wikipedia_title"' not in start and b"\n" in start):
+            raise BadInput(
+                "this is not KILT's knowledge source: its first line has no wikipedia_title",
+                file=self.path,
+                hint="wanted is kilt_knowledgesource.json, one page a line",
+            )
+
+    def read(self, job: Job) -> Read:
+        def part(data: bytes, at: int) -> Any:
+            return read_part(data, source=self.wiki, language=self.language, position=at)
+
+        return read_chunks(self, job, part)
+
+    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+        return finish_pages(parts, memory)

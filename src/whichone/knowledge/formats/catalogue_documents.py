@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whichone.errors import BadInput
 from whichone.files.documents import Document, document_files, read_document
-from whichone.knowledge.readers.columns import Columns
+from whichone.knowledge.formats.source import Columns
 from whichone.knowledge.tables import PAGES
 
 PATH = "path"

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from whichone.knowledge.readers.views import Rules
-from whichone.knowledge.sources.catalogue import CatalogueSource
-from whichone.knowledge.sources.pages import pages_source
-from whichone.knowledge.sources.redirects import redirects_source
-from whichone.knowledge.sources.source import Source
-from whichone.knowledge.sources.views import ViewsFile
-from whichone.knowledge.sources.wikidata import WikidataDump
+from whichone.knowledge.formats.catalogue import CatalogueSource
+from whichone.knowledge.formats.pages import pages_source
+from whichone.knowledge.formats.source import Source
+from whichone.knowledge.formats.sql_dump import redirects_source
+from whichone.knowledge.formats.views import Rules, ViewsFile
+from whichone.knowledge.formats.wikidata import WikidataDump
 from whichone.knowledge.wikidata_selection import select
 
 

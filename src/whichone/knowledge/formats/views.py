@@ -11,15 +11,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.knowledge.readers.part import Part
-from whichone.knowledge.readers.wiki_site import clean_title, site_for
+from whichone.files.parts import beginning
+from whichone.files.tables import sql_text
+from whichone.knowledge.formats.pages import read_chunks
+from whichone.knowledge.formats.source import DumpFile, Job, Part, PartFiles, Read
+from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import VIEWS
+from whichone.progress import talk
 
 Rules = Literal["summed", "published"]
 """`summed` normalises titles and adds up; `published` is what AmbER's program does: only lines of
@@ -185,3 +191,62 @@ def _table(found: Mapping[str, tuple[int, int]]) -> pa.Table:
         },
         schema=PARTS,
     )
+
+
+_UNFIT_SHARE = 0.01
+
+
+class ViewsFile(DumpFile):
+    """Several files may be taken in: their views add up, and `source` names each."""
+
+    kind = "views"
+
+    def __init__(self, path: str | Path, language: str = "en", rules: Rules = "summed") -> None:
+        super().__init__(path)
+        self.language = language
+        self.rules: Rules = rules
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ViewsFile, (self.path, self.language, self.rules)
+
+    @cached_property
+    def format(self) -> ViewsFormat:
+        return detect_format(beginning(self.path), file=str(self.path))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"format": self.format.name, "language": self.language, "rules": self.rules}
+
+    def check(self) -> None:
+        assert self.format.name
+
+    def read(self, job: Job) -> Read:
+        def part(data: bytes, at: int) -> Any:
+            return read_part(
+                data, self.format, language=self.language, rules=self.rules, position=at
+            )
+
+        return read_chunks(self, job, part)
+
+    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+        lines, unfit = parts.counted("lines"), parts.counted(UNFIT)
+        # The released program passes over every line that has not three fields, however many.
+        most = lines - 1 if self.rules == "published" else max(10, _UNFIT_SHARE * lines)
+        if lines and unfit > most:
+            raise BadInput(
+                f"{unfit:,} of the {lines:,} lines of this wiki are not of the format {self.format.name}",
+                file=self.path,
+                hint="the file mixes formats or is damaged; fetch it again",
+            )
+        others = parts.counted("lines of other projects")
+        if others and not lines:
+            wanted = "en.z" if self.rules == "published" else f"the {self.language} Wikipedia"
+            talk(
+                f"{self.path.name}: none of its {others:,} lines is of {wanted}; "
+                "--language says which are taken"
+            )
+        add = "sum(views)" if self.rules == "summed" else "arg_max(views, position)"
+        name = sql_text(self.path.name)
+        rows = parts.rows("views")
+        return {
+            "views": f"select title, {add} as views, {name} as source from ({rows}) group by title"
+        }

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 import mwparserfromhell
 from mwparserfromhell import nodes
 
-from whichone.knowledge.readers.wiki_site import Site, link_target
-from whichone.knowledge.readers.wikitext_strip import strip_wikitext
+from whichone.knowledge.formats.wiki_site import Site, link_target
+from whichone.knowledge.formats.wikitext_strip import strip_wikitext
 from whichone.knowledge.tables import BULLET, SECTION
 from whichone.records import Record
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from functools import cache
 
-from whichone.knowledge.readers.wiki_site import DISAMBIGUATION, Site
+from whichone.knowledge.formats.wiki_site import DISAMBIGUATION, Site
 from whichone.names import name_key
 
 GAP = "\x7f"  # where a template was: cleaned away, with the punctuation that it leaves alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -21,6 +22,7 @@ from whichone.files.parts import (
     stream_parts,
 )
 from whichone.files.repack import passed_through
+from whichone.files.tables import TableSchema, array_of
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -156,3 +158,65 @@ def joined(tables: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     """The tables of several chunks, one below the other."""
     names = tables[0].keys() if tables else ()
     return {name: pa.concat_tables([t[name] for t in tables]) for name in names}
+
+
+class Part:
+    """Rows by table, in dump order; the same for a process pool and for Spark."""
+
+    def __init__(self, *schemas: TableSchema) -> None:
+        self._schemas = {schema.name: schema for schema in schemas}
+        self._rows: dict[str, list[Mapping[str, Any]]] = {schema.name: [] for schema in schemas}
+        self._given: dict[str, pa.Table] = {}
+        self.counts: Counter[str] = Counter()
+        self.refused: list[tuple[int, str]] = []  # byte offset in the stretch, what is wrong
+
+    def add(self, table: str, row: Mapping[str, Any]) -> None:
+        self._rows[table].append(row)
+
+    def give(self, table: str, rows: pa.Table) -> None:
+        """Hand over a whole table."""
+        self._given[table] = rows
+
+    def refuse(self, offset: int, reason: str) -> None:
+        self.refused.append((offset, reason))
+
+    def tables(self) -> dict[str, pa.Table]:
+        made = {}
+        for name, rows in self._rows.items():
+            schema = self._schemas[name].schema
+            columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+            made[name] = pa.Table.from_arrays(columns, schema=schema)
+        return made | self._given
+
+
+_PACK = 50_000
+
+
+class Columns:
+    """A table under construction; `add` takes one row in the order of the schema."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._packed: list[pa.RecordBatch] = []
+        self._rows: list[tuple[object, ...]] = []
+
+    def add(self, row: tuple[object, ...]) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= _PACK:
+            self._pack()
+
+    def extend(self, rows: Sequence[tuple[object, ...]]) -> None:
+        self._rows += rows
+        if len(self._rows) >= _PACK:
+            self._pack()
+
+    def table(self) -> pa.Table:
+        self._pack()
+        return pa.Table.from_batches(self._packed, schema=self.schema)
+
+    def _pack(self) -> None:
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [array_of(c, f) for c, f in zip(columns, self.schema, strict=True)]
+            self._packed.append(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+            self._rows = []

@@ -1,1 +1,0 @@
-"""One file a dump format: bytes in, records out."""
