@@ -20,6 +20,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exported_ids import exported_ids, judgements, split_of
 from whichone.corpus.trec_ids import to_trec
 from whichone.errors import UsageError
+from whichone.files.beside import written_beside
 from whichone.files.lines import write_atomic
 from whichone.records import Query
 
@@ -111,7 +112,8 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     for (name, split), table in sorted(tables.items()):
         file = out / name / f"{split}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, file, compression="zstd", row_group_size=ROW_GROUP)
+        with written_beside(file) as beside:
+            pq.write_table(table, beside, compression="zstd", row_group_size=ROW_GROUP)
         written[f"{name}/{split}.parquet"] = table.num_rows
     write_atomic(out / "README.md", _readme(benchmark, sorted(tables)).encode())
     return {**written, "README.md": 1}

@@ -100,6 +100,8 @@ def _request(
         for name, value in options.items()
         if isinstance(value, str) and value and Path(value).is_file()
     }
+    if not quick:  # a model that an option names: other weights make another index
+        inputs |= {f"{name} {word}": [place] for name, word, place in _places_in(options)}
     words = context.command_path.split()[1:]
     content = {
         name: [_content(path, quick) for path in paths] for name, paths in inputs.items() if paths
@@ -113,6 +115,15 @@ def _request(
         enc_hook=str,
     )
     return dict(masked(document))
+
+
+def _places_in(options: Mapping[str, Any]) -> Iterator[tuple[str, str, Path]]:
+    """Files and folders among options that are given as KEY=VALUE."""
+    for name, values in options.items():
+        for text in values if isinstance(values, tuple) else ():
+            word, equals, place = text.partition("=") if isinstance(text, str) else ("", "", "")
+            if equals and place and Path(place).exists():
+                yield name, word, Path(place)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -148,10 +159,15 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _finished(place: Path) -> Any:
-    """The manifest of a finished folder; an unfinished or damaged one is made (again)."""
+    """The manifest of a finished folder; an unfinished or damaged one is made (again).
+
+    A commit that was killed between its steps is completed: all that it takes is there.
+    """
     from whichone.errors import BrokenFolder
+    from whichone.files.folder import finish_interrupted
     from whichone.files.manifest import MANIFEST, decode_manifest
 
+    finish_interrupted(place)
     if not (place / MANIFEST).is_file():
         return None
     try:

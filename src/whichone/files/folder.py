@@ -36,6 +36,7 @@ from whichone.files.output import refuse_to_replace, request_for
 from whichone.files.tables import TableSchema
 
 _NEXT = "next.json"
+_PREVIOUS = "previous.json"
 _LOCK = ".lock"
 
 
@@ -135,7 +136,7 @@ class Folder:
         if root.exists() and not root.is_dir():
             raise UsageError("this is a file, not a folder", where=str(root))
         manifest = Manifest(kind=kind)
-        _finish_interrupted(root)
+        finish_interrupted(root)
         if (root / MANIFEST).exists():
             old = read_manifest(root, [kind])
             if old.kind != kind:
@@ -230,16 +231,29 @@ class Folder:
         return manifest
 
     def _finish(self, manifest: Manifest) -> None:
+        """The steps of a commit; done again after a kill between any two of them, they end the same."""
+        previous = self.partial / _PREVIOUS
+        if (self.root / MANIFEST).exists() and not previous.exists():
+            (self.root / MANIFEST).replace(previous)  # it names the files that have to go
         (self.root / MANIFEST).unlink(missing_ok=True)
         for name in manifest.files:
             if (self.partial / name).exists():
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 (self.partial / name).replace(self.root / name)
-        for name in self.manifest.files.keys() - manifest.files.keys():
+        for name in _files_named_in(previous) - manifest.files.keys():
             (self.root / name).unlink(missing_ok=True)
         write_atomic(self.root / MANIFEST, encode_manifest(manifest))
-        shutil.rmtree(self.partial, ignore_errors=True)
+        self._remove_partial()
         self.manifest = manifest
+
+    def _remove_partial(self) -> None:
+        """`next.json` last: as long as it is there, the next writer completes the commit."""
+        for path in self.partial.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != _NEXT:
+                path.unlink(missing_ok=True)
+        shutil.rmtree(self.partial, ignore_errors=True)
 
     def close(self) -> None:
         if self._lock is not None:
@@ -267,7 +281,14 @@ class Folder:
                 self.root.rmdir()
 
 
-def _finish_interrupted(root: Path) -> None:
+def _files_named_in(manifest: Path) -> set[str]:
+    try:
+        return set(decode_manifest(manifest).files) if manifest.exists() else set()
+    except BadInput:  # damaged: what it named stays
+        return set()
+
+
+def finish_interrupted(root: Path) -> None:
     """Complete a commit that was killed between its first and last step."""
     if not (root / ".partial" / _NEXT).exists():
         return

@@ -18,7 +18,7 @@ import msgspec
 from whichone import __version__
 from whichone.errors import BadInput, UsageError
 from whichone.files.disk import full_disk_explained
-from whichone.files.folder import Folder
+from whichone.files.folder import Folder, finish_interrupted
 from whichone.files.manifest import MANIFEST, Manifest
 from whichone.files.output import already_there, may_overwrite
 from whichone.files.repack import join_frames, repacked_name
@@ -104,8 +104,12 @@ def _described(source: Source) -> dict[str, Any]:
 
 
 def _known(path: Path, described: Sequence[dict[str, Any]]) -> Manifest | None:
-    """The finished knowledge base that has all these sources, read in the same way."""
-    if not (path / MANIFEST).exists() or (path / ".partial").exists():
+    """The finished knowledge base that has all these sources, read in the same way.
+
+    A commit that was killed is completed first: what it was about to contain is not to be read again.
+    """
+    finish_interrupted(path)
+    if not (path / MANIFEST).exists():
         return None
     manifest = Folder.open(path, KIND).manifest
     keys = {old["key"] for old in manifest.sources}

@@ -119,6 +119,8 @@ def save_model(model: Learner, folder: Path) -> None:
         folder.with_name(f".{folder.name}.partial"),
         folder.with_name(f".{folder.name}.old"),
     )
+    if old.exists() and not folder.exists():  # killed between the two moves
+        old.rename(folder)
     for left_over in (beside, old):
         shutil.rmtree(left_over, ignore_errors=True)
     model.save(beside)
