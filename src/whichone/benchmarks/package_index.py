@@ -10,11 +10,13 @@ import functools
 import html.parser
 import os
 import re
+import ssl
 import subprocess
 import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from typing import Any
 
 import msgspec
 
@@ -83,30 +85,63 @@ def _pip(*arguments: str) -> str:
 
 def _listed(page: str, file: str) -> str | None:
     """The address of a file on an index's page of a package."""
-    request = urllib.request.Request(
-        page, headers={"Accept": f"{_JSON}, text/html;q=0.1", "User-Agent": "whichone"}
-    )
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-        content, place = response.read(), response.geturl()
-        json = response.headers.get_content_type().endswith("json")
-    links = _json_links(content) if json else _html_links(content.decode("utf-8", "replace"))
-    for name, link in links:
-        if name == file:
-            return str(urllib.parse.urldefrag(urllib.parse.urljoin(place, link)).url)
+    for listed in listed_files(page):
+        if listed.name == file:
+            return listed.address
     return None
 
 
-def _json_links(content: bytes) -> list[tuple[str, str]]:
-    listed = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
-    files = msgspec.json.decode(
-        listed.get("files", msgspec.Raw(b"[]")), type=list[dict[str, object]]
+class ListedFile(msgspec.Struct, frozen=True):
+    """A file on an index's page of a package; without `sha256` where the index gives none."""
+
+    name: str
+    address: str
+    sha256: str
+
+
+def listed_files(page: str, *, with_text: str = "") -> list[ListedFile]:
+    """The files on an index's page of a package; quicker where only names with some text are wanted."""
+    request = urllib.request.Request(
+        page, headers={"Accept": f"{_JSON}, text/html;q=0.1", "User-Agent": "whichone"}
     )
-    return [(str(f.get("filename")), str(f.get("url"))) for f in files]
+    with urllib.request.urlopen(request, timeout=TIMEOUT, context=_certificates()) as response:
+        content, place = response.read(), response.geturl()
+        json = response.headers.get_content_type().endswith("json")
+    text = content.decode("utf-8", "replace")
+    links = _json_links(content) if json else _html_links(text, with_text)
+    return [
+        _listed_file(name, urllib.parse.urljoin(place, link))
+        for name, link in links
+        if with_text in name
+    ]
 
 
-def _html_links(text: str) -> list[tuple[str, str]]:
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: it takes as long as a page."""
+    return ssl.create_default_context()
+
+
+def _listed_file(name: str, link: str) -> ListedFile:
+    address, fragment = urllib.parse.urldefrag(link)
+    return ListedFile(name, address, dict(urllib.parse.parse_qsl(fragment)).get("sha256", ""))
+
+
+def _json_links(content: bytes) -> list[tuple[str, str]]:
+    """Names and addresses, with the hash behind the address as on a page of HTML."""
+    listed = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+    files = msgspec.json.decode(listed.get("files", msgspec.Raw(b"[]")), type=list[dict[str, Any]])
+    return [(str(f.get("filename")), f"{f.get('url')}#{_hash(f.get('hashes'))}") for f in files]
+
+
+def _hash(hashes: object) -> str:
+    return f"sha256={hashes['sha256']}" if isinstance(hashes, dict) and "sha256" in hashes else ""
+
+
+def _html_links(text: str, wanted: str) -> list[tuple[str, str]]:
     reader = _Links()
-    reader.feed(text)
+    before, *links = text.split("<a ")
+    reader.feed("<a ".join([before, *(link for link in links if wanted in link)]))
     return reader.links
 
 
