@@ -93,5 +93,6 @@ def test_whole_pages_of_a_benchmark(small: Benchmark, tmp_path: Path) -> None:
     assert TfIdf.over(small.corpus, tmp_path / "work").describe() == {
         "retriever": "tfidf",
         "buckets": 1 << 24,
+        "stop_words": "drqa",
         "title_weight": 1,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from itertools import groupby
@@ -26,6 +27,7 @@ from whichone.files.folder import Folder
 from whichone.files.lines import encode_text
 from whichone.files.manifest import MANIFEST
 from whichone.records import Bearer, NameSet, Output, Passage, Query, Question
+from whichone.text.language import base_code
 
 _DECODED = {
     "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
@@ -186,7 +188,7 @@ def save_benchmark(
         folder.write(SETS, set_rows(sets))
         own = corpus is None or not _stands_alone(corpus)
         if own:
-            inside = _put_inside(folder, corpus, name, passages, names)
+            inside = _put_inside(folder, corpus, name, passages, names, _language(rows))
         else:
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash
@@ -210,12 +212,17 @@ def _stands_alone(corpus: Corpus) -> bool:
 
 
 def _put_inside(
-    folder: Folder, corpus: Corpus | None, name: str, passages: Passages, names: PageNames
+    folder: Folder,
+    corpus: Corpus | None,
+    name: str,
+    passages: Passages,
+    names: PageNames,
+    language: str,
 ) -> str:
     """Put a corpus into the benchmark's folder; its hash."""
     place = folder.partial / CORPUS
     if corpus is None:
-        save_corpus(place, passages, name=name, names=names)
+        save_corpus(place, passages, name=name, names=names, language=language)
     else:
         put_corpus(corpus, place)
     opened = Folder.open(place, CORPUS)
@@ -223,6 +230,12 @@ def _put_inside(
         folder.adopt(f"{CORPUS}/{file}", entry=entry)
     folder.adopt(f"{CORPUS}/{MANIFEST}")
     return opened.content_hash
+
+
+def _language(queries: Sequence[Query]) -> str:
+    """What most questions are asked in, which their passages are taken to be in; empty for English."""
+    ((language, _),) = Counter(query.language for query in queries).most_common(1)
+    return "" if base_code(language) == "en" else language
 
 
 def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> None:

@@ -24,7 +24,7 @@ from whichone.corpus.cut.cut import Cut
 from whichone.corpus.cut_pages import cut_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.tables import KIND, page_language
 from whichone.progress import talk
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role
 
@@ -34,7 +34,8 @@ SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
 
 class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`underspecified` is the share of questions that do not say which one is meant; `shared_answers`
-    keeps questions whose answer a namesake shares, marked."""
+    keeps questions whose answer a namesake shares, marked; `language` is that of the questions, and of the
+    knowledge base where it is not given."""
 
     tasks: tuple[str, ...] = ("qa",)
     attributes: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
     shared_answers: bool = False
     limit: int | None = None
     seed: int = 0
+    language: str = ""
 
     def __post_init__(self) -> None:
         unknown = [task for task in self.tasks if task not in TASKS]
@@ -66,7 +68,14 @@ def build_catalogue(
     """
     options, kb, cut = options or CatalogueOptions(), Folder.open(kb_path, KIND), cut or Cut()
     sets, labels = read_namesakes(kb)
-    words = load_wordings(wordings)
+    words = load_wordings(wordings, options.language or page_language(kb) or "en")
+    missing = [
+        t
+        for t in options.tasks
+        if (t == "act" and not words.actions) or (t == "fc" and not words.claims)
+    ]
+    if missing:
+        raise UsageError(f"there are no wordings in {words.language!r} for the task {missing[0]}")
     left_out: Counter[str] = Counter()
     queries = list(_Maker(options, labels, words, left_out).queries(sets))
     if options.limit is not None:
@@ -226,6 +235,7 @@ class _Maker:
         return Query(
             id=hashlib.md5(identity.encode()).hexdigest(),
             task=task,
+            language=self.words.language,
             input=text,
             outputs=(
                 Output(

@@ -17,9 +17,11 @@ from typing import Literal
 import msgspec
 
 from whichone.benchmarks.catalogue import CatalogueValue, Entry, Namesakes
-from whichone.errors import BadInput
+from whichone.errors import BadInput, UsageError
+from whichone.text.language import base_code
 
 Wording = Literal["said", "other words", "denied", "left out"]
+_PLAIN = ("$name, $value",)
 _SLOTS = {"who", "name", "label", "value"}
 
 
@@ -41,6 +43,7 @@ class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     claims: Group | None = None
     words: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
     articles: tuple[str, ...] = ()
+    language: str = "en"
 
     def with_article(self, value: str) -> str:
         """A value as it stands in a sentence: "the" before what begins or ends with a listed word."""
@@ -67,17 +70,18 @@ def _of(groups: Sequence[Group], label: str) -> Group:
     return next(group for group in groups if not group.labels)
 
 
-def load_wordings(path: str | Path | None = None) -> Wordings:
-    """The package's wordings, with a file of the user's own before them."""
+def load_wordings(path: str | Path | None = None, language: str = "en") -> Wordings:
+    """The package's wordings, which are English, with a file of the user's own before them.
+
+    In another language a file's own wordings are all there is: English ones are not mixed with its names.
+    """
+    if base_code(language) != "en":
+        return _foreign(path, language)
     own = files("whichone.benchmarks").joinpath("catalogue_wordings.toml")
     base = msgspec.convert(tomllib.loads(own.read_text("utf-8")), Wordings)
     if path is None:
         return base
-    try:
-        given = msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), Wordings)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise BadInput(f"not a file of wordings: {error}", file=path) from error
-    _check_slots(given, path)
+    given = _read(path)
     return Wordings(
         questions=(*given.questions, *base.questions),
         says=(*given.says, *base.says),
@@ -87,6 +91,32 @@ def load_wordings(path: str | Path | None = None) -> Wordings:
         words=given.words,
         articles=(*given.articles, *base.articles),
     )
+
+
+def _read(path: str | Path) -> Wordings:
+    try:
+        given = msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), Wordings)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise BadInput(f"not a file of wordings: {error}", file=path) from error
+    _check_slots(given, path)
+    return given
+
+
+def _foreign(path: str | Path | None, language: str) -> Wordings:
+    if path is None:
+        raise UsageError(
+            f"the knowledge base is in {language!r}, and there are no wordings in that language",
+            hint="--wordings FILE has wordings of your own, --language en asks in English all the same",
+        )
+    given = _read(path)
+    for what, groups in (("questions", given.questions), ("says", given.says)):
+        if all(group.labels for group in groups):
+            raise BadInput(
+                f"no group of [[{what}]] is for all attributes",
+                file=path,
+                hint=f"English wordings are not mixed with {language!r}: add a group without labels",
+            )
+    return msgspec.structs.replace(given, language=language)
 
 
 def _check_slots(given: Wordings, path: str | Path) -> None:
@@ -175,25 +205,28 @@ def _other_words(
     """Templates and values that say the same without the words of the page."""
     found: list[tuple[Sequence[str], str]] = []
     for phrase in wordings.words.get(label, {}).get(value.text, ()):
-        found.append((("$name, $value", "the $name $value"), phrase))
+        ways = ("$name, $value", "the $name $value") if wordings.language == "en" else _PLAIN
+        found.append((ways, phrase))
     numbers = [b.values[attribute][0].number for b in names.bearers]
     known = [n for n in numbers if n is not None]
     if value.number is None or len(known) < len(numbers) or min(known) <= 0:
         return found
     others = [b.values[attribute][0].number or 0.0 for b in names.bearers if b is not bearer]
+    templates, english = wordings.other_words, wordings.language == "en"
     if value.kind == "quantity":
         if value.number > max(others):
-            found.append((wordings.other_words["largest"], ""))
+            found.append((templates.get("largest", ()), ""))
         if value.number < min(others):
-            found.append((wordings.other_words["smallest"], ""))
+            found.append((templates.get("smallest", ()), ""))
         apart = all(max(value.number, o) > 2 * min(value.number, o) for o in others)
         if apart and value.number >= 100:
-            found.append((wordings.other_words["about"], rounded(value.number)))
+            shown = rounded(value.number) if english else f"{float(f'{value.number:.2g}'):.0f}"
+            found.append((templates.get("about", ()), shown))
     elif value.kind == "time":
         decade = int(value.number) // 10 * 10
         if all(int(o) // 10 * 10 != decade for o in others):
-            found.append((wordings.other_words["decade"], f"{decade}s"))
-    return found
+            found.append((templates.get("decade", ()), f"{decade}s" if english else str(decade)))
+    return [(texts, shown) for texts, shown in found if texts]
 
 
 def rounded(number: float) -> str:

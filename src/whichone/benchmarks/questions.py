@@ -49,7 +49,7 @@ def import_questions(
     name: str | None = None,
     task: str = "qa",
     source: str = "corpus",
-    language: str = "en",
+    language: str | None = None,
     on_error: str = "fail",
     gold_rule: str | None = None,
     qrels: str | Path | None = None,
@@ -71,6 +71,7 @@ def import_questions(
     fields = fields or QuestionFields()
     passage_fields = passage_fields or PassageFields()
     own = None if isinstance(passages, Corpus) else Path(passages)
+    language = language or (passages.language if isinstance(passages, Corpus) else "en")
     held = list(
         passages.passage_records()
         if isinstance(passages, Corpus)

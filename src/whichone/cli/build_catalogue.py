@@ -37,6 +37,9 @@ from whichone.cli.options import json_option, seed_option
     "--called", default=None, help="The benchmark's name; the catalogue's when not given."
 )
 @click.option(
+    "--language", default="", help="Of the questions; that of the knowledge base when not given."
+)
+@click.option(
     "--examples", "shown", type=int, default=0, help="Print so many questions drawn at random."
 )
 @seed_option
@@ -51,6 +54,7 @@ def command(
     limit: int | None,
     wordings: str | None,
     called: str | None,
+    language: str,
     shown: int,
     seed: int,
     as_json: bool,
@@ -79,6 +83,7 @@ def command(
         shared_answers=shared_answers,
         limit=limit,
         seed=seed,
+        language=language,
     )
     made = build_catalogue(kb, bench, options, wordings=wordings, called=called)
     emit_benchmark(made, as_json)

@@ -28,6 +28,11 @@ _SIZES = {"words": 100, "kilt": 100, "tokens": 288, "pages": 1}
 @click.option("--keep-lists", is_flag=True, help="Also the items of lists.")
 @click.option("--tokenizer", default="whitespace", show_default=True, help="For --cut tokens.")
 @click.option("--sentences", default="plain", show_default=True, help="For --cut kilt.")
+@click.option(
+    "--language",
+    default="",
+    help="Of the texts, which decides stemming and stop words; that of the dumps, or en, when not given.",
+)
 @memory_option
 @json_option
 def command(
@@ -44,6 +49,7 @@ def command(
     keep_lists: bool,
     tokenizer: str,
     sentences: str,
+    language: str,
     memory: str,
     as_json: bool,
 ) -> None:
@@ -71,7 +77,9 @@ def command(
         tokenizer=tokenizer,
         sentences=sentences,
     )
-    made = make_corpus(source, corpus, fields=fields, cut=cut, name=name, memory=memory)
+    made = make_corpus(
+        source, corpus, fields=fields, cut=cut, name=name, language=language, memory=memory
+    )
     assert made.folder is not None
     counts = made.folder.manifest.counts
     if as_json:

@@ -64,7 +64,7 @@ from whichone.errors import UsageError
 @click.option(
     "--page", default=None, help="Field that groups passages into pages; the title when not given."
 )
-@click.option("--language", default="en", show_default=True)
+@click.option("--language", help="Of the questions; that of the corpus, or en, when not given.")
 @click.option("--called", default=None, help="The benchmark's name; the file's when not given.")
 @on_error_option
 @json_option
@@ -88,7 +88,7 @@ def command(
     title: str,
     text: str,
     page: str | None,
-    language: str,
+    language: str | None,
     called: str | None,
     on_error: str,
     as_json: bool,

@@ -34,12 +34,15 @@ class Corpus:
         *,
         hash: str,
         name: str = "corpus",
+        language: str = "",
         folder: Folder | None = None,
     ) -> None:
         self._passages = passages
         self.hash = hash
         """Of its content: two folders with the same passages and names have the same."""
         self.name = name
+        self.language = language or "en"
+        """Of its texts; English where nobody said another."""
         self.folder = folder
 
     @classmethod
@@ -47,7 +50,9 @@ class Corpus:
         folder = Folder.open(path, KIND)
         table = MappedTable.open(folder.path("passages.arrow"))
         name = folder.manifest.name or "corpus"
-        return cls(table, hash=folder.content_hash, name=name, folder=folder)
+        said = folder.manifest.parameters.get("language")
+        language = said if isinstance(said, str) else ""
+        return cls(table, hash=folder.content_hash, name=name, language=language, folder=folder)
 
     @classmethod
     def of_table(cls, table: pa.Table, *, hash: str, name: str = "corpus") -> Corpus:
@@ -224,7 +229,7 @@ class Corpus:
     def _derived_names(self) -> Iterator[tuple[int, Named]]:
         for place, row in enumerate(self.page_table.table().to_pylist()):
             text = self._passages.value(row["first"], "text") or ""
-            for name in names_of_page(row["title"] or "", text):
+            for name in names_of_page(row["title"] or "", text, self.language):
                 yield place, name
 
     # where things are

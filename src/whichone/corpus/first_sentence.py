@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
 from whichone.names import name_key
+from whichone.text.language import base_code, split_sentences
 
 _END = re.compile(r"(?<=[a-z0-9\)\"”])[.!?](?=\s+[A-Z\"“]|\s*$)")
 _OPENING = re.compile(
     r"^\W*(?P<name>.+?)\s*(?:[,(–—]|\s(?:is|was|are|were|refers?|may refer)\b)", re.UNICODE
 )
+_OPENINGS = {
+    "de": r"ist|war|sind|waren|bezeichnet|steht\s+für",
+    "es": r"es|fue|era|son|eran|fueron|puede\s+referirse",
+    "fr": r"est|était|fut|sont|étaient|désigne",
+}
+"""What follows a page's subject in other languages."""
 _CALLED = re.compile(
     r"\b(?:(?:better|best|also|commonly|professionally|simply|popularly|formerly|often|sometimes|mononymously)\s+)*"
     r"(?:known|called|credited|billed|nicknamed|styled|written)(?:\s+\w+ly)?\s+(?:as\s+|simply\s+)?"
@@ -39,28 +47,38 @@ _MONTHS = frozenset(
 LONGEST = 8
 
 
-def first_sentence(text: str) -> str:
+def first_sentence(text: str, language: str = "en") -> str:
     """Up to the first full stop that ends a sentence; at most 600 characters are looked at."""
     start = text[:600]
+    if base_code(language) != "en":
+        return next(iter(split_sentences(start, language)), start)
     end = _END.search(start)
     return start[: end.start() + 1] if end else start
 
 
-def names_in_first_sentence(title: str, text: str) -> Iterator[str]:
-    """Names besides the title: the sentence's subject, and names after "known as" or "born".
+def names_in_first_sentence(title: str, text: str, language: str = "en") -> Iterator[str]:
+    """Names besides the title: the sentence's subject, and, in English, names after "known as" or "born".
 
     The opening words count only where they share a word with the title: "The 1989 season was" names
     nobody.
     """
-    sentence = first_sentence(text)
-    opening = _OPENING.match(sentence)
+    sentence, code = first_sentence(text, language), base_code(language)
+    opening = _opening(code).match(sentence)
     if opening is not None:
         yield from _subject(opening["name"], title)
-    for pattern in (_CALLED, _BORN):
+    for pattern in (_CALLED, _BORN) if code == "en" else ():
         for match in pattern.finditer(sentence):
             name = match["name"].strip("\"“”'‘’ .,")
             if _is_name(name):
                 yield name
+
+
+@functools.cache
+def _opening(code: str) -> re.Pattern[str]:
+    if code == "en":
+        return _OPENING
+    verbs = rf"|\s(?:{_OPENINGS[code]})\b" if code in _OPENINGS else ""
+    return re.compile(rf"^\W*(?P<name>.+?)\s*(?:[,(–—]{verbs})")
 
 
 def _subject(opening: str, title: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.tables import page_language
 
 
 def make_corpus(
@@ -28,32 +29,51 @@ def make_corpus(
     fields: PassageFields | None = None,
     cut: Cut | None = None,
     name: str | None = None,
+    language: str = "",
     memory: str = DEFAULT_MEMORY,
 ) -> Corpus:
-    """Make a corpus of a source, whose kind is seen from what it is."""
+    """Make a corpus of a source, whose kind is seen from what it is.
+
+    The language is that of the dumps that a knowledge base was made from, unless it is given.
+    """
     source = Path(source)
     called = name or source.name.split(".")[0] or "corpus"
     if not source.exists():
         raise Missing("no such file or folder", where=str(source))
     if (source / MANIFEST).exists():
-        return of_knowledge_base(source, out, cut=cut or Cut(), name=called, memory=memory)
+        return of_knowledge_base(
+            source, out, cut=cut or Cut(), name=called, language=language, memory=memory
+        )
     if _is_kilt_source(source):
-        return _of_kilt_source(source, out, cut=cut or Cut(), name=called, memory=memory)
+        return _of_kilt_source(
+            source, out, cut=cut or Cut(), name=called, language=language, memory=memory
+        )
     passages = FilePassages(source, fields)
-    origin = passages.origin()
-    return save_corpus(out, passages, name=called, sources=[{"file": source.name}], origin=origin)
+    origin = {**passages.origin(), **({"language": language} if language else {})}
+    about: list[dict[str, str]] = [{"file": source.name}]
+    return save_corpus(out, passages, name=called, language=language, sources=about, origin=origin)
 
 
 def of_knowledge_base(
-    kb_path: Path, out: str | Path, *, cut: Cut, name: str, memory: str = DEFAULT_MEMORY
+    kb_path: Path,
+    out: str | Path,
+    *,
+    cut: Cut,
+    name: str,
+    language: str = "",
+    memory: str = DEFAULT_MEMORY,
 ) -> Corpus:
     """The articles of a knowledge base, cut, with its redirects and the texts of its links."""
     kb = Folder.open(kb_path, KNOWLEDGE_BASE)
+    language = language or page_language(kb)
+    if not cut.language:
+        cut = msgspec.structs.replace(cut, language=language)
     return save_corpus(
         out,
         cut_corpus(kb, cut, kind=ARTICLE),
         name=name,
         names=names_of_pages(kb, memory),
+        language=language,
         parameters={"cut": {"way": cut.way, "size": cut.size, "keep_lists": cut.keep_lists}},
         sources=kb.manifest.sources,
         parents={"knowledge base": kb.content_hash},
@@ -61,13 +81,15 @@ def of_knowledge_base(
     )
 
 
-def _of_kilt_source(source: Path, out: str | Path, *, cut: Cut, name: str, memory: str) -> Corpus:
+def _of_kilt_source(
+    source: Path, out: str | Path, *, cut: Cut, name: str, language: str, memory: str
+) -> Corpus:
     """Through a knowledge base of its own beside it, which is kept until the corpus is complete."""
     from whichone.knowledge.formats.pages import pages_source
     from whichone.knowledge.ingest import ingest
 
     kb = _beside(out) / f".{Path(out).name}.knowledge"
-    ingest(kb, [pages_source(source)])
+    ingest(kb, [pages_source(source, language or None)])
     corpus = of_knowledge_base(kb, out, cut=cut, name=name, memory=memory)
     shutil.rmtree(kb)
     return corpus

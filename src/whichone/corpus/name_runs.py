@@ -44,8 +44,9 @@ class Pages:
 class NameRunMaker:
     """Writes the names of some pages, sorted; the tables of the corpus are mapped."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, language: str) -> None:
         self._folder = folder
+        self._language = language
 
     @functools.cached_property
     def _tables(self) -> tuple[MappedTable, MappedTable]:
@@ -61,7 +62,7 @@ class NameRunMaker:
         firsts = block["first"].to_numpy().tolist()
         for page, (title, first) in enumerate(zip(titles, firsts, strict=True), job.first):
             text = passages.strings([first], "text")[0]
-            for named in names_of_page(title or "", text):
+            for named in names_of_page(title or "", text, self._language):
                 rows.add(page, named)
         write_run(own_names(self._folder, job.number), rows.table(), NAMES)
 
@@ -96,7 +97,8 @@ def write_names(folder: Path, corpus: Corpus, more: PageNames) -> int:
     missing = [job for job in jobs if not own_names(folder, job.number).exists()]
     with progress("names", corpus.page_count, "pages") as advance:
         advance(sum(job.end - job.first for job in jobs) - sum(j.end - j.first for j in missing))
-        for job, _ in run_jobs(NameRunMaker(folder), missing, min(available_cores(), len(missing))):
+        maker = NameRunMaker(folder, corpus.language)
+        for job, _ in run_jobs(maker, missing, min(available_cores(), len(missing))):
             advance(job.end - job.first)
     runs = [own_names(folder, job.number) for job in jobs]
     runs += _further_names(folder, corpus, more)

@@ -47,7 +47,7 @@ class Bearing(msgspec.Struct, frozen=True):
     count: int
 
 
-def names_of_page(title: str, text: str) -> Iterator[Named]:
+def names_of_page(title: str, text: str, language: str = "en") -> Iterator[Named]:
     """What a page's own title and first sentence call it."""
     plain = html.unescape(title).replace("_", " ").strip()
     bare = without_parentheses(plain)
@@ -59,7 +59,7 @@ def names_of_page(title: str, text: str) -> Iterator[Named]:
     if comma and before:
         yield Named(before, "before comma")
     known = {name_key(bare), name_key(plain), ""}
-    for name in names_in_first_sentence(bare, text):
+    for name in names_in_first_sentence(bare, text, language):
         if name_key(name) not in known:
             known.add(name_key(name))
             yield Named(name, "first sentence")

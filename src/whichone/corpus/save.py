@@ -36,6 +36,7 @@ def save_corpus(
     *,
     name: str = "corpus",
     names: PageNames = (),
+    language: str = "",
     parameters: Mapping[str, Any] | None = None,
     sources: Sequence[Mapping[str, Any]] = (),
     parents: Mapping[str, str] | None = None,
@@ -44,7 +45,8 @@ def save_corpus(
 ) -> Corpus:
     """Write a corpus; passages that come as a reader come in the order of page and number.
 
-    `origin` describes exactly what the passages and names come from: a call that was killed is continued by the next
+    `language` decides how names are read from first sentences and how retrievers read the texts; English
+    where it is not given. `origin` describes exactly what the passages and names come from: a call that was killed is continued by the next
     one of the same origin, which does not read what is complete again.
     """
     with Folder.create(path, KIND, resume=origin is not None) as folder, _no_rest_of_errors(folder):
@@ -60,11 +62,11 @@ def save_corpus(
             adopted = beside.submit(folder.adopt, "passages.arrow", rows=rows)
             pages = _write_pages(folder, table)
             _write_sources(folder, table, passages)
-            known = _write_names(folder, table, pages, names)
+            known = _write_names(folder, table, pages, names, language)
             _wait(adopted)
         folder.commit(
             name=name,
-            parameters=parameters,
+            parameters={**(parameters or {}), **({"language": language} if language else {})},
             sources=sources,
             parents=parents,
             counts={"passages": rows, "pages": len(pages), "names": known, **(counts or {})},
@@ -174,8 +176,10 @@ def _write_sources(folder: Folder, passages: MappedTable, given: Passages) -> No
             raise BadInput(f"passage id {own!r} occurs twice", ids=[own])
 
 
-def _write_names(folder: Folder, passages: MappedTable, pages: MappedTable, more: PageNames) -> int:
-    corpus = Corpus(passages, hash="")
+def _write_names(
+    folder: Folder, passages: MappedTable, pages: MappedTable, more: PageNames, language: str
+) -> int:
+    corpus = Corpus(passages, hash="", language=language)
     corpus.page_table = pages
     corpus.page_index = HashIndex.open(folder.partial, "page")
     count = write_names(folder.partial, corpus, more)
@@ -204,7 +208,7 @@ def _adopt_index(folder: Folder, name: str, values: Iterable[tuple[Hashes, Rows]
 def put_corpus(corpus: Corpus, place: Path) -> None:
     """The same corpus in another folder: linked where the file system allows it, else copied."""
     if corpus.folder is None:
-        save_corpus(place, corpus.passages, name=corpus.name)
+        save_corpus(place, corpus.passages, name=corpus.name, language=corpus.language)
         return
     place.mkdir(parents=True, exist_ok=True)
     for name in (*corpus.folder.manifest.files, MANIFEST):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema
 
 KIND = "knowledge base"
@@ -116,3 +117,13 @@ VIEWS = TableSchema(
 )
 
 ALL = (ENTITIES, NAMES, FACTS, PROPERTIES, PAGES, LINKS, REDIRECTS, VIEWS)
+
+
+def page_language(knowledge: Folder) -> str:
+    """The language of a knowledge base's pages, as its dumps and catalogues say; empty where they do not."""
+    for kinds in (("wikipedia", "kilt"), ("catalogue",)):
+        for source in knowledge.manifest.sources:
+            language = source.get("parameters", {}).get("language")
+            if source.get("kind") in kinds and isinstance(language, str) and language:
+                return language
+    return ""

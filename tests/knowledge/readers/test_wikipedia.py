@@ -37,7 +37,7 @@ def test_a_real_dump(shared: Path) -> None:
     part = read_part(data, site)
     tables = part.tables()
     assert {name: table.num_rows for name, table in tables.items()} == {
-        "pages": 106, "links": 22_757, "redirects": 99,
+        "pages": 106, "links": 22_757, "redirects": 99, "templates": 0, "uses": 98,
     }  # fmt: skip
     assert part.refused == []
     pages = {row["title"]: row for row in tables["pages"].to_pylist()}

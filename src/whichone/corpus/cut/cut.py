@@ -39,7 +39,8 @@ _COLUMNS = ["page", "title", "n", "text"]
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """How to cut: the way, the length in its unit, and what counts as text.
 
-    `tokenizer` is for tokens, `sentences` (plain, or a spaCy model, or blank) for kilt.
+    `tokenizer` is for tokens, `sentences` (plain, or a spaCy model, or blank for the rules of the `language`)
+    for kilt.
     """
 
     way: Way = "words"
@@ -47,6 +48,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     keep_lists: bool = False
     tokenizer: str = "whitespace"
     sentences: str = "plain"
+    language: str = ""
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -67,7 +69,9 @@ def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
     elif cut.way == "pages":
         yield from whole_page(paragraphs)
     else:
-        chunks = kilt_chunks(paragraphs, size=cut.size, sentences=_splitter(cut.sentences))
+        chunks = kilt_chunks(
+            paragraphs, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
+        )
         yield from (chunk.text for chunk in chunks)
 
 
@@ -77,8 +81,8 @@ def _tokenizer(name: str) -> Tokenizer:
 
 
 @cache
-def _splitter(name: str) -> Splitter:
-    return plain_sentences if name == "plain" else spacy_sentences(name)
+def _splitter(name: str, language: str) -> Splitter:
+    return plain_sentences if name == "plain" else spacy_sentences(name, language)
 
 
 def cut_passages(

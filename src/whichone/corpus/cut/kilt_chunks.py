@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import Missing, missing_extra
+from whichone.text.language import base_code
 
 SIZE = 100
 _TOKEN = re.compile(r"\w+|[^\w\s]|\s{2,}|\n")
@@ -51,14 +52,17 @@ def plain_sentences(text: str) -> Iterator[list[Token]]:
         yield sentence
 
 
-def spacy_sentences(model: str = "en_core_web_sm") -> Splitter:
-    """spaCy's sentences, as KILT cut its own; `model` may be "blank" for its rules alone."""
+def spacy_sentences(model: str = "en_core_web_sm", language: str = "") -> Splitter:
+    """spaCy's sentences, as KILT cut its own; `model` may be "blank" for the rules of a language alone."""
     try:
         import spacy
     except ImportError:
         raise missing_extra("spacy", "adapters") from None
     if model == "blank":
-        pipeline = spacy.blank("en")
+        try:
+            pipeline = spacy.blank(base_code(language))
+        except ImportError:  # a language that spaCy does not know
+            pipeline = spacy.blank("xx")
         pipeline.add_pipe("sentencizer")
     else:
         try:

@@ -214,18 +214,24 @@ def link_target(written: str, site: Site) -> Target:
     return Target("page", clean_title(title, site))
 
 
+def is_disambiguation_template(name: str, site: Site) -> bool:
+    """Whether a template's name is on the language's list."""
+    return name_key(name) in site.disambiguation_templates
+
+
 def is_disambiguation(
     title: str, templates: Iterable[str], categories: Iterable[str], site: Site
 ) -> bool:
     """Whether a page lists namesakes.
 
     The rule: it has MediaWiki's own mark for it, or one of its templates or categories is on the language's list, or its title ends in
-    the language's word for it in parentheses. Name lists such as {{surname}} are not meant.
+    the language's word for it in parentheses. Name lists such as {{surname}} are not meant. Templates that have the
+    mark in them are looked for when the whole dump is read (`disambiguation_templates`).
     """
     templates = list(templates)
     if DISAMBIGUATION in templates:
         return True
-    if any(name_key(name) in site.disambiguation_templates for name in templates):
+    if any(is_disambiguation_template(name, site) for name in templates):
         return True
     if not site.disambiguation_categories.isdisjoint(map(_category_key, categories)):
         return True

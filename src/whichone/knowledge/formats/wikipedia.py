@@ -21,6 +21,15 @@ import msgspec
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary
 from whichone.files.parts import ByteRange, Chunk, beginning, whole_records
+from whichone.files.tables import connect
+from whichone.knowledge.formats.disambiguation_templates import (
+    TEMPLATE,
+    TEMPLATES,
+    USES,
+    marking_templates,
+    template_row,
+    used_templates,
+)
 from whichone.knowledge.formats.pages import finish_pages, read_chunks
 from whichone.knowledge.formats.source import DumpFile, Job, Part, PartFiles, Read
 from whichone.knowledge.formats.wiki_site import (
@@ -144,7 +153,7 @@ def read_part(data: bytes, site: Site, *, position: int = 0) -> Part:
     `position` is the place of the first page in its dump. Pages outside the main namespace and
     pages that are not wikitext are counted, not kept.
     """
-    part = Part(PAGES, LINKS, REDIRECTS)
+    part = Part(PAGES, LINKS, REDIRECTS, TEMPLATES, USES)
     part.counts["closing brackets"] = data.count(b"</mediawiki>")  # an undamaged dump ends in one
     first, start = position, data.find(_OPEN)
     while start >= 0:
@@ -169,6 +178,9 @@ def _read_element(part: Part, element: bytes, offset: int, site: Site, position:
     space = namespace_of(raw.title, site) if raw.namespace is None else raw.namespace
     if space != 0:
         part.counts["pages of other namespaces"] += 1
+        if space == TEMPLATE and raw.model == "wikitext":
+            target = redirect_target(raw, site)
+            part.add("templates", template_row(raw.title, raw.text, target, site))
         return
     target = redirect_target(raw, site)
     if target is not None:
@@ -187,6 +199,8 @@ def _add_page(part: Part, raw: RawPage, text: WikiText, site: Site, position: in
     page = page_id(site.name, raw.id)
     history = {"history": {"parentid": raw.parent}} if raw.parent is not None else {}
     part.counts[f"{kind} pages"] += 1
+    if not listed:
+        part.add("uses", {"page": page, "templates": used_templates(text.templates, site)})
     part.counts["links"] += len(text.anchors)
     for what, number in text.lost.items():
         part.counts[f"dropped {what}"] += number
@@ -290,4 +304,25 @@ class WikipediaDump(DumpFile):
                 file=self.path,
                 hint="wanted is a dump of a Wikipedia; Wikidata comes in as JSON, by --wikidata",
             )
-        return finish_pages(parts, memory) | {"redirects": parts.rows("redirects")}
+        tables = finish_pages(parts, memory)
+        listed = self._pages_that_list_namesakes(parts, memory)
+        if listed:
+            tables["pages"] = f"""select p.* replace
+                (case when l.page is null then p.kind else 'disambiguation' end as kind)
+                from ({tables["pages"]}) p left join ({listed}) l using (page)"""
+        return tables | {"redirects": parts.rows("redirects")}
+
+    def _pages_that_list_namesakes(self, parts: PartFiles, memory: str) -> str:
+        """A query of the pages whose templates have MediaWiki's mark; empty where there are none."""
+        with connect(memory, parts.folder) as connection:
+            marking = marking_templates(connection, parts.rows("templates"))
+            if not marking:
+                return ""
+            listed = f"[{', '.join(map(str, marking))}]::bigint[]"
+            pages = f"""select distinct page from ({parts.rows("uses")})
+                where list_has_any(templates, {listed})"""
+            count = connection.sql(f"select count(*) from ({pages})").fetchall()[0][0]
+        if count:
+            parts.notes["article pages"] = -count
+            parts.notes["disambiguation pages"] = count
+        return pages if count else ""

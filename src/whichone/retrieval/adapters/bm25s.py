@@ -11,6 +11,7 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.retrieval.adapters.adapted import Adapted
 from whichone.retrieval.adapters.ids import Hit
 from whichone.retrieval.indexes import index_folder
+from whichone.text.language import base_code, stemmer_of, stop_words_of
 
 _DONE = "finished"
 
@@ -35,11 +36,15 @@ class Bm25sIndex(Adapted):
         k1: float = 1.5,
         b: float = 0.75,
         method: str = "lucene",
-        stemmer: str = "english",
-        stop_words: str = "english",
+        stemmer: str = "",
+        stop_words: str = "",
     ) -> Bm25sIndex:
         """Open the index saved with its corpus at `index`, or make one of the benchmark's passages."""
-        read = {"stemmer": stemmer, "stop_words": stop_words}
+        english = base_code(corpus.language) == "en"
+        read = {
+            "stemmer": stemmer or ("english" if english else stemmer_of(corpus.language)),
+            "stop_words": stop_words or ("english" if english else stop_words_of(corpus.language)),
+        }
         if index is not None:
             return cls(corpus, _open(Path(index)), {"index": Path(index).name, **read}, ids=ids)
         told = {"k1": float(k1), "b": float(b), "method": method, **read}

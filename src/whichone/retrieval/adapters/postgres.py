@@ -14,6 +14,7 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.progress import progress
 from whichone.retrieval.adapters.adapted import Adapted, missing
 from whichone.retrieval.adapters.ids import Hit
+from whichone.text.language import SNOWBALL, base_code
 
 _RANKS = ("ts_rank", "ts_rank_cd")
 
@@ -60,7 +61,7 @@ class Postgres(Adapted):
         dsn: str = "",
         table: str | None = None,
         text_column: str = "text",
-        language: str = "english",
+        language: str = "",
         rank: str = "ts_rank_cd",
         normalisation: int = 1,
         ids: str | None = None,
@@ -81,7 +82,7 @@ class Postgres(Adapted):
             connection,
             table=table,
             text_column=text_column,
-            language=language,
+            language=language or _configuration(corpus.language),
             rank=rank,
             normalisation=normalisation,
             ids=ids,
@@ -193,3 +194,9 @@ class Postgres(Adapted):
                 where=f"PostgreSQL, table {self.table}",
                 hint="drop the table: it is made again",
             )
+
+
+def _configuration(language: str) -> str:
+    """PostgreSQL's text search configuration of a language: its Snowball stemmers, else `simple`."""
+    code = base_code(language)
+    return "english" if code == "en" else SNOWBALL.get(code, "simple")

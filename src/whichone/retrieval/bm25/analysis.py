@@ -5,13 +5,22 @@ from __future__ import annotations
 import functools
 import re
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import mmh3
 import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import UsageError, did_you_mean
+from whichone.text.language import (
+    ENGLISH,
+    SNOWBALL,
+    base_code,
+    listed_stop_words,
+    stemmer_of,
+    stop_words_of,
+)
 
 LUCENE_STOP_WORDS = frozenset(
     [
@@ -68,10 +77,21 @@ Numbers = npt.NDArray[np.int32]
 
 
 def stop_words(name: str) -> frozenset[str]:
-    """ "lucene", "none", or words between commas."""
-    if name == "none":
-        return frozenset()
-    return LUCENE_STOP_WORDS if name == "lucene" else frozenset(name.lower().split(","))
+    """ "lucene" (English), another language's name such as "german", "none", or words between commas."""
+    if name in ("none", "lucene"):
+        return LUCENE_STOP_WORDS if name == "lucene" else frozenset()
+    if name in SNOWBALL.values():
+        return listed_stop_words(name)
+    return frozenset(name.lower().split(","))
+
+
+def by_language(parameters: Mapping[str, Any], corpus: object) -> dict[str, Any]:
+    """Parameters of an index of a corpus, with the stemmer and stop words of its language where none are given."""
+    language = getattr(corpus, "language", ENGLISH)
+    if base_code(language) == ENGLISH:
+        return dict(parameters)
+    own = {"stemmer": stemmer_of(language), "stop_words": stop_words_of(language)}
+    return {**own, **parameters}
 
 
 def stemmer(name: str) -> Callable[[str], str]:
@@ -103,6 +123,8 @@ class Analyser:
         """A lower-case word's term; empty for a stop word."""
         if word.endswith(("'s", "’s")):
             word = word[:-2]
+        elif "’" in word:
+            word = word.replace("’", "'")  # stemmers know l'auteur, not l’auteur
         return "" if word in self._stop else self._stem(word)
 
 

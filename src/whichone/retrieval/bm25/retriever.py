@@ -15,7 +15,7 @@ from whichone.errors import BrokenFolder
 from whichone.progress import progress
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import index
-from whichone.retrieval.bm25.analysis import TermNumbers, Vocabulary
+from whichone.retrieval.bm25.analysis import TermNumbers, Vocabulary, by_language
 from whichone.retrieval.bm25.scoring import Backend, Scorer
 from whichone.retrieval.indexes import created, found_or_built, opened
 
@@ -23,7 +23,8 @@ from whichone.retrieval.indexes import created, found_or_built, opened
 class Bm25Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that changes a score; Pyserini's defaults for k1 and b.
 
-    `title_weight` is how often the title is read before the text; 0 leaves it out.
+    The stemmer and the stop words are those of the corpus' language unless they are given; of English,
+    Porter's and Lucene's. `title_weight` is how often the title is read before the text; 0 leaves it out.
     """
 
     k1: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.9
@@ -58,7 +59,8 @@ class Bm25:
         cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any
     ) -> Bm25:
         """Build the index of a corpus in the work folder, or open the one that is already there."""
-        wanted = msgspec.to_builtins(msgspec.convert(parameters, Bm25Parameters, strict=False))
+        chosen = by_language(parameters, corpus)
+        wanted = msgspec.to_builtins(msgspec.convert(chosen, Bm25Parameters, strict=False))
         place = found_or_built(cls, corpus, work, wanted, {"layout": index.LAYOUT})
         return cls.open(place, backend=backend)
 
@@ -73,7 +75,8 @@ class Bm25:
         **parameters: Any,
     ) -> Bm25:
         """Index a corpus, or any passages, by all cores, or so many; an interrupted build goes on."""
-        wanted = msgspec.convert(parameters, Bm25Parameters, strict=False)
+        chosen = by_language(parameters, corpus)
+        wanted = msgspec.convert(chosen, Bm25Parameters, strict=False)
         options = msgspec.to_builtins(wanted)
         numbering = TermNumbers(wanted.stemmer, wanted.stop_words)
         with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):

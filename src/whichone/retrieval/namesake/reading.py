@@ -93,7 +93,10 @@ class Searcher:
         self._closeness: SentenceCloseness | None = None
         if parameters.encoder != "none":
             self._closeness = SentenceCloseness(
-                self._need_encoder, index.pages.texts, index.sentence_vectors
+                self._need_encoder,
+                index.pages.texts,
+                index.sentence_vectors,
+                language=index.parts[0].corpus.language,
             )
         self._judge: SentenceJudge | None = None
         if parameters.judge:

@@ -50,7 +50,7 @@ class SentenceTable:
         pages = pages_of_shared_names(corpus)
         counts = np.zeros(len(pages), np.int64)
         for n, page in enumerate(pages.tolist()):
-            counts[n] = len(page_sentences(corpus.texts(corpus.rows_of(page))))
+            counts[n] = len(page_sentences(corpus.texts(corpus.rows_of(page)), corpus.language))
         starts = np.concatenate([[0], np.cumsum(counts)])
         vectors = np.lib.format.open_memmap(
             folder / FILES[2], "w+", np.float16, (int(starts[-1]), encoder.size)
@@ -70,7 +70,7 @@ class SentenceTable:
 def _blocks(corpus: Corpus, pages: npt.NDArray[np.int64]) -> Iterator[list[str]]:
     held: list[str] = []
     for page in pages.tolist():
-        held += page_sentences(corpus.texts(corpus.rows_of(page)))
+        held += page_sentences(corpus.texts(corpus.rows_of(page)), corpus.language)
         while len(held) >= _TOGETHER:
             yield held[:_TOGETHER]
             held = held[_TOGETHER:]

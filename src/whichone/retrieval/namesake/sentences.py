@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from whichone.retrieval.dense.encoder import Encoder, Vectors
+from whichone.text.language import base_code
+from whichone.text.language import split_sentences as by_language
 
 _END = re.compile(r'(?<=[.!?])\s+(?=[^\W\d_a-zß-ÿ]|[0-9"“«„(¿¡])')
 MOST_SENTENCES = 24
@@ -20,16 +22,17 @@ LONGEST_SENTENCE = 600
 MOST_HELD = 5_000
 
 
-def split_sentences(text: str) -> list[str]:
+def split_sentences(text: str, language: str = "en") -> list[str]:
     """A text's sentences; a stretch without a full stop is cut where it gets too long to encode."""
-    return [piece[:LONGEST_SENTENCE] for piece in _END.split(text.strip()) if piece.strip()]
+    own = _END.split(text.strip()) if base_code(language) == "en" else by_language(text, language)
+    return [piece[:LONGEST_SENTENCE] for piece in own if piece.strip()]
 
 
-def page_sentences(texts: Iterable[str]) -> list[str]:
+def page_sentences(texts: Iterable[str], language: str = "en") -> list[str]:
     """The sentences of a page that are encoded: the first of each passage."""
     sentences: list[str] = []
     for text in texts:
-        sentences += split_sentences(text)[:MOST_OF_A_PASSAGE]
+        sentences += split_sentences(text, language)[:MOST_OF_A_PASSAGE]
         if len(sentences) >= MOST_SENTENCES:
             break
     return sentences[:MOST_SENTENCES]
@@ -46,7 +49,10 @@ class SentenceCloseness:
         encoder: Callable[[], Encoder],
         texts: Callable[[int], Sequence[str]],
         stored: Callable[[int], Vectors | None],
+        *,
+        language: str = "en",
     ) -> None:
+        self._language = language
         self._load = encoder
         self._texts = texts
         self._stored = stored
@@ -71,7 +77,7 @@ class SentenceCloseness:
             return
         if len(self._fresh) + len(fresh) > MOST_HELD:
             self._fresh.clear()
-        sentences = [page_sentences(self._texts(page)) for page in fresh]
+        sentences = [page_sentences(self._texts(page), self._language) for page in fresh]
         every = [sentence for some in sentences for sentence in some]
         size = self._encoder.size
         vectors = (
@@ -93,4 +99,4 @@ class SentenceCloseness:
             return 0.0, ""
         scores = vectors @ question
         best = int(scores.argmax())
-        return float(scores[best]), page_sentences(self._texts(page))[best]
+        return float(scores[best]), page_sentences(self._texts(page), self._language)[best]

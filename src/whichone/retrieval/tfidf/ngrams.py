@@ -12,24 +12,26 @@ import numpy.typing as npt
 import regex
 
 from whichone.errors import Missing
+from whichone.retrieval.bm25 import analysis
 from whichone.retrieval.bm25.analysis import Keys, numbers_of
 from whichone.text.drqa import decomposed, tokens
 
 BUCKETS = 1 << 24
+DRQA = "drqa"
 _PUNCTUATION = regex.compile(r"\p{P}+")
 
 
 class Buckets:
     """From a text to the buckets of its n-grams; nothing is remembered, whatever the size of a corpus."""
 
-    def __init__(self, size: int = BUCKETS) -> None:
+    def __init__(self, size: int = BUCKETS, stop: str = DRQA) -> None:
         try:
             from mmh3 import hash as murmur
         except ImportError:
             raise Missing("the package mmh3 is not installed", hint="pip install mmh3") from None
         self._murmur = murmur
         self._size = size
-        self._stop = stop_words()
+        self._stop = stop_words(stop)
 
     @property
     def key_bits(self) -> int:
@@ -66,6 +68,9 @@ class Buckets:
         return single + pairs
 
 
-def stop_words() -> frozenset[str]:
+def stop_words(name: str = DRQA) -> frozenset[str]:
+    """DrQA's own list, which is English; or what BM25's `stop_words` takes."""
+    if name != DRQA:
+        return analysis.stop_words(name)
     text = files(__package__).joinpath("stop_words.txt").read_text("utf-8")
     return frozenset(text.split())

@@ -21,13 +21,18 @@ from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import index
 from whichone.retrieval.bm25.scoring import Backend, Scorer
 from whichone.retrieval.indexes import created, found_or_built, opened
-from whichone.retrieval.tfidf.ngrams import BUCKETS, Buckets
+from whichone.retrieval.tfidf.ngrams import BUCKETS, DRQA, Buckets
+from whichone.text.language import ENGLISH, base_code, stop_words_of
 
 
 class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`title_weight` is how often the title stands before the page's text, as in KILT's pages: once."""
+    """`title_weight` is how often the title stands before the page's text, as in KILT's pages: once.
+
+    `stop_words` are DrQA's, or those of the corpus' language where it is not English.
+    """
 
     buckets: Annotated[int, msgspec.Meta(ge=1)] = BUCKETS
+    stop_words: str = DRQA
     title_weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
 
 
@@ -46,7 +51,7 @@ class TfIdf:
         backend: Backend = "auto",
     ) -> None:
         self.corpus = corpus
-        self._buckets = Buckets(parameters.buckets)
+        self._buckets = Buckets(parameters.buckets, parameters.stop_words)
         self._parameters = parameters
         self._postings = postings
         self._scorer = Scorer(postings, backend=backend)
@@ -56,7 +61,8 @@ class TfIdf:
         cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any
     ) -> TfIdf:
         """Index a corpus' pages in the work folder, or open the index that is already there."""
-        wanted = msgspec.to_builtins(msgspec.convert(parameters, TfIdfParameters, strict=False))
+        chosen = _by_language(parameters, corpus)
+        wanted = msgspec.to_builtins(msgspec.convert(chosen, TfIdfParameters, strict=False))
         place = found_or_built(cls, corpus, work, wanted, {"layout": index.LAYOUT})
         return cls.open(place, backend=backend)
 
@@ -71,14 +77,14 @@ class TfIdf:
         **parameters: Any,
     ) -> TfIdf:
         """Index the pages of a corpus by all cores, or so many; an interrupted build goes on."""
-        wanted = msgspec.convert(parameters, TfIdfParameters, strict=False)
+        wanted = msgspec.convert(_by_language(parameters, corpus), TfIdfParameters, strict=False)
         options = msgspec.to_builtins(wanted)
         with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):
             index.go_on_or_start(place, {**options, "corpus": held.hash, "layout": index.LAYOUT})
             with progress("indexing", held.page_count, "pages") as advance:
                 index.build(
                     whole_pages(held, wanted.title_weight),
-                    Buckets(wanted.buckets),
+                    Buckets(wanted.buckets, wanted.stop_words),
                     place.partial,
                     norm=None,
                     workers=workers,
@@ -111,6 +117,13 @@ class TfIdf:
                 passages=tuple(self.corpus.page_ids(ordinals.tolist())),
                 scores=tuple(scores.tolist()),
             )
+
+
+def _by_language(parameters: dict[str, Any], corpus: object) -> dict[str, Any]:
+    language = getattr(corpus, "language", ENGLISH)
+    if base_code(language) == ENGLISH:
+        return parameters
+    return {"stop_words": stop_words_of(language), **parameters}
 
 
 def whole_pages(corpus: Corpus, title_weight: int) -> Iterator[pa.Array]:

@@ -1,0 +1,63 @@
+"""What the language of a text decides: its stemmer, its stop words, and where its sentences end."""
+
+from __future__ import annotations
+
+import re
+
+ENGLISH = "en"
+SNOWBALL = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
+    "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian",
+    "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian",
+    "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian", "nb": "norwegian",
+    "ne": "nepali", "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho",
+    "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+}  # fmt: skip
+"""Languages with a stemmer of Snowball, by their code."""
+
+_INITIAL = re.compile(r"(?:^|[\s(.])[^\W\d_]\.$")
+
+
+def base_code(language: str) -> str:
+    """ "de" of "de-AT"; English of "simple" and of nothing."""
+    code = language.lower().replace("_", "-").partition("-")[0]
+    return ENGLISH if code in ("", "simple", "mul", "und") else code
+
+
+def stemmer_of(language: str) -> str:
+    """The name of a language's stemmer; "none" where there is none. English has the first, Porter's."""
+    code = base_code(language)
+    import Stemmer
+
+    name = "porter" if code == ENGLISH else SNOWBALL.get(code, "none")
+    return name if name in Stemmer.algorithms() else "none"  # older libraries have fewer
+
+
+def stop_words_of(language: str) -> str:
+    """The name of a language's stop words, as `stop_words` of BM25 takes it."""
+    code = base_code(language)
+    if code == ENGLISH:
+        return "lucene"
+    name = SNOWBALL.get(code, {"zh": "chinese", "ko": "korean"}.get(code, ""))
+    return name if listed_stop_words(name) else "none"
+
+
+def listed_stop_words(name: str) -> frozenset[str]:
+    """Snowball's list of a language by its name ("german"), as bm25s carries it; empty where it has none."""
+    from bm25s import stopwords
+
+    return frozenset(getattr(stopwords, f"STOPWORDS_{name.upper()}", ()))
+
+
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a text, by the abbreviations of its language; an initial ends none."""
+    from sentencex import segment
+
+    sentences: list[str] = []
+    for part in segment(base_code(language), text):
+        if sentences and _INITIAL.search(sentences[-1].rstrip()):
+            sentences[-1] += part
+        elif part.strip():
+            sentences.append(part)
+    return [sentence.strip() for sentence in sentences]
