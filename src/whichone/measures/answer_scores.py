@@ -44,7 +44,7 @@ def score_answers(
         as_answered(
             query,
             given.get(query.id),
-            shown.get(query.id, ()),
+            used_passages(shown.get(query.id, ()), given.get(query.id)),
             others.get(query.id, ()),
             finder,
             benchmark.other_pages(query),
@@ -73,6 +73,14 @@ def with_judgements(answers: Iterable[Answered], judge: Judging | None) -> Itera
         return answers
     listed = list(answers)
     return [replace(a, judged=said) for a, said in zip(listed, judge(listed), strict=True)]
+
+
+def used_passages(shown: Sequence[str], answer: Answer | None) -> Sequence[str]:
+    """What a system had before it: the passages shown, else those that it says it used.
+
+    A system that retrieves for itself is shown nothing.
+    """
+    return shown or (answer.passages if answer is not None else ())
 
 
 def as_answered(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from whichone.benchmarks.relations import Relation, spoken_relations
@@ -19,15 +19,15 @@ from whichone.papers.ambigdocs.bearers import (
 from whichone.papers.ambigdocs.built import BuiltQuestion, Statement
 from whichone.papers.ambigdocs.filter_rules import Draft, failed_rule
 from whichone.papers.ambigdocs.funnel import Funnel
+from whichone.papers.ambigdocs.properties import property_rules, question_of_label
 from whichone.papers.ambigdocs.statements import Stated
 
 if TYPE_CHECKING:
     from whichone.knowledge.engine.engines import Tables
 
 NameSource = Literal["auto", "disambiguation", "shared"]
-DEFAULT_QUESTION = "What is the $property of $name?"
-TOO_NARROW = frozenset({"P136"})
-"""EntityQuestions asks for a genre by "What type of music", but books and films have one too."""
+TOO_NARROW = frozenset({"P136", "P264", "P407"})
+"""EntityQuestions asks for a genre by "What type of music", but books and films have one too; and so on."""
 
 
 def surface_names(
@@ -58,7 +58,7 @@ def distinct(
 ) -> tuple[list[Statement], list[str]]:
     """The statements that can stand in one question, best-known bearer first, and why others cannot.
 
-    Every pair must pass the paper's filters: no title in the question, no answer inside another.
+    Every pair must pass the paper's filters, but one: an answer may be part of another.
     """
     kept: list[Statement] = []
     reasons: list[str] = []
@@ -67,7 +67,8 @@ def distinct(
             (
                 rule
                 for other in kept
-                if (rule := failed_rule(_draft(name, question, other, one))) is not None
+                if (rule := failed_rule(_draft(name, question, other, one), contained=True))
+                is not None
             ),
             None,
         )
@@ -84,22 +85,36 @@ def _draft(name: SurfaceName, question: str, one: Statement, other: Statement) -
 
 
 def general_templates(language: str = "en") -> dict[str, Relation]:
-    """The questions of EntityQuestions that fit any bearer."""
-    return {key: r for key, r in spoken_relations(language).items() if key not in TOO_NARROW}
+    """The questions of EntityQuestions that fit any bearer; in English also those of other properties."""
+    general = {key: r for key, r in spoken_relations(language).items() if key not in TOO_NARROW}
+    if language != "en":
+        return general
+    own = {
+        key: Relation(key, key, rule.question)
+        for key, rule in property_rules().items()
+        if rule.question is not None
+    }
+    return general | own
 
 
 def ask(
-    prop: str, label: str | None, name: str, templates: Mapping[str, Relation], language: str = "en"
+    prop: str,
+    label: str | None,
+    name: str,
+    templates: Mapping[str, Relation],
+    language: str = "en",
+    *,
+    people: Collection[str] = (),
 ) -> str | None:
-    """The question for a property of a name; None for a property without template and label.
+    """The question for a property of a name; None where none would be grammatical.
 
-    Only English has a question that any label fits into.
+    Only English asks by a label alone; `people` are the properties whose values are people.
     """
     if prop in templates:
         return templates[prop].ask(name)
     if not label or language != "en":
         return None
-    return DEFAULT_QUESTION.replace("$property", label).replace("$name", name)
+    return question_of_label(label, name, person=prop in people)
 
 
 def questions(
@@ -110,6 +125,7 @@ def questions(
     funnel: Funnel,
     templates: Mapping[str, Relation] | None = None,
     language: str = "en",
+    people: Collection[str] = (),
 ) -> Iterator[BuiltQuestion]:
     """A question for every name and property that at least two bearers' passages answer differently."""
     templates = general_templates(language) if templates is None else templates
@@ -121,9 +137,11 @@ def questions(
         if len(statements) < LEAST:
             continue
         funnel.count("  passages of two bearers or more state it")
-        question = ask(prop, properties.get(prop), by_key[key].name, templates, language)
+        question = ask(
+            prop, properties.get(prop), by_key[key].name, templates, language, people=people
+        )
         if question is None:
-            funnel.count("    no question can be made")
+            funnel.count("    no grammatical question can be made")
             continue
         statements.sort(key=lambda s: (-(s.bearer.popularity or 0.0), s.bearer.page))
         kept, reasons = distinct(statements, by_key[key], question)

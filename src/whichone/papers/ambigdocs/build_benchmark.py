@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,9 @@ from whichone.papers.ambigdocs.build import (
     surface_names,
 )
 from whichone.papers.ambigdocs.built import BuiltQuestion, built_queries, built_sets
+from whichone.papers.ambigdocs.entailment import entailment_by
 from whichone.papers.ambigdocs.funnel import Funnel
+from whichone.papers.ambigdocs.properties import people_properties
 from whichone.papers.ambigdocs.queries import TASK
 from whichone.papers.ambigdocs.shared_facts import (
     BearerPage,
@@ -37,6 +40,7 @@ from whichone.papers.ambigdocs.shared_facts import (
     property_labels,
     shared_facts,
     value_labels,
+    value_types,
 )
 from whichone.papers.ambigdocs.statements import stated
 from whichone.records import Passage
@@ -45,6 +49,11 @@ CARD = """# AmbigDocs, built
 
 Questions about a shared name of 2 to 10 bearers, with each bearer's own answer and a passage of its
 page that states it: {how}. Splits are by name, 70/10/20. Names from {source}. Passages of {words} words; corpus: {corpus}.
+Statements: {entailment}.
+
+| bearers | names that have so many | questions that ask about so many |
+| ---: | ---: | ---: |
+{bearers}
 
 | step | count |
 | --- | ---: |
@@ -62,6 +71,8 @@ class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
     corpus: str = "all"
     seed: int = 0
     templates: str | None = None
+    entailment: str = "rule"
+    """`rule`, `none`, or an NLI model: what decides whether a passage states a fact."""
 
 
 def build_options(**values: Any) -> BuildOptions:
@@ -114,7 +125,7 @@ def save_built(
         sets=built_sets(built, about),
         passages=cut_corpus(kb, _cut(options), only=pages),
         names=names_of_pages(kb),
-        card=_card(options, counts, "models" in parameters),
+        card=_card(options, counts, "models" in parameters, built, about),
         parameters=parameters,
         parents={"knowledge base": kb.content_hash},
         sources=kb.manifest.sources,
@@ -142,13 +153,27 @@ def _questions(
         if own and options.language not in LANGUAGES
         else general_templates(options.language) | own
     )
+    properties = property_labels(tables)
+    found = stated(
+        in_rows(facts),
+        page_passages(kb, options, pages),
+        about,
+        labels,
+        properties=properties,
+        entailment=entailment_by(options.entailment, options.language),
+        language=options.language,
+    )
     yield from questions(
         names,
-        stated(in_rows(facts), page_passages(kb, options, pages), about, labels),
-        properties=property_labels(tables),
+        found,
+        properties=properties,
         funnel=funnel,
         templates=templates,
         language=options.language,
+        people=people_properties(
+            {(f["property"], f["value"]) for f in in_rows(facts) if f["kind"] == "entity"},
+            value_types(tables, entities),
+        ),
     )
 
 
@@ -161,7 +186,22 @@ def _cut(options: BuildOptions) -> Cut:
     return Cut(way="words", size=options.words, keep_lists=True)
 
 
-def _card(options: BuildOptions, counts: Mapping[str, int], models: bool) -> str:
+def _bearers(built: Sequence[BuiltQuestion]) -> str:
+    """How many bearers the names have that are asked about, and how many the questions have."""
+    names = Counter(len(name.pages) for name in {question.name for question in built})
+    asked = Counter(len(question.statements) for question in built)
+    return "\n".join(
+        f"| {number} | {names[number]} | {asked[number]} |" for number in sorted({*names, *asked})
+    )
+
+
+def _card(
+    options: BuildOptions,
+    counts: Mapping[str, int],
+    models: bool,
+    built: Sequence[BuiltQuestion],
+    about: Mapping[str, BearerPage],
+) -> str:
     sources = {
         "auto": "disambiguation pages where there are any, else shared names",
         "disambiguation": "disambiguation pages",
@@ -173,5 +213,9 @@ def _card(options: BuildOptions, counts: Mapping[str, int], models: bool) -> str
         source=sources[options.names],
         words=options.words,
         corpus="all articles" if options.corpus == "all" else "the bearers' pages",
+        entailment="judged by a model"
+        if models
+        else entailment_by(options.entailment, options.language).describe(),
+        bearers=_bearers(built),
         funnel="\n".join(f"| {step.strip()} | {count} |" for step, count in counts.items()),
     )

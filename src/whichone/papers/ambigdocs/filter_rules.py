@@ -9,6 +9,8 @@ from importlib.resources import files
 
 import msgspec
 
+from whichone.text.squad import normalize
+
 
 class Status(IntEnum):
     """What became of a generated question, with the numbers of the released program."""
@@ -42,8 +44,14 @@ def filter_limits() -> FilterLimits:
     return msgspec.convert(tomllib.loads(text), FilterLimits)
 
 
-def failed_rule(draft: Draft, limits: FilterLimits | None = None) -> str | None:
-    """The name of the first rule that throws a draft out, None if it stays."""
+def failed_rule(
+    draft: Draft, limits: FilterLimits | None = None, *, contained: bool = False
+) -> str | None:
+    """The name of the first rule that throws a draft out, None if it stays.
+
+    With `contained` an answer may be part of the other, as "musician" is of "jazz musician"; the released
+    rule throws such pairs out.
+    """
     limits = limits or filter_limits()
     question = draft.question.lower()
     first, second = (answer.lower() for answer in draft.answers)
@@ -53,7 +61,9 @@ def failed_rule(draft: Draft, limits: FilterLimits | None = None) -> str | None:
         return "question about its making"
     if any(word in answer for word in limits.answer_words for answer in (first, second)):
         return "answer about its making"
-    if first in second or second in first:
+    if contained and normalize(first) == normalize(second):
+        return "the same answer"
+    if not contained and (first in second or second in first):
         return "one answer inside the other"
     if answer_jaccard(first, second) > limits.most_answer_jaccard:
         return "answers too alike"

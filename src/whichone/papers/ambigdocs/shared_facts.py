@@ -102,6 +102,15 @@ def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str,
     return {entity: tuple(names) for entity, names in found.items()}
 
 
+def value_types(tables: Tables, ids: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The types of the entities that are values."""
+    import ibis
+
+    wanted = ibis.memtable(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+    known = tables.entities.semi_join(wanted, "entity").select("entity", "types")
+    return {row["entity"]: frozenset(row["types"] or ()) for row in rows(known)}
+
+
 def count_groups(facts: pa.Table) -> int:
     """How many properties of names there are among facts."""
     return int(facts.group_by(["key", "property"]).aggregate([]).num_rows)

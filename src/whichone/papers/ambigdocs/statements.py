@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from whichone.papers.ambigdocs.answers import answer_forms, holds
+from whichone.papers.ambigdocs.answers import answer_forms
 from whichone.papers.ambigdocs.built import Statement
+from whichone.papers.ambigdocs.entailment import ByRule, Claimed, Entailment
 from whichone.papers.ambigdocs.shared_facts import BearerPage
 from whichone.records import Passage
-from whichone.text.squad import tokens
 
 
 class Stated(NamedTuple):
@@ -21,23 +21,27 @@ class Stated(NamedTuple):
     statement: Statement
 
 
-class PageTokens:
-    """The tokens of every passage of one page."""
+class PageText:
+    """The passages of one page, and what decides whether one of them states a fact."""
 
-    def __init__(self, passages: Iterable[Passage]) -> None:
-        self._passages = [(passage.id, tokens(passage.text)) for passage in passages]
+    def __init__(self, passages: Iterable[Passage], entailment: Entailment | None = None) -> None:
+        self._passages = list(passages)
+        self._entailment = entailment or ByRule()
 
-    def stating(self, answer: str) -> str | None:
-        """The first passage that holds an answer."""
-        wanted = tokens(answer)
-        return next((id for id, words in self._passages if holds(words, wanted)), None)
+    def stating(self, fact: Claimed) -> str | None:
+        """The first passage that states a fact."""
+        return next((p.id for p in self._passages if self._entailment.states(p, fact)), None)
 
 
 def statement(
     bearer: BearerPage,
+    prop: str,
     facts: Iterable[Mapping[str, Any]],
     labels: Mapping[str, Sequence[str]],
-    page: PageTokens,
+    page: PageText,
+    *,
+    label: str | None = None,
+    language: str = "en",
 ) -> Statement | None:
     """A bearer's answer: its first value (preferred ones before others) that its page states.
 
@@ -45,9 +49,9 @@ def statement(
     and become aliases.
     """
     ranked = sorted(facts, key=lambda fact: fact["rank"] != "preferred")
-    values = [forms for fact in ranked if (forms := answer_forms(fact, labels))]
+    values = [forms for fact in ranked if (forms := answer_forms(fact, labels, language))]
     for form in itertools.chain.from_iterable(values):
-        passage = page.stating(form)
+        passage = page.stating(Claimed(bearer.title, prop, label, form))
         if passage is not None:
             others = dict.fromkeys(f for value in values for f in value if f != form)
             return Statement(bearer, form, tuple(others), passage)
@@ -59,6 +63,10 @@ def stated(
     passages: Iterable[Passage],
     bearers: Mapping[str, BearerPage],
     labels: Mapping[str, Sequence[str]],
+    *,
+    properties: Mapping[str, str] | None = None,
+    entailment: Entailment | None = None,
+    language: str = "en",
 ) -> Iterator[Stated]:
     """All statements; facts come ordered by page, name and property, passages by page.
 
@@ -71,8 +79,11 @@ def stated(
             current, texts = next(pages, (None, iter(())))
         if current != page:
             continue
-        found = PageTokens(texts)
+        found = PageText(texts, entailment)
         for (key, prop), values in itertools.groupby(own, lambda f: (f["key"], f["property"])):
-            made = statement(bearers[page], values, labels, found)
+            label = (properties or {}).get(prop)
+            made = statement(
+                bearers[page], prop, values, labels, found, label=label, language=language
+            )
             if made is not None:
                 yield Stated(key, prop, made)

@@ -40,6 +40,13 @@ from whichone.errors import UsageError
     default=None,
     help="A TOML file of questions by property, beside those of EntityQuestions.",
 )
+@click.option(
+    "--entailment",
+    default="rule",
+    show_default=True,
+    metavar="rule|none|MODEL",
+    help="Does a passage state the fact? By rule (English), by an NLI model's folder or name, or not asked.",
+)
 @click.option("--endpoint", default=None, help="Build as the paper does, with a model at this URL.")
 @click.option(
     "--model", default=None, help="Its name: writes, answers, and judges if no other does."
@@ -68,12 +75,13 @@ def command(
 
     Without an endpoint no model is asked: a property that at least two bearers of a name have is
     asked for under that name by a template; each bearer's own value is its answer, if a passage of
-    its page states it. With an endpoint questions are written, answered and judged by a model, as
+    its page states it (--entailment). With an endpoint questions are written, answered and judged by a model, as
     in the paper. The funnel is printed.
 
     \b
     whichone build ambigdocs KB BENCH
     whichone build ambigdocs KB BENCH --properties P19,P106 --seed 1
+    whichone build ambigdocs KB BENCH --entailment NLI_MODEL
     whichone build ambigdocs KB BENCH --endpoint http://127.0.0.1:8000/v1 --model NAME
     """
     from whichone.cli.output import emit_json, emit_table

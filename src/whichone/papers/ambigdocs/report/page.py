@@ -25,6 +25,7 @@ from whichone.papers.ambigdocs.report.tables import (
     by_number_of_bearers,
     by_popularity,
     categories_table,
+    distinctly_named,
     measures_table,
     mode_differences,
     system_of,
@@ -51,7 +52,9 @@ def answers_page(
     """The page of some folders of answers; None for a benchmark of other questions."""
     if any(query.task != TASK for query in benchmark.queries):
         return None
-    systems = [system_of(a.path, read_any(a.path, place), DEFAULT) for a in answers]
+    paths = [a.path for a in answers]
+    systems = [system_of(path, read_any(path, place), DEFAULT) for path in paths]
+    systems = distinctly_named(systems, paths)
     return ambigdocs_page(systems, answers=0 if redact else MOST_ANSWERS)
 
 
@@ -99,7 +102,7 @@ def report_files(
 ) -> list[Path]:
     """The page about predictions files named `MODEL--MODE.json`, or answers folders; what was written."""
     systems = [system_of(place, read_any(place, benchmark), rules) for place in places]
-    return ambigdocs_page(systems, rules=rules).write(Path(out))
+    return ambigdocs_page(distinctly_named(systems, places), rules=rules).write(Path(out))
 
 
 def figures_of(systems: Sequence[AmbigSystem], what: str) -> list[Figure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +66,24 @@ def _folder_name(place: str | Path) -> tuple[str, str]:
     """The model, else the reader; what it was shown, and with which prompt."""
     told = Answers.open(place).description
     reader, setting = told.get("reader", {}), told.get("setting", {})
-    model = reader.get("model") or reader.get("reader") or Path(place).name
+    model = (
+        reader.get("model") or reader.get("function") or reader.get("reader") or Path(place).name
+    )
     shown = setting.get("passages", "gold")
     return str(model), ", ".join(str(part) for part in (shown, reader.get("prompt")) if part)
+
+
+def distinctly_named(
+    systems: Sequence[AmbigSystem], places: Sequence[str | Path]
+) -> list[AmbigSystem]:
+    """Systems of one name get the name of their file or folder beside it: each keeps its own figures."""
+    names = [system.name for system in systems]
+    return [
+        replace(system, model=f"{system.model} ({Path(place).name})")
+        if names.count(system.name) > 1
+        else system
+        for system, place in zip(systems, places, strict=True)
+    ]
 
 
 def measures_table(systems: Sequence[AmbigSystem]) -> Table:

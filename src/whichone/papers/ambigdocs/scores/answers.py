@@ -7,6 +7,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
+from whichone.measures.answer_scores import used_passages
 from whichone.papers.ambigdocs.export_files import passages_by_id
 from whichone.papers.ambigdocs.files import prediction_object, read_predictions, write_objects
 from whichone.papers.ambigdocs.queries import gold_passage_ids, question_of, shown_document
@@ -19,10 +20,11 @@ def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Pre
     if not Path(place).is_dir():
         return list(read_predictions(place))
     answers = Answers.open(place)
+    said = answers.answers
     return predictions_of(
         answers.benchmark(benchmark),
-        {id: answer.text for id, answer in answers.answers.items()},
-        answers.shown,
+        {id: answer.text for id, answer in said.items()},
+        {id: used_passages(shown, said.get(id)) for id, shown in answers.shown.items()},
         left_out=answers.left_out,
     )
 

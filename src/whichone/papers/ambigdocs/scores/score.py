@@ -7,9 +7,17 @@ from collections.abc import Sequence
 import msgspec
 
 from whichone.papers.ambigdocs.records import Document, Prediction
+from whichone.papers.ambigdocs.scores.attribution import (
+    indistinct,
+    named_alone,
+    named_by_text,
+    own_text,
+    own_words,
+    says_more,
+)
 from whichone.papers.ambigdocs.scores.categories import Category, Mention, category, mention
 from whichone.papers.ambigdocs.scores.disambig_f1 import disambig_f1
-from whichone.papers.ambigdocs.scores.exact_match import ramdocs_em, str_em
+from whichone.papers.ambigdocs.scores.exact_match import contains, ramdocs_em, str_em
 from whichone.papers.ambigdocs.scores.knowledge_precision import knowledge_precision
 from whichone.papers.ambigdocs.scores.overlap import distinguishing_tokens, entity_overlap, overlap
 from whichone.papers.ambigdocs.scores.rules import (
@@ -84,18 +92,44 @@ def answer_recall(answer: str, generated: str, rules: Rules) -> float:
     return float(f" {normalize(answer)} " in f" {normalize(generated)} ")
 
 
-def best_answer(document: Document, generated: str, rules: Rules) -> tuple[str, float]:
-    """The answer, or the alias of higher recall where there is one, and its recall."""
+def best_answer(
+    document: Document, generated: str, rules: Rules, others: Sequence[str] = ()
+) -> tuple[str, float]:
+    """The answer, or the alias of higher recall where there is one, and its recall.
+
+    `others` are other bearers' answers: what is only said of them does not count, unless published.
+    """
     forms = document.answers()[:1] if rules.published else document.answers()
     usable = [form for form in forms if rules.published or answer_tokens(form, rules)] or [""]
-    recalls = [answer_recall(form, generated, rules) for form in usable]
+    recalls = [_own_recall(form, forms, others, generated, rules) for form in usable]
     best = max(range(len(usable)), key=lambda n: (recalls[n], -n))
     return usable[best], recalls[best]
 
 
-def score_bearer(document: Document, name: str, generated: str, rules: Rules) -> BearerScore:
-    answer, a = best_answer(document, generated, rules)
-    e = entity_overlap(document.title, generated, name, published=rules.published).recall
+def _own_recall(
+    form: str, own: Sequence[str], others: Sequence[str], generated: str, rules: Rules
+) -> float:
+    if rules.published or not others:
+        return answer_recall(form, generated, rules)
+    text = own_text(form, own, others, generated)
+    return answer_recall(form, text, rules) if says_more(form, own, others, text) else 0.0
+
+
+def score_bearer(
+    document: Document,
+    name: str,
+    generated: str,
+    rules: Rules,
+    *,
+    others: Sequence[str] = (),
+    named: bool | None = None,
+) -> BearerScore:
+    """`named` is whether the bearer is named, where its title alone cannot say."""
+    answer, a = best_answer(document, generated, rules, others)
+    if named is None:
+        e = entity_overlap(document.title, generated, name, published=rules.published).recall
+    else:
+        e = float(named)
     answer_length = len(answer_tokens(answer, rules))
     entity_length = len(distinguishing_tokens(document.title, name))
     return BearerScore(
@@ -120,10 +154,48 @@ def score_prediction(prediction: Prediction, rules: Rules = DEFAULT) -> Predicti
     documents = scored_documents(prediction, rules)
     generated = generated_text(prediction)
     name = surface_name(prediction.question.ambiguous_entity)
-    bearers = tuple(score_bearer(document, name, generated, rules) for document in documents)
+    bearers = _bearer_scores(prediction, documents, name, generated, rules)
     scorable = any(has_answer(document, rules) for document in prediction.question.documents)
-    em = str_em(generated, [document.answers() for document in documents])
+    em = _str_em(documents, generated, rules)
     return _question_score(prediction, bearers, generated, em if scorable else None)
+
+
+def _bearer_scores(
+    prediction: Prediction,
+    documents: Sequence[Document],
+    name: str,
+    generated: str,
+    rules: Rules,
+) -> tuple[BearerScore, ...]:
+    if rules.published:
+        return tuple(score_bearer(document, name, generated, rules) for document in documents)
+    every = prediction.question.documents
+    alike = indistinct(every)
+    words = own_words(every, name, prediction.question.question) if alike else []
+    scores = []
+    for n, document in enumerate(documents):
+        rest = [d for k, d in enumerate(documents) if k != n]
+        named: bool | None = None
+        if (place := every.index(document)) in alike:
+            named = named_by_text(place, every, words, generated)
+        elif not distinguishing_tokens(document.title, name):
+            title = document.title.translate(str.maketrans("", "", "()"))
+            named = named_alone(title, [d.title for d in rest], generated)
+        others = [form for d in rest for form in d.answers()]
+        scores.append(score_bearer(document, name, generated, rules, others=others, named=named))
+    return tuple(scores)
+
+
+def _str_em(documents: Sequence[Document], generated: str, rules: Rules) -> float:
+    """Share of the answers that stand in the text, none of them as a part of another bearer's."""
+    if rules.published or len(documents) < 2:
+        return str_em(generated, [document.answers() for document in documents])
+    hits = 0
+    for n, document in enumerate(documents):
+        others = [f for k, d in enumerate(documents) if k != n for f in d.answers()]
+        own = document.answers()
+        hits += any(contains(own_text(form, own, others, generated), form) for form in own)
+    return hits / len(documents)
 
 
 def _question_score(
