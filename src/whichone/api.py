@@ -19,7 +19,7 @@ from whichone.api_answers import (
     most_cited,
     together,
 )
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
 from whichone.measures.outcome_judge import judging
@@ -53,12 +53,11 @@ class Result:
         return document | ({"answers": self.answers.to_dict()} if self.answers else {})
 
     def to_arrow(self) -> pa.Table:
-        """One row for each system, collection, task and figure."""
+        """One row for each system, benchmark (where there are several), collection, task and figure."""
         records = [
             {
                 "system": row.system,
-                "collection": row.collection,
-                "task": row.task,
+                **row.place,
                 "figure": name,
                 **row.values[name].brief(),
             }
@@ -91,7 +90,7 @@ class Result:
 
 def evaluate(
     search: Any = None,
-    benchmark: str | Path | Benchmark = "builtin/amber",
+    benchmark: Where = "builtin/amber",
     *,
     answer: Any = None,
     agent: Any = None,
@@ -111,6 +110,9 @@ def evaluate(
 ) -> Result:
     """Ask every question of a benchmark and measure what is found, and what is answered.
 
+    Several benchmarks over one corpus, `["bench/human", "bench/nonhuman"]` or a folder that contains
+    them, are asked together, and the benchmark is a column of every table.
+
     `search` is a function `(text, k) -> ids` (pages or passages; (id, score) pairs are welcome), or
     anything with whichone's `search(questions, k)`. `answer` is a function `(text, passages) -> text`
     that reads what `search` found; or, without `search`, `(text) -> (text, ids)`, which finds its
@@ -123,7 +125,7 @@ def evaluate(
     `whichone.chat.endpoint.Endpoint`, or a function of question, answer, accepted values and namesakes'
     values that returns one of the six words. `outcome_words` is a list of phrases of your own.
     """
-    opened = benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark)
+    opened = Benchmark.open(benchmark)
     if search is None and answer is None and agent is None:
         raise UsageError("there is nothing to evaluate", hint="give it search, answer or agent")
     if answer is not None and agent is not None:

@@ -79,19 +79,20 @@ class AnswerResult:
         systems: dict[str, Any] = {}
         for row in self.rows:
             figures = {name: row.values[name].brief() for name in COLUMNS}
-            tasks = systems.setdefault(row.collection, {})
+            place = systems.setdefault(row.benchmark, {}) if row.benchmark else systems
+            tasks = place.setdefault(row.collection, {})
             tasks[row.task] = {"measure": row.measure, **figures}
         for row in outcome_rows(self.scores):
             shares = {name: value.brief() for name, value in row.values.items()}
-            systems[row.collection][row.task]["outcomes"] = shares
+            place = systems[row.benchmark] if row.benchmark else systems
+            place[row.collection][row.task]["outcomes"] = shares
         return {"system": self.scores.system, "collections": systems, "counts": self.counts}
 
     def outcomes(self) -> list[dict[str, Any]]:
         """Rows for printing: the share of each of the six outcomes, in percent."""
         return [
             {
-                "collection": row.collection,
-                "task": row.task,
+                **row.place,
                 "system": row.system,
                 **{_OUTCOME_WORDS[name]: percent(value) for name, value in row.values.items()},
             }
@@ -102,8 +103,7 @@ class AnswerResult:
         """Rows for printing, in percent."""
         return [
             {
-                "collection": row.collection,
-                "task": row.task,
+                **row.place,
                 "system": row.system,
                 "measure": row.measure,
                 **{name: percent(row.values[name]) for name in COLUMNS},
@@ -133,8 +133,7 @@ class AnswerResult:
         """Rows for printing: what an agent did, on the average of each collection and task."""
         return [
             {
-                "collection": row.collection,
-                "task": row.task,
+                **row.place,
                 "calls": f"{row.values['calls'].value or 0:.1f}",
                 **{n: percent(row.values[n]) for n in TRACE_MEASURES if n != "calls"},
                 **{n: percent(row.values[n]) for n in ACTION_MEASURES if n in row.values},

@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.api import Result
+from whichone.benchmarks.benchmark import Where
 from whichone.errors import UsageError
 from whichone.measures.comparison import Comparison, comparison_rows
 from whichone.measures.comparison import compare as compare_scores
@@ -57,7 +58,7 @@ def compare(
     measures: Sequence[str] = (),
     by: Sequence[str] = (),
     baseline: str | None = None,
-    benchmark: str | Path | None = None,
+    benchmark: Where | None = None,
     seed: int = 0,
 ) -> Comparisons:
     """Compare two or more systems over one benchmark: paired by cluster, Holm-corrected together.
@@ -96,7 +97,7 @@ def compare(
 def _scores(
     system: str | Path | Run | Result | Scores,
     measures: Sequence[str],
-    benchmark: str | Path | None,
+    benchmark: Where | None,
 ) -> Scores:
     if isinstance(system, Scores):
         return system

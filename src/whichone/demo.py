@@ -98,9 +98,7 @@ def _retriever(name: str, benchmark: Benchmark, work: Path) -> Retriever:
 
 
 def _run(retriever: Retriever, benchmark: Benchmark, path: Path, name: str) -> Run:
-    return run_retriever(
-        retriever, benchmark, path, k=DEPTH, name=name, benchmark_place=str(benchmark.folder.root)
-    )
+    return run_retriever(retriever, benchmark, path, k=DEPTH, name=name)
 
 
 def word_overlap(benchmark: Benchmark) -> Callable[[str, int], list[tuple[str, float]]]:

@@ -34,7 +34,7 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
         **options: Any,
     ) -> Any:
         wanted = Budgets.of(budgets or {})
-        opened = benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark)
+        opened = Benchmark.open(benchmark)
         evaluate(search, opened, run=tmp_path / "run", **options)
         old = None
         if isinstance(baseline, str | Path):

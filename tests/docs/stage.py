@@ -77,6 +77,11 @@ def _corpora(stage: Path) -> None:
     """What a corpus may be made from, a corpus of the knowledge base, and an index of BENCH's."""
     corpus = make_corpus(stage / "KB", stage / "CORPUS")
     Bm25.build(Benchmark.open(stage / "BENCH").corpus, stage / "INDEX")
+    for name, collection in (("AMBER_H", "human"), ("AMBER_N", "nonhuman")):
+        words = ["build", "amber", stage / "KB", stage / name, "--collection", collection]
+        words += ["--corpus", stage / "CORPUS"]
+        result = CliRunner().invoke(whichone, list(map(str, words)), catch_exceptions=False)
+        assert result.exit_code == 0, result.output
     title = next(iter(corpus.titles().values()))
     page = corpus.page_ids([0])[0]
     lines(stage / "people.jsonl", [{"id": page, "name": "The Boss", "city": "Leeds"}])

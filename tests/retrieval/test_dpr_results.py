@@ -79,9 +79,7 @@ class Fixed:
 
 
 def test_a_run_goes_out_and_comes_in(benchmark: Benchmark, tmp_path: Path) -> None:
-    run = Runner(Fixed(), benchmark, k=2).run(
-        tmp_path / "run", name="fixed", description={}, benchmark_place=str(tmp_path / "bench")
-    )
+    run = Runner(Fixed(), benchmark, k=2).run(tmp_path / "run", name="fixed", description={})
     results = list(results_of_run(run, benchmark, lambda q, p: p.text == "text 1"))
     assert [(c.id, c.score, c.has_answer) for c in results[0].ctxs] == [
         ("2", 2.0, False),

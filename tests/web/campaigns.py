@@ -85,7 +85,6 @@ def answer_all(benchmark: Benchmark, path: Path, name: str, said: Any) -> None:
     reader = FunctionReader(lambda text, passages: said(text, passages), name=name)
     run_reader(
         reader, benchmark, path, Setting(passages="gold"), name=name,
-        benchmark_place=str(benchmark.folder.root),
     )  # fmt: skip
 
 

@@ -57,5 +57,4 @@ def answer_by(benchmark: Benchmark, path: Path, name: str, place: int) -> None:
 
     run_retriever(
         FunctionRetriever(search, name=name), benchmark, path, k=20, name=name,
-        benchmark_place=str(benchmark.folder.root),
     )  # fmt: skip

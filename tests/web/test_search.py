@@ -74,7 +74,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connecti
             ]
 
         run_retriever(FunctionRetriever(search, name=f"r{number}"), benchmark, root / f"r{number}", k=2,
-                      name=f"r{number}", benchmark_place=str(root / "many"))  # fmt: skip
+                      name=f"r{number}")  # fmt: skip
     indexes = Indexes(root)
     made = indexes.of_benchmark(benchmark.folder)
     runs = [indexes.of_run(Folder.open(root / f"r{n}", "run"), benchmark.folder) for n in range(2)]
@@ -242,7 +242,7 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
         return [("wiki:00#0", 1.0), ("wiki:01#0", 0.5)]
 
     run_retriever(FunctionRetriever(search, name="same"), made, tmp_path / "served" / "run", k=2,
-                  name="same", benchmark_place=str(tmp_path / "served" / "plain"))  # fmt: skip
+                  name="same")  # fmt: skip
     settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
                         hosts=("testserver",), login=False)  # fmt: skip
     with TestClient(make_app(settings)) as client:

@@ -144,7 +144,6 @@ def test_readers_exact_match_stands_beside_the_people(client: Any, key: str, set
         run_reader(
             FunctionReader(answer, name=name), benchmark, settings.folder / "read" / name,
             Setting(passages="retrieved", depth=1), run=run, name=name,
-            benchmark_place=str(benchmark.folder.root),
         )  # fmt: skip
     which = made(client, key, pilot=0, items=12)
     systems = {

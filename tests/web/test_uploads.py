@@ -177,7 +177,7 @@ def test_rankings_of_real_passages(opened: Open, shared: Path, tmp_path: Path, f
         return [(p, float(len(asked & words[p]))) for p in best[:k]]
 
     run_retriever(FunctionRetriever(search, name="words"), benchmark, tmp_path / "served" / "run", k=20,
-                  name="words", benchmark_place=str(tmp_path / "served" / "real"))  # fmt: skip
+                  name="words")  # fmt: skip
     run = Run.open(tmp_path / "served" / "run")
     files: dict[str, Callable[[], Any]] = {
         "trec": lambda: export_trec_run(run, tmp_path / "out"),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -41,19 +41,39 @@ CORPUS = "corpus"
 """The folder inside a benchmark's for a corpus that belongs to it alone."""
 
 
+Where: TypeAlias = "str | Path | Benchmark | Sequence[str | Path | Benchmark]"
+"""What `Benchmark.open` opens."""
+
+
 class Benchmark:
     """Queries, the corpus they are asked of, and a card that says how both were made."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, place: str | list[str] = "") -> None:
         self.folder = folder
+        self.place = place or str(folder.root.resolve())
+        """What opens it again: its folder, a built-in one's name, or those of several opened as one."""
 
     @classmethod
-    def open(cls, where: str | Path) -> Benchmark:
-        """Open a benchmark folder, or a built-in one by its name, such as "builtin/amber"."""
+    def open(cls, where: Where) -> Benchmark:
+        """Open a benchmark folder, or a built-in one by its name, such as "builtin/amber".
+
+        Several benchmarks over one corpus, a list of them or a folder that contains them, open as one
+        whose queries have the attribute "benchmark".
+        """
+        from whichone.benchmarks.several import each_of, together
+
+        if isinstance(where, Benchmark):
+            return where
+        return together([cls._open_one(part) for part in each_of(where)])
+
+    @classmethod
+    def _open_one(cls, where: str | Path | Benchmark) -> Benchmark:
+        if isinstance(where, Benchmark):
+            return where
         if isinstance(where, str) and where.startswith("builtin/") and not Path(where).exists():
             from whichone.benchmarks.builtin import builtin_benchmark
 
-            return cls(Folder.open(builtin_benchmark(where), KIND))
+            return cls(Folder.open(builtin_benchmark(where), KIND), where)
         return cls(Folder.open(where, KIND))
 
     @property
@@ -161,6 +181,7 @@ def save_benchmark(
     queries: Iterable[Query],
     passages: Passages = (),
     corpus: Corpus | None = None,
+    by_hash: bool = False,
     names: PageNames = (),
     sets: Iterable[NameSet] = (),
     card: str = "",
@@ -174,7 +195,7 @@ def save_benchmark(
     """Check and write a benchmark; nothing half-written is left behind by an error.
 
     Over `corpus` it names that corpus by its hash; a corpus that belongs to another benchmark is
-    linked. Else `passages` (as a reader, in the order of page and number) and further `names` of their
+    linked, or with `by_hash` named all the same. Else `passages` (as a reader, in the order of page and number) and further `names` of their
     pages become a corpus inside the benchmark's folder. `files` are further files by name that a kind
     of benchmark keeps for its own format.
     """
@@ -186,7 +207,7 @@ def save_benchmark(
     with Folder.create(path, KIND) as folder:
         folder.write(QUERIES, query_rows(rows))
         folder.write(SETS, set_rows(sets))
-        own = corpus is None or not _stands_alone(corpus)
+        own = corpus is None or not _can_be_named(corpus, by_hash)
         if own:
             inside = _put_inside(folder, corpus, name, passages, names, _language(rows))
         else:
@@ -206,9 +227,11 @@ def save_benchmark(
         return Benchmark(folder)
 
 
-def _stands_alone(corpus: Corpus) -> bool:
-    """Whether a corpus is a folder of its own, not one inside a benchmark's."""
-    return corpus.folder is not None and not (corpus.folder.root.parent / MANIFEST).exists()
+def _can_be_named(corpus: Corpus, inside: bool) -> bool:
+    """Whether a corpus is a folder, and not one inside a benchmark's unless that is allowed."""
+    if corpus.folder is None:
+        return False
+    return inside or not (corpus.folder.root.parent / MANIFEST).exists()
 
 
 def _put_inside(

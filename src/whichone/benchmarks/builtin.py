@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.tables import KIND
 from whichone.errors import UsageError, WhichoneError, did_you_mean
-from whichone.files.cache import cache_folder
+from whichone.files.cache import cache_folder, one_at_a_time
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.pages import pages_source
 from whichone.knowledge.formats.views import ViewsFile
@@ -33,7 +31,7 @@ def builtin_benchmark(name: str) -> Path:
     target = place / name.removeprefix("builtin/")
     if not _is_there(target, KIND):
         kb = builtin_knowledge_base(place)
-        with _one_at_a_time(place):
+        with one_at_a_time(place):
             if not _is_there(target, KIND):
                 build_builtin(name, kb, target)
     return target
@@ -43,7 +41,7 @@ def builtin_knowledge_base(place: Path) -> Path:
     """The built-in world, through the real dump formats and readers, as a knowledge base."""
     kb = place / "kb"
     if not _is_there(kb, KNOWLEDGE_BASE):
-        with _one_at_a_time(place), tempfile.TemporaryDirectory() as temporary:
+        with one_at_a_time(place), tempfile.TemporaryDirectory() as temporary:
             if not _is_there(kb, KNOWLEDGE_BASE):
                 ingest_dumps(compile_builtin(Path(temporary)), kb)
     return kb
@@ -55,15 +53,6 @@ def _is_there(folder: Path, kind: str) -> bool:
     except WhichoneError:
         return False
     return True
-
-
-@contextmanager
-def _one_at_a_time(place: Path) -> Iterator[None]:
-    """Processes that ask for the same built-in thing at once wait for the first one to make it."""
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "building").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:

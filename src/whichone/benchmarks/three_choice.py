@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import own_id
 from whichone.records import NameSet, Query, Record
 
 DOCUMENTS = 3
@@ -64,7 +65,7 @@ def three_choices(
             continue
         own = sets.get(query.name_set or "")
         others = _other_bearers(benchmark, query, own)
-        draw = random.Random(f"{seed}:{query.id}")
+        draw = random.Random(f"{seed}:{own_id(query)}")
         lacking = max(0, DOCUMENTS - 1 - len(others))
         strangers = _strangers(draw, query, own, pool) if lacking and own else []
         if lacking > len(strangers):

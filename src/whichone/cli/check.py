@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from whichone.cli.options import chosen_judge, json_option, judge_options, seed_option
+from whichone.cli.options import (
+    Words,
+    chosen_judge,
+    json_option,
+    judge_options,
+    moved_benchmark_option,
+    seed_option,
+)
 
 
 @click.command()
@@ -35,10 +42,14 @@ from whichone.cli.options import chosen_judge, json_option, judge_options, seed_
 @click.option(
     "--baseline", type=click.Path(), help="An older run: a significant paired regression fails."
 )
-@click.option("--strict", is_flag=True, help="Undecided fails too.")
 @click.option(
-    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+    "--by",
+    type=Words(),
+    default="",
+    help="Check in every slice by columns or attributes of the queries: benchmark, role.",
 )
+@click.option("--strict", is_flag=True, help="Undecided fails too.")
+@moved_benchmark_option
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
 @click.option("--markdown", type=click.Path(dir_okay=False), help="Also write Markdown.")
 @judge_options
@@ -51,8 +62,9 @@ def command(
     run: str,
     baseline: str | None,
     floor: bool,
+    by: tuple[str, ...],
     strict: bool,
-    benchmark: str | None,
+    benchmark: tuple[str, ...],
     junit: str | None,
     markdown: str | None,
     judge: str | None,
@@ -74,6 +86,7 @@ def command(
     whichone check RUN
     whichone check RUN --max-tail-gap 0.15 --max-confusion 0.2
     whichone check RUN --baseline LAST_RUN --junit whichone.xml
+    whichone check RUN --by benchmark --max-confusion 0.4
     whichone check ANSWERS --max-answered-for-namesake 0.05 --min-answer-accuracy 0.7
     """
     from pathlib import Path
@@ -89,12 +102,13 @@ def command(
         report = gate_folder(
             run,
             Budgets.of(budgets),
-            benchmark=benchmark,
+            benchmark=benchmark or None,
             baseline=baseline,
             floor=floor,
             strict=strict,
             seed=seed,
             judge=judging,
+            by=by,
         )
     if junit:
         Path(junit).write_bytes(gate.junit(report))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.options import Measures, Words, json_option, seed_option
+from whichone.cli.options import Measures, Words, json_option, moved_benchmark_option, seed_option
 
 
 @click.command()
@@ -22,9 +22,7 @@ from whichone.cli.options import Measures, Words, json_option, seed_option
     help="Compare in every slice by columns or attributes of the queries: role,relation.",
 )
 @click.option("--baseline", default=None, help="Compare each system with this one only.")
-@click.option(
-    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
-)
+@moved_benchmark_option
 @seed_option
 @json_option
 def command(
@@ -32,7 +30,7 @@ def command(
     measures: tuple[str, ...],
     by: tuple[str, ...],
     baseline: str | None,
-    benchmark: str | None,
+    benchmark: tuple[str, ...],
     seed: int,
     as_json: bool,
 ) -> None:
@@ -50,7 +48,7 @@ def command(
     from whichone.progress import talk
 
     scores = distinctly_named(
-        [score_folder(run, measures, benchmark=benchmark) for run in runs], runs
+        [score_folder(run, measures, benchmark=benchmark or None) for run in runs], runs
     )
     found = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
     for one in scores:

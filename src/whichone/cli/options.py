@@ -194,6 +194,14 @@ def on_error_option(function: F) -> F:
     )(function)
 
 
+def moved_benchmark_option(function: F) -> F:
+    return click.option(
+        "--benchmark",
+        multiple=True,
+        help="Where the benchmark is now, if it was moved; of a run over several once for each.",
+    )(function)
+
+
 def corpus_option(function: F) -> F:
     """`--corpus CORPUS`: what the command makes names that corpus and writes none of its own."""
 

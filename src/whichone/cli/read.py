@@ -11,7 +11,7 @@ from whichone.errors import UsageError
 
 @click.command()
 @makes("answers", decides=False)
-@click.argument("benchmark", type=BenchmarkName())
+@click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
 @click.argument("answers", type=click.Path())
 @click.option(
     "--reader",
@@ -89,7 +89,7 @@ from whichone.errors import UsageError
 @seed_option
 @json_option
 def command(
-    benchmark: str,
+    benchmark: tuple[str, ...],
     answers: str,
     reader: str,
     passages: str,
@@ -114,6 +114,8 @@ def command(
 ) -> None:
     """Let a reader answer every question of BENCHMARK and keep what it says in ANSWERS.
 
+    Several benchmarks over one corpus, or a folder that contains them, are read together.
+
     Killed and started again, it goes on after the last answer. A key for the endpoint is taken from
     WHICHONE_API_KEY or OPENAI_API_KEY, and is never written anywhere. A reader is asked the tasks that
     it can do; with --task it is asked those only.
@@ -123,6 +125,7 @@ def command(
     whichone read BENCH ANSWERS --passages retrieved --run RUN --reader my_package.rag:answer
     whichone read BENCH ANSWERS --passages other-bearer --reader kb-lookup
     whichone read BENCH ANSWERS --task sf --reader seq2seq --model FOLDER
+    whichone read AMBER_H AMBER_N ANSWERS --passages retrieved --run RUN --reader extractive
     whichone read BENCH ANSWERS --endpoint http://127.0.0.1:8000/v1 --model NAME --retry
     """
     from whichone.cli.output import emit_json

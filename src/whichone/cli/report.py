@@ -7,16 +7,14 @@ from typing import Literal
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option
+from whichone.cli.options import json_option, moved_benchmark_option
 from whichone.errors import UsageError
 
 
 @click.command()
 @makes("places", plain=True)
 @click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="RUN... OUT.html")
-@click.option(
-    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
-)
+@moved_benchmark_option
 @click.option(
     "--gap-scale",
     type=click.Choice(["views", "log10"]),
@@ -46,7 +44,7 @@ from whichone.errors import UsageError
 @json_option
 def command(
     places: tuple[str, ...],
-    benchmark: str | None,
+    benchmark: tuple[str, ...],
     gap_scale: Literal["views", "log10"],
     redact: bool,
     names: int,
@@ -75,7 +73,7 @@ def command(
     written = make_report(
         runs,
         out,
-        benchmark=benchmark,
+        benchmark=benchmark or None,
         gap_scale=gap_scale,
         redact=redact,
         panels=names,

@@ -11,7 +11,7 @@ from whichone.errors import UsageError
 
 @click.command()
 @makes("run", decides=False)
-@click.argument("benchmark", type=BenchmarkName())
+@click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
 @click.argument("run", type=click.Path())
 @click.option(
     "--retriever",
@@ -62,7 +62,7 @@ from whichone.errors import UsageError
 )
 @json_option
 def command(
-    benchmark: str,
+    benchmark: tuple[str, ...],
     run: str,
     retriever: str,
     options: tuple[str, ...],
@@ -78,12 +78,15 @@ def command(
 ) -> None:
     """Ask every question of BENCHMARK and keep the rankings in RUN.
 
-    Killed and started again, it goes on after the last finished block.
+    Several benchmarks over one corpus, or a folder that contains them, give one run, in which every
+    question has its benchmark's name before its id; tables have a column `benchmark`. Killed and
+    started again, it goes on after the last finished block.
 
     \b
     whichone retrieve BENCH RUN --retriever bm25 -o k1=1.2 -o b=0.75
     whichone retrieve BENCH RUN --retriever namesake --encoder none
     whichone retrieve BENCH RUN --retriever my_package.search:search
+    whichone retrieve AMBER_H AMBER_N RUN && whichone score RUN --by benchmark,role
     """
     from whichone.cli.output import emit_json
     from whichone.runs.retrieve import retrieve

@@ -13,6 +13,7 @@ from whichone.cli.options import (
     chosen_judge,
     json_option,
     judge_options,
+    moved_benchmark_option,
     per_query_option,
 )
 
@@ -51,9 +52,7 @@ class Score(Verbs):
     default="",
     help="Slice by columns or attributes of the queries: role,relation.",
 )
-@click.option(
-    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
-)
+@moved_benchmark_option
 @judge_options
 @per_query_option
 @json_option
@@ -61,7 +60,7 @@ def folder(
     run: str,
     measures: tuple[str, ...],
     by: tuple[str, ...],
-    benchmark: str | None,
+    benchmark: tuple[str, ...],
     judge: str | None,
     endpoint: str | None,
     outcome_words: str | None,
@@ -81,7 +80,7 @@ def folder(
     from whichone.progress import talk
 
     with chosen_judge(judge, endpoint, outcome_words) as judging:
-        scores = score_folder(run, measures, benchmark=benchmark, judge=judging)
+        scores = score_folder(run, measures, benchmark=benchmark or None, judge=judging)
     if per_query:
         write_rows(per_query, list(scores.rows()))
     rows = slice_rows(scores, by)

@@ -8,7 +8,7 @@ from whichone.errors import missing_extra
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", nargs=-1, type=click.Path(exists=True, file_okay=False))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option(
@@ -55,7 +55,7 @@ from whichone.errors import missing_extra
 )
 @click.option("--log", is_flag=True, help="Log every request as a line of JSON on standard error.")
 def command(
-    folder: str | None,
+    folder: tuple[str, ...],
     host: str,
     port: int,
     database: str | None,
@@ -70,11 +70,15 @@ def command(
 ) -> None:
     """Show all benchmarks and runs below FOLDER (builtin/amber without one) as web pages.
 
+    Several benchmarks over one corpus that are named here, or that a run was asked together, are also
+    shown as one, with `benchmark` among its filters.
+
     Nothing opens without a link; the admin's is printed at the start. With --no-login whoever uses
     a browser of this machine is the admin.
 
     \b
     whichone demo OUT && whichone serve OUT
+    whichone serve AMBER_H AMBER_N RUNS
     whichone serve OUT --host 0.0.0.0 --database postgresql://whichone@db/whichone
     whichone serve --search INDEX --port 8080
     """
@@ -91,8 +95,10 @@ def command(
     from whichone.web.app import serve
     from whichone.web.settings import Settings
 
+    folders = [Path(place).resolve() for place in folder]
     settings = Settings(
-        folder=Path(folder).resolve() if folder else None,
+        folder=folders[0] if folders else None,
+        more=tuple(folders[1:]),
         host=host,
         port=port,
         database=database,

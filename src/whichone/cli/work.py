@@ -10,7 +10,7 @@ from whichone.cli.options import BenchmarkName, json_option, names_of
 
 @click.command()
 @makes("answers", decides=False)
-@click.argument("benchmark", type=BenchmarkName())
+@click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
 @click.argument("answers", type=click.Path())
 @click.option(
     "--agent",
@@ -33,7 +33,7 @@ from whichone.cli.options import BenchmarkName, json_option, names_of
 @click.option("--limit", type=int, default=None, help="Ask only the first questions.")
 @json_option
 def command(
-    benchmark: str,
+    benchmark: tuple[str, ...],
     answers: str,
     agent: str,
     search: str,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -13,3 +16,12 @@ def cache_folder() -> Path:
         return Path(told)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "whichone"
+
+
+@contextmanager
+def one_at_a_time(place: Path) -> Iterator[None]:
+    """Processes that ask for the same derived thing at once wait for the first one to make it."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "building").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -132,7 +132,10 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 
 def _differ(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
-    return bool(one.get(name) != other.get(name))
+    """An option that may be repeated now and was given once is the same as before."""
+    values = [one.get(name), other.get(name)]
+    plain, before = ([v] if isinstance(v, str) else v for v in values)
+    return bool(plain != before)
 
 
 def _shown(value: Any) -> str:

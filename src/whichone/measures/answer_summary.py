@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import Measure
 from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores, estimate
-from whichone.measures.summary import collection_of
+from whichone.measures.summary import SummaryRow, rows_by_place
 
 HEADLINE = {"act": "right_action", "fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
 """What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7."""
@@ -23,14 +22,10 @@ TRACE_MEASURES = ("calls", "asked_user", "search_confused", "search_mended")
 COLUMNS = ("all", "head", "tail", "namesake", "namesake_head", "namesake_tail", "refusal")
 
 
-class AnswerRow(msgspec.Struct, frozen=True):
+class AnswerRow(SummaryRow, frozen=True):
     """One system on one collection and task; `measure` is what all, head and tail are of."""
 
-    system: str
-    collection: str
-    task: str
-    measure: str
-    values: dict[str, Estimate]
+    measure: str = ""
 
 
 def summary_measures(tasks: Sequence[str]) -> list[str]:
@@ -45,14 +40,14 @@ def outcome_rows(scores: Scores) -> list[AnswerRow]:
     if not set(OUTCOME_MEASURES.values()) <= by_name.keys():
         return []
     rows = []
-    for (collection, task), members in sorted(_groups(scores).items()):
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
         where = np.array(members)
         values = {
             shown: estimate(scores, by_name[measure], where)
             for shown, measure in OUTCOME_MEASURES.items()
         }
         if values["right"].n:
-            rows.append(AnswerRow(scores.system, collection, task, "outcome", values))
+            rows.append(AnswerRow(scores.system, collection, task, values, benchmark, "outcome"))
     return rows
 
 
@@ -62,27 +57,19 @@ def trace_rows(scores: Scores) -> list[AnswerRow]:
     if not set(TRACE_MEASURES) <= by_name.keys():
         return []
     rows = []
-    for (collection, task), members in sorted(_groups(scores).items()):
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
         where = np.array(members)
         shown = [*TRACE_MEASURES, *(n for n in by_name if n.endswith(("_action", "deferred")))]
         values = {name: estimate(scores, by_name[name], where) for name in shown}
-        rows.append(AnswerRow(scores.system, collection, task, "trace", values))
+        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, "trace"))
     return rows
-
-
-def _groups(scores: Scores) -> dict[tuple[str, str], list[int]]:
-    groups: dict[tuple[str, str], list[int]] = {}
-    for i, query in enumerate(scores.queries):
-        groups.setdefault((collection_of(query), query.task), []).append(i)
-    return groups
 
 
 def summarise_answers(scores: Scores) -> list[AnswerRow]:
     """Rows by collection and task, from scores that hold `summary_measures`."""
-    groups = _groups(scores)
     by_name = {str(m): m for m in scores.measures}
     rows = []
-    for (collection, task), members in sorted(groups.items()):
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
         name = HEADLINE.get(task, OTHERWISE)
         places = {
             "": np.array(members),
@@ -99,7 +86,7 @@ def summarise_answers(scores: Scores) -> list[AnswerRow]:
         values["refusal"] = estimate(scores, by_name[REFUSAL], places[""])
         if not values["refusal"].n:  # the reader was asked none of them
             continue
-        rows.append(AnswerRow(scores.system, collection, task, name, values))
+        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, name))
     return rows
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whichone.errors import BadInput, UsageError
 from whichone.measures.intervals import Estimate, cluster_sums, interval
 from whichone.measures.measure import Measure
-from whichone.measures.scores import Scores, cluster, column, subset
+from whichone.measures.scores import Scores, cluster, subset
 from whichone.records import Query
 
 PERMUTATIONS = 10_000
@@ -108,22 +108,22 @@ def _parts(
     systems: Sequence[Scores], by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Scores], npt.NDArray[np.str_]]]:
     """For each slice what is common to its queries, every system's part, and the queries' clusters."""
-    for where, chosen in _slices(systems[0].queries, by):
+    for where, chosen in slices(systems[0], by):
         parts = {s.system: subset(s, chosen) if by else s for s in systems}
         queries = parts[systems[0].system].queries
         yield where, parts, np.array([":".join(cluster(q)) for q in queries])
 
 
-def _slices(
-    queries: Sequence[Query], by: Sequence[str]
+def slices(
+    scores: Scores, by: Sequence[str]
 ) -> list[tuple[dict[str, Any], Callable[[Query], bool]]]:
     """What is common to the queries of each slice, and whether a query is in it."""
-    readers = [column(name, queries) for name in by]
+    readers = [scores.column(name) for name in by]
 
     def is_in(wanted: tuple[Any, ...]) -> Callable[[Query], bool]:
         return lambda query: tuple(read(query) for read in readers) == wanted
 
-    keys = {tuple(read(query) for read in readers) for query in queries}
+    keys = {tuple(read(query) for read in readers) for query in scores.queries}
     return [
         (dict(zip(by, wanted, strict=True)), is_in(wanted))
         for wanted in sorted(keys, key=lambda key: [(v is None, str(v)) for v in key])

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import UsageError, did_you_mean
-from whichone.measures.comparison import Comparison, compare
+from whichone.measures.comparison import Comparison, compare, slices
 from whichone.measures.intervals import Estimate, cluster_sums, interval, jackknife
 from whichone.measures.measure import parse_measure
-from whichone.measures.scores import Scores, cluster, estimate
+from whichone.measures.scores import Scores, cluster, estimate, subset
 from whichone.measures.worst import Mistake
 
 Verdict = Literal["passed", "failed", "undecided"]
@@ -154,6 +154,42 @@ def check_budgets(
         {name: e for name, e in figures.items() if e.value is not None},
         list(worst),
     )
+
+
+def check_slices(
+    scores: Scores,
+    budgets: Budgets,
+    by: Sequence[str],
+    *,
+    baseline: Scores | None = None,
+    floor: Scores | None = None,
+    **options: Any,
+) -> GateReport:
+    """The same in every slice of the queries by these columns; each check is named with its slice.
+
+    A budget that only some slices can measure is checked in those.
+    """
+    whole = check_budgets(scores, budgets, baseline=baseline, floor=floor, **options)
+    if not by:
+        return whole
+    checks = []
+    for where, chosen in slices(scores, by):
+        part = check_budgets(
+            subset(scores, chosen),
+            budgets,
+            baseline=subset(baseline, chosen) if baseline else None,
+            floor=subset(floor, chosen) if floor else None,
+            **options,
+        )
+        words = " ".join("none" if v is None else str(v) for v in where.values())
+        checks += [(check, f"{words}: {check.name}") for check in part.checks]
+    measured = {check.name for check, _ in checks if not check.message.startswith(UNMEASURED)}
+    kept = [
+        msgspec.structs.replace(check, name=named)
+        for check, named in checks
+        if check.name not in measured or not check.message.startswith(UNMEASURED)
+    ]
+    return msgspec.structs.replace(whole, checks=kept)
 
 
 def _usual(scores: Scores, budgets: Budgets, depth: int, seed: int) -> list[Check]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError, WhichoneError
 from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder
 from whichone.measures.gate import (
     Budgets,
     GateReport,
-    check_budgets,
+    check_slices,
     gate_depth,
     gate_measures,
 )
@@ -34,12 +35,13 @@ def gate_folder(
     path: str | Path,
     budgets: Budgets,
     *,
-    benchmark: str | Path | None = None,
+    benchmark: Where | None = None,
     baseline: str | Path | None = None,
     floor: bool = True,
     strict: bool = False,
     seed: int = 0,
     judge: Judging | None = None,
+    by: Sequence[str] = (),
 ) -> GateReport:
     """The gate for a run or a folder of answers by its path; a judge decides outcomes of answers."""
     folder = Folder.open(path, ("run", "answers"))
@@ -49,7 +51,9 @@ def gate_folder(
         scores = score_folder(path, ANSWER_MEASURES, **asked)
         answers = Answers(folder)
         worst = worst_answers(answers, answers.benchmark(benchmark), judge=judge)
-        return check_budgets(scores, budgets, baseline=old, strict=strict, seed=seed, worst=worst)
+        return check_slices(
+            scores, budgets, by, baseline=old, strict=strict, seed=seed, worst=worst
+        )
     if judge is not None:
         raise UsageError("a judge reads answers, and this is a run", where=str(path))
     run = Run(folder)
@@ -61,6 +65,7 @@ def gate_folder(
         floor=floor,
         strict=strict,
         seed=seed,
+        by=by,
     )
 
 
@@ -73,14 +78,16 @@ def gate_run(
     floor: bool = True,
     strict: bool = False,
     seed: int = 0,
+    by: Sequence[str] = (),
 ) -> GateReport:
     """Budgets, what holds for every search, the floor unless it is switched off, and the baseline."""
     depth = gate_depth(benchmark.corpus.page_count)
     measures = parse_measures(gate_measures(depth))
     scores = score_run(run, benchmark, measures)
-    return check_budgets(
+    return check_slices(
         scores,
         budgets,
+        by,
         baseline=score_run(baseline, benchmark, measures) if baseline else None,
         floor=floor_scores(benchmark, gate_measures(depth), _depth_of(run)) if floor else None,
         depth=depth,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from whichone.benchmarks.benchmark import Where
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.measures.answer_scores import score_answers
@@ -22,7 +23,7 @@ def score_folder(
     path: str | Path,
     measures: Sequence[str] = (),
     *,
-    benchmark: str | Path | None = None,
+    benchmark: Where | None = None,
     judge: Judging | None = None,
 ) -> Scores:
     """Every measure of every query of a run, or of a folder of answers.

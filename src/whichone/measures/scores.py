@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.measures.intervals import Estimate, interval, interval_note
 from whichone.measures.measure import Measure, Retrieved
@@ -88,13 +89,21 @@ class Scores:
             for (needs, without), names in by_reason.items()
         ]
 
+    def column(self, name: str) -> Callable[[Query], Any]:
+        """Reads one of a query's own columns or attributes; the benchmark's name also where it is one alone."""
+        if name == BENCHMARK and not any(map(benchmark_of, self.queries)):
+            return lambda query: self.benchmark.rpartition("-")[0]
+        return column(name, self.queries)
+
     def to_arrow(self) -> pa.Table:
-        """The long table: system, query, measure, value."""
+        """The long table: system, query, measure, value; the benchmark where there are several."""
         names = [str(m) for m in self.measures]
         ids = [q.id for q in self.queries]
+        asked = [benchmark_of(q) for q in self.queries]
         return pa.table(
             {
                 "system": [self.system] * (len(ids) * len(names)),
+                **({BENCHMARK: asked * len(names)} if any(asked) else {}),
                 "query": ids * len(names),
                 "measure": [n for n in names for _ in ids],
                 "value": np.concatenate([self.values[n] for n in names]) if names else [],
@@ -103,8 +112,10 @@ class Scores:
 
     def rows(self) -> Iterable[dict[str, Any]]:
         """One row a query, a column for each measure."""
+        several = any(map(benchmark_of, self.queries))
         for i, query in enumerate(self.queries):
-            row: dict[str, Any] = {"query": query.id, "name": query.name, "role": query.role}
+            row: dict[str, Any] = {BENCHMARK: benchmark_of(query)} if several else {}
+            row |= {"query": query.id, "name": query.name, "role": query.role}
             for measure in map(str, self.measures):
                 value = float(self.values[measure][i])
                 row[measure] = None if np.isnan(value) else value
@@ -219,7 +230,7 @@ def slice_scores(
 ) -> list[tuple[dict[str, Any], dict[str, Estimate]]]:
     """For every combination of the slicing columns: its values, and each measure with its interval."""
     groups: dict[tuple[Any, ...], list[int]] = {}
-    readers = [column(name, scores.queries) for name in by]
+    readers = [scores.column(name) for name in by]
     for i, query in enumerate(scores.queries):
         groups.setdefault(tuple(read(query) for read in readers), []).append(i)
     rows = []
@@ -237,7 +248,8 @@ def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
     attributes = {key for query in queries for key in query.attributes}
     if name not in attributes:
         raise UsageError(
-            f"queries have no column {name!r}", hint=did_you_mean(name, {*COLUMNS, *attributes})
+            f"queries have no column {name!r}",
+            hint=did_you_mean(name, {BENCHMARK, *COLUMNS, *attributes}),
         )
     return lambda query: _plain(query.attributes.get(name))
 

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_note, estimate, score_run
@@ -28,18 +29,23 @@ class SummaryRow(msgspec.Struct, frozen=True):
     collection: str
     task: str
     values: dict[str, Estimate]
+    benchmark: str = ""
+    """Its name, among several."""
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The columns that say what a row is about, in order."""
+        several = {BENCHMARK: self.benchmark} if self.benchmark else {}
+        return {**several, "collection": self.collection, "task": self.task}
 
 
 def summarise(scores: Scores, k: int = 1) -> list[SummaryRow]:
     """Rows by collection and task, from scores that hold acc@k, all_correct@k and a confusion."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for i, query in enumerate(scores.queries):
-        groups.setdefault((collection_of(query), query.task), []).append(i)
     by_name = {str(m): m for m in scores.measures}
     accuracy, correct = by_name[f"acc@{k}"], by_name[f"all_correct@{k}"]
     confusion = next(m for name, m in by_name.items() if name.startswith("confused"))
     rows = []
-    for (collection, task), members in sorted(groups.items()):
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
         every = np.array(members)
         head = np.array([i for i in members if scores.queries[i].role == "head"], np.int64)
         tail = np.array([i for i in members if scores.queries[i].role == "tail"], np.int64)
@@ -52,7 +58,7 @@ def summarise(scores: Scores, k: int = 1) -> list[SummaryRow]:
             "confused_head": estimate(scores, confusion, head),
             "confused_tail": estimate(scores, confusion, tail),
         }
-        rows.append(SummaryRow(scores.system, collection, task, values))
+        rows.append(SummaryRow(scores.system, collection, task, values, benchmark))
     return rows
 
 
@@ -61,17 +67,34 @@ def collection_of(query: Query) -> str:
     return str(query.attributes.get("collection") or query.attributes.get("dataset") or "")
 
 
+def group_of(query: Query) -> str:
+    """The collection, preceded by the benchmark where a query names one among several."""
+    return ": ".join(filter(None, (benchmark_of(query), collection_of(query))))
+
+
+def rows_by_place(queries: Sequence[Query]) -> dict[tuple[str, str, str], list[int]]:
+    """The rows of each benchmark, collection and task."""
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for i, query in enumerate(queries):
+        place = (benchmark_of(query), collection_of(query), query.task)
+        groups.setdefault(place, []).append(i)
+    return groups
+
+
 def summarise_runs(runs: Sequence[Run], benchmark: Benchmark, k: int = 1) -> list[SummaryRow]:
     measures = parse_measures([f"acc@{k}", f"all_correct@{k}", f"confused@{DEPTH}"])
     return [row for run in runs for row in summarise(score_run(run, benchmark, measures), k)]
 
 
 def as_document(rows: Sequence[SummaryRow], benchmark: Benchmark) -> dict[str, Any]:
-    """One JSON document: per system, collection and task the seven figures, as fractions."""
-    systems: dict[str, dict[str, dict[str, Any]]] = {}
+    """One JSON document: per system, benchmark where there are several, collection and task the figures."""
+    systems: dict[str, Any] = {}
     for row in rows:
         figures = {name: row.values[name].brief() for name in COLUMNS}
-        systems.setdefault(row.system, {}).setdefault(row.collection, {})[row.task] = figures
+        place = systems.setdefault(row.system, {})
+        if row.benchmark:
+            place = place.setdefault(row.benchmark, {})
+        place.setdefault(row.collection, {})[row.task] = figures
     return {
         "benchmark": benchmark.id,
         "retrievers": systems,
@@ -83,12 +106,11 @@ def as_table(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     """Rows for a terminal, in percent as the paper prints them."""
     return [
         {
-            "collection": row.collection,
-            "task": row.task,
+            **row.place,
             "retriever": row.system,
             **{name: percent(row.values[name]) for name in COLUMNS},
         }
-        for row in sorted(rows, key=lambda r: (r.collection, r.task))
+        for row in sorted(rows, key=lambda r: (r.benchmark, r.collection, r.task))
     ]
 
 
@@ -103,13 +125,15 @@ def table_6(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
 
 
 def _wide(rows: Sequence[SummaryRow], figures: dict[str, str]) -> list[dict[str, Any]]:
-    wide: dict[tuple[str, str], dict[str, Any]] = {}
+    wide: dict[tuple[str, str, str], dict[str, Any]] = {}
     order = {system: n for n, system in enumerate(dict.fromkeys(row.system for row in rows))}
     for row in sorted(
-        rows, key=lambda r: (r.collection, order[r.system], TASK_ORDER.get(r.task, 9))
+        rows,
+        key=lambda r: (r.benchmark, r.collection, order[r.system], TASK_ORDER.get(r.task, 9)),
     ):
+        place = {key: value for key, value in row.place.items() if key != "task"}
         line = wide.setdefault(
-            (row.collection, row.system), {"collection": row.collection, "retriever": row.system}
+            (row.benchmark, row.collection, row.system), {**place, "retriever": row.system}
         )
         for figure, shown in figures.items():
             found = row.values[figure].value

@@ -15,7 +15,7 @@ from whichone.measures.answer_scores import score_answers
 from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import cluster, cluster_note
-from whichone.measures.summary import collection_of, percent
+from whichone.measures.summary import group_of, percent
 from whichone.records import Query
 from whichone.runs.answers import Answers
 
@@ -75,7 +75,7 @@ def _collections(choices: ThreeChoices, queries: Mapping[str, Query]) -> dict[st
     found: dict[str, list[Query]] = {}
     for item in choices.items:
         query = queries[item.query]
-        found.setdefault(collection_of(query) or "all", []).append(query)
+        found.setdefault(group_of(query) or "all", []).append(query)
     return dict(sorted(found.items()))
 
 

@@ -34,6 +34,7 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     ordered = sorted(
         rows,
         key=lambda r: (
+            r.benchmark,
             r.collection,
             papers_order.index(r.task) if r.task in TASKS else len(TASKS),
             r.task,
@@ -43,8 +44,7 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
         key="end-to-end",
         title="End-to-end performance (AmbER, Table 7)",
         columns=(
-            "collection",
-            "task",
+            *ordered[0].place,
             "system",
             "measure",
             "all",
@@ -57,8 +57,7 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
         ),
         rows=[
             (
-                r.collection,
-                TASKS.get(r.task, r.task),
+                *({**r.place, "task": TASKS.get(r.task, r.task)}).values(),
                 r.system,
                 MEASURE_NAMES.get(r.measure, r.measure),
                 *(r.values[c] for c in ("all", "head", "tail")),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whichone import registry
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.measures.scores import cluster_note
@@ -36,7 +36,7 @@ def answers_report(
     answers: Sequence[Answers],
     out: str | Path,
     *,
-    benchmark: str | None = None,
+    benchmark: Where | None = None,
     redact: bool = False,
     study: str | Path | None = None,
 ) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import BENCHMARK
 from whichone.measures.scores import Scores, slice_scores
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
@@ -15,7 +16,7 @@ def corpus_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section |
     tables = []
     keys = {key for query in benchmark.queries for key in query.attributes}
     if "shared_name" in keys:
-        by = ["dataset", "shared_name"] if "dataset" in keys else ["shared_name"]
+        by = [*(key for key in (BENCHMARK, "dataset") if key in keys), "shared_name"]
         tables.append(shared_name_table(systems, by))
     if any(q.relation for q in benchmark.queries) and not any(q.role for q in benchmark.queries):
         tables.append(relation_table(systems))
@@ -27,10 +28,13 @@ def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
     rows: list[Sequence[Cell]] = []
     for scores in systems:
         for where, found in slice_scores(scores, by):
+            if where["shared_name"] is None:
+                continue  # queries of another benchmark, which do not say
             name = "shared" if where["shared_name"] else "unique"
             rows.append(
                 (
-                    str(where.get("dataset", "all")),
+                    ": ".join(str(v) for k, v in where.items() if k != "shared_name" and v)
+                    or "all",
                     name,
                     scores.system,
                     *(found[m] for m in ("acc@1", "acc@5", "acc@20", "confused@20")),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import benchmark_of
 from whichone.measures.comparison import compare, holm
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, cluster_note, subset
-from whichone.measures.summary import DEPTH, SummaryRow, collection_of, summarise
+from whichone.measures.summary import DEPTH, SummaryRow, collection_of, group_of, summarise
 from whichone.records import Query
 from whichone.report.table import Cell, Table
 
@@ -22,7 +23,7 @@ def accuracy_table(systems: Sequence[Scores], k: int, number: int) -> Table:
     return Table(
         key=f"accuracy-at-{k}",
         title=f"Top-{k} retrieval (AmbER, Table {number})",
-        columns=("collection", "task", "system", "all", "head", "tail", "all correct"),
+        columns=(*rows[0].place, "system", "all", "head", "tail", "all correct"),
         rows=[(*_place(row), *(row.values[c] for c in columns)) for row in rows],
         note=(
             f"Percent of queries with a gold page among the first {k}; all correct: percent of name sets "
@@ -32,8 +33,8 @@ def accuracy_table(systems: Sequence[Scores], k: int, number: int) -> Table:
     )
 
 
-def _place(row: SummaryRow) -> tuple[str, str, str]:
-    return row.collection, TASKS.get(row.task, row.task), row.system
+def _place(row: SummaryRow) -> tuple[str, ...]:
+    return *({**row.place, "task": TASKS.get(row.task, row.task)}).values(), row.system
 
 
 def _marked(systems: Sequence[Scores]) -> str:
@@ -51,25 +52,30 @@ def _ordered(
     """Rows by collection and task, and marks where a system differs from the first one there."""
     rows = sorted(
         (row for scores in systems for row in summarise(scores, k)),
-        key=lambda r: (r.collection, r.task),
+        key=_key,
     )
     tested: list[tuple[int, float]] = []
-    for key in dict.fromkeys((r.collection, r.task) for r in rows) if len(systems) > 1 else ():
+    for key in dict.fromkeys(map(_key, rows)) if len(systems) > 1 else ():
         parts = [subset(s, _asked(*key)) for s in systems]
         found = compare(parts, parse_measures([measure]), baseline=systems[0].system)
         p_values = {c.b: c.p for c in found if c.difference.n}
         tested += [
             (i, p_values[r.system])
             for i, r in enumerate(rows)
-            if (r.collection, r.task) == key and r.system in p_values
+            if _key(r) == key and r.system in p_values
         ]
     corrected = holm([p for _, p in tested])
-    marks = {(i, 3): "*" for (i, _), p in zip(tested, corrected, strict=True) if p < 0.05}
+    figure = len(_place(rows[0]))
+    marks = {(i, figure): "*" for (i, _), p in zip(tested, corrected, strict=True) if p < 0.05}
     return rows, marks
 
 
-def _asked(collection: str, task: str) -> Callable[[Query], bool]:
-    return lambda query: (collection_of(query), query.task) == (collection, task)
+def _key(row: SummaryRow) -> tuple[str, str, str]:
+    return row.benchmark, row.collection, row.task
+
+
+def _asked(*key: str) -> Callable[[Query], bool]:
+    return lambda query: (benchmark_of(query), collection_of(query), query.task) == key
 
 
 def confusion_table(systems: Sequence[Scores]) -> Table:
@@ -79,7 +85,7 @@ def confusion_table(systems: Sequence[Scores]) -> Table:
     return Table(
         key="confusion",
         title="Entity confusion (AmbER, Table 6)",
-        columns=("collection", "task", "system", "all", "head", "tail"),
+        columns=(*rows[0].place, "system", "all", "head", "tail"),
         rows=[(*_place(row), *(row.values[c] for c in columns)) for row in rows],
         note=(
             f"Percent of queries where a page of another bearer of the name ranks above the first gold page "
@@ -100,12 +106,12 @@ def example_sets(benchmark: Benchmark, most: int = 4) -> Table:
     rows: list[Sequence[Cell]] = []
     order = sorted(
         chosen,
-        key=lambda q: (collection_of(q), q.name or "", q.role or "", q.entity or "", q.input),
+        key=lambda q: (group_of(q), q.name or "", q.role or "", q.entity or "", q.input),
     )
     for query in order:
         gold = ", ".join(titles.get(p, p) for p in sorted(query.gold_pages()))
         answers = query.answers()
-        told = (collection_of(query), query.name or "", query.entity or "", query.input)
+        told = (group_of(query), query.name or "", query.entity or "", query.input)
         rows.append((*told, answers[0] if answers else "", gold))
     return Table(
         key="examples",

@@ -13,7 +13,7 @@ from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate, interval, jackknife
 from whichone.measures.scores import Scores
-from whichone.measures.summary import collection_of
+from whichone.measures.summary import group_of
 from whichone.records import Bearer, NameSet, Query
 from whichone.report.figure import (
     GREY,
@@ -197,16 +197,14 @@ def popularity_gap(head: float | None, tail: float | None, scale: GapScale) -> f
 
 
 def _counts(query: Query, collection: str) -> bool:
-    return query.task == "qa" and query.role is not None and collection_of(query) == collection
+    return query.task == "qa" and query.role is not None and group_of(query) == collection
 
 
 def gap_figure(
     systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "log10"
 ) -> Figure | None:
     """Figure 4: a panel for each system and collection."""
-    collections = sorted(
-        {collection_of(q) for q in systems[0].queries if q.role and q.task == "qa"}
-    )
+    collections = sorted({group_of(q) for q in systems[0].queries if q.role and q.task == "qa"})
     if not collections:
         return None
     size = (max(5.2, 2.6 * len(systems)), 2.4 * len(collections) + 0.3)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
 from whichone.measures.comparison import check_same_benchmark, compare
 from whichone.measures.measure import parse_measures
@@ -33,7 +33,7 @@ def make_report(
     runs: Sequence[str | Path],
     out: str | Path,
     *,
-    benchmark: str | None = None,
+    benchmark: Where | None = None,
     gap_scale: GapScale = "log10",
     redact: bool = False,
     panels: int = MOST,

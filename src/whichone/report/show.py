@@ -111,12 +111,15 @@ def command_of(manifest: Manifest, root: Path) -> str | None:
     if manifest.kind != "run":
         return None
     parameters = dict(manifest.parameters)
-    benchmark = str(manifest.made.get("benchmark") or "BENCH")
+    place = manifest.made.get("benchmark") or "BENCH"
+    benchmarks = list(map(str, place)) if isinstance(place, list) else [str(place)]
     retriever = parameters.pop("retriever", "bm25")
     if retriever == "imported":
         words = ["whichone", "import", "run", str(parameters.get("file", "FILE")), str(root)]
-        return shlex.join([*words, "--benchmark", benchmark, "--format", str(parameters["format"])])
-    words = ["whichone", "retrieve", benchmark, str(root)]
+        return shlex.join(
+            [*words, "--benchmark", benchmarks[0], "--format", str(parameters["format"])]
+        )
+    words = ["whichone", "retrieve", *benchmarks, str(root)]
     words += ["--retriever", str(parameters.pop("function", retriever))]
     words += ["-k", str(parameters.pop("k", 100))]
     if returns := parameters.pop("returns", None):

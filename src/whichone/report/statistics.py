@@ -10,7 +10,7 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.summary import collection_of
+from whichone.measures.summary import collection_of, group_of
 from whichone.records import NameSet, Query
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
@@ -47,7 +47,7 @@ def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
 
 def set_statistics(benchmark: Benchmark) -> Table:
     """Table 4: sets, entities, properties and queries of each collection."""
-    collections = sorted({collection_of(q) for q in benchmark.queries})
+    collections = sorted({group_of(q) for q in benchmark.queries})
     rows: list[list[Cell]] = [[what] for what in _FIGURES]
     for collection in collections:
         for row, value in zip(rows, _column(benchmark, collection), strict=True):
@@ -78,7 +78,7 @@ _TASK_ROWS = _FIGURES[-3:]
 
 
 def _column(benchmark: Benchmark, collection: str) -> list[Cell]:
-    queries = [q for q in benchmark.queries if collection_of(q) == collection]
+    queries = [q for q in benchmark.queries if group_of(q) == collection]
     keys = {q.name_set for q in queries if q.name_set}
     sets = [s for s in benchmark.sets if s.id in keys]
     asked = {(q.name_set, q.entity) for q in queries if q.name_set}
@@ -98,11 +98,11 @@ def _column(benchmark: Benchmark, collection: str) -> list[Cell]:
 def relation_shares(benchmark: Benchmark) -> Table:
     """Table 3: how often each property of each type is asked for, by collection."""
     rows: list[list[Cell]] = []
-    for name in sorted({collection_of(q) for q in benchmark.queries}):
-        queries = [q for q in benchmark.queries if q.relation and collection_of(q) == name]
+    for name, collection in sorted({(group_of(q), collection_of(q)) for q in benchmark.queries}):
+        queries = [q for q in benchmark.queries if q.relation and group_of(q) == name]
         keys = {q.name_set for q in queries}
         sets = [s for s in benchmark.sets if s.id in keys]
-        for row in property_rows(sets, queries, name):
+        for row in property_rows(sets, queries, collection):
             label = f"{row['label']} ({row['property']})" if row["label"] else row["property"]
             rows.append([name, row["type"], label, row["tuples"], 100 * row["share"]])
     typed = any(row[1] for row in rows)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import BadInput, sample
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json_lines, write_json_lines
@@ -161,7 +161,7 @@ def _label(answer: Answer, task: str) -> Answer:
 
 
 def import_answers(
-    benchmark: str | Path,
+    benchmark: Where,
     file: str | Path,
     answers: str | Path,
     *,
@@ -171,14 +171,12 @@ def import_answers(
     """A folder of answers from a file; what the file does not answer is a failure."""
     opened, path = Benchmark.open(benchmark), Path(file)
     called = name or path.name.partition(".")[0]
-    place = str(benchmark) if str(benchmark).startswith("builtin/") else None
     return run_reader(
         FileReader(path, opened, called, on_error),
         opened,
         answers,
         Setting(passages="none"),
         name=called,
-        benchmark_place=place,
         cites="anything",
         stop_after=len(opened.queries) + 1,
     )

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone import registry
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
 from whichone.protocols import Reader
 from whichone.reading.function import FunctionReader
@@ -22,7 +22,7 @@ from whichone.runs.settings import Setting, setting_for
 
 
 def read(
-    benchmark: str | Path,
+    benchmark: Where,
     answers: str | Path,
     *,
     reader: str,
@@ -50,13 +50,8 @@ def read(
     told = {k: v for k, v in (options or {}).items() if v is not None}
     made = make_reader(reader, opened, told)
     runner.setdefault("cites", getattr(made, "cites", "shown"))
-    place = (
-        str(benchmark)
-        if str(benchmark).startswith("builtin/")
-        else str(opened.folder.root.resolve())
-    )
     command = command_line(
-        place,
+        opened.place,
         answers,
         reader,
         told,
@@ -73,7 +68,6 @@ def read(
             setting,
             run=retrieved,
             name=name or system_name(made, setting, retrieved),
-            benchmark_place=place,
             command=command,
             **runner,
         )
@@ -90,7 +84,6 @@ def run_reader(
     *,
     run: Run | None = None,
     name: str | None = None,
-    benchmark_place: str | None = None,
     command: str | None = None,
     **options: Any,
 ) -> Answers:
@@ -101,7 +94,6 @@ def run_reader(
         Path(path),
         name=name or system_name(reader, setting, run),
         description=describe() if describe else {"reader": type(reader).__name__},
-        benchmark_place=benchmark_place or str(benchmark.folder.root.resolve()),
         command=command,
     )
 
@@ -153,7 +145,7 @@ def joined_name(reader: str, passages: str, retriever: str | None) -> str:
 
 
 def command_line(
-    benchmark: str,
+    benchmark: str | list[str],
     answers: str | Path,
     reader: str,
     options: Mapping[str, Any],
@@ -163,7 +155,8 @@ def command_line(
     tasks: Sequence[str] = (),
 ) -> str:
     """The command that makes the answers again; keys are in the environment, never in here."""
-    words = ["whichone", "read", benchmark, str(answers), "--reader", reader]
+    places = [benchmark] if isinstance(benchmark, str) else benchmark
+    words = ["whichone", "read", *places, str(answers), "--reader", reader]
     words += ["--passages", setting.passages, "--depth", str(setting.depth)]
     words += ["--shuffled" if setting.shuffled else "--ranked", "--seed", str(setting.seed)]
     if setting.page_passages != 1:

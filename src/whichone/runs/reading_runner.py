@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
@@ -85,7 +86,6 @@ class ReadingRunner:
         *,
         name: str,
         description: Mapping[str, Any],
-        benchmark_place: str,
         command: str | None = None,
     ) -> Answers:
         parameters = masked(
@@ -132,7 +132,7 @@ class ReadingRunner:
                     **environment(),
                     **({"code": code} if code else {}),
                     **({"inputs": inputs} if inputs else {}),
-                    "benchmark": benchmark_place,
+                    "benchmark": self.benchmark.place,
                     **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
                     **({"command": command} if command else {}),
                     "seconds": round(time.perf_counter() - started, 3),
@@ -160,6 +160,7 @@ class ReadingRunner:
             "benchmark": self.benchmark.id,
             "reader": hashlib.sha256(told).hexdigest()[:16],
             "setting": self.setting.hash,
+            **parts_of(self.benchmark),
         }
         if self.retrieved is not None:
             parents["run"] = self.retrieved.folder.content_hash[:16]

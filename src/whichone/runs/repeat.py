@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.runs.answers import Answers
 from whichone.runs.read import read
 
 
 def read_repeatedly(
-    benchmark: str | Path, answers: str | Path, times: int, **options: Any
+    benchmark: Where, answers: str | Path, times: int, **options: Any
 ) -> tuple[Answers, dict[str, int]]:
     """The answers, and how many questions were answered differently in `ANSWERS-repeat-2` and so on.
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema
@@ -55,19 +55,23 @@ class Results:
         table = self.folder.table(FAILURES.name)
         return dict(zip(table["question"].to_pylist(), table["error"].to_pylist(), strict=True))
 
-    def benchmark(self, where: str | Path | None = None) -> Benchmark:
-        """The benchmark these are over: where it lay when they were made, or where it is said."""
-        place = where or self.folder.manifest.made.get("benchmark")
+    def benchmark(self, where: Where | None = None) -> Benchmark:
+        """The benchmark these are over: where it was when they were made, or where it is said.
+
+        Of several the places of all are named.
+        """
+        place: Where | None = where or self.folder.manifest.made.get("benchmark")
         if place is None:
             raise BadInput(
-                "it does not say where its benchmark lies",
+                "it does not say where its benchmark is",
                 file=self.path,
                 hint="name it with --benchmark",
             )
-        benchmark = Benchmark.open(str(place))
+        benchmark = Benchmark.open(place)
         if benchmark.id != self.benchmark_id:
+            named = place if isinstance(place, str | Path) else benchmark.place
             raise BadInput(
-                f"the {self.kind} is over {self.benchmark_id}, but {place} is {benchmark.id}",
+                f"the {self.kind} is over {self.benchmark_id}, but {named} is {benchmark.id}",
                 file=self.path,
                 hint="name the benchmark it was made on with --benchmark, or make it again",
             )

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from whichone import registry
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.several import each_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import (
     BadInput,
@@ -39,7 +40,7 @@ ASKED_ELSEWHERE = frozenset({"haystack", "http", "langchain", "llama-index", "mt
 
 
 def retrieve(
-    benchmark: str | Path,
+    benchmark: Where,
     run: str | Path,
     *,
     retriever: str,
@@ -67,11 +68,6 @@ def retrieve(
             f"the model was trained on {learned:,} of the {len(opened.queries):,} questions: scores on"
             " those are no test; split the benchmark before training (whichone build splits)"
         )
-    place = (
-        str(benchmark)
-        if str(benchmark).startswith("builtin/")
-        else str(opened.folder.root.resolve())
-    )
     try:
         return run_retriever(
             made,
@@ -79,7 +75,6 @@ def retrieve(
             run,
             k=k,
             name=name or retriever.rpartition(":")[2],
-            benchmark_place=place,
             description=_described(retriever, made, options or {}),
             learned=learned,
             **runner,
@@ -156,7 +151,8 @@ def _with_knowledge(options: dict[str, Any], benchmark: Benchmark) -> dict[str, 
     """`knowledge=benchmark` is the knowledge base that the benchmark was built from, beside it."""
     if options.get("knowledge") != "benchmark":
         return options
-    place = benchmark.folder.root.parent / "kb"
+    first = Benchmark.open(each_of(benchmark)[0])
+    place = first.folder.root.parent / "kb"
     try:
         known = Folder.open(place, KNOWLEDGE_BASE).content_hash
     except WhichoneError:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
@@ -71,9 +72,7 @@ class Runner:
         self.learned = learned
         self.check = RankingCheck(benchmark.corpus, returns)
 
-    def run(
-        self, path: Path, *, name: str, description: Mapping[str, Any], benchmark_place: str
-    ) -> Run:
+    def run(self, path: Path, *, name: str, description: Mapping[str, Any]) -> Run:
         sees = tuple(getattr(self.retriever, "sees", ("corpus",)))
         more = {"sees": list(sees)} if sees != ("corpus",) else {}
         described = {**identified(self.retriever, description), **more}
@@ -102,7 +101,7 @@ class Runner:
             folder.commit(
                 name=name,
                 parameters={**parameters, "returns": self.check.returns},
-                parents={"benchmark": self.benchmark.id},
+                parents={"benchmark": self.benchmark.id, **parts_of(self.benchmark)},
                 counts={
                     "questions": len(questions),
                     **counts,
@@ -112,7 +111,7 @@ class Runner:
                     **environment(),
                     **({"code": code} if code else {}),
                     **({"inputs": inputs} if inputs else {}),
-                    "benchmark": benchmark_place,
+                    "benchmark": self.benchmark.place,
                     "seconds": round(time.perf_counter() - started, 3),
                     **_latency(blocks),
                 },
@@ -370,7 +369,6 @@ def run_retriever(
     k: int,
     name: str,
     description: Mapping[str, Any] | None = None,
-    benchmark_place: str | None = None,
     **options: Any,
 ) -> Run:
     """Run a retriever over a benchmark; `options` are those of `Runner`."""
@@ -378,6 +376,5 @@ def run_retriever(
     told = dict(
         description or (describe() if describe else {"retriever": type(retriever).__name__})
     )
-    place = benchmark_place or str(benchmark.folder.root.resolve())
     runner = Runner(retriever, benchmark, k=k, **options)
-    return runner.run(Path(path), name=name, description=told, benchmark_place=place)
+    return runner.run(Path(path), name=name, description=told)

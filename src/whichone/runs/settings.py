@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import own_id
 from whichone.errors import BadInput, UsageError
 from whichone.records import NameSet, Query, ReadingTask
 from whichone.runs.run import Run
@@ -195,7 +196,7 @@ class Shows:
 
     def _random(self, query: Query, what: str) -> random.Random:
         """Its own for each question, so that no question's choice hangs on another's."""
-        return random.Random(f"{self.setting.seed}\0{what}\0{query.id}")
+        return random.Random(f"{self.setting.seed}\0{what}\0{own_id(query)}")
 
 
 def _ranked(run: Run) -> dict[str, list[str]]:

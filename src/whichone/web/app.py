@@ -165,7 +165,8 @@ def serve(settings: Settings) -> None:
     site: Site = app.state.site  # type: ignore[attr-defined]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     place = f"http://{shown}:{settings.port}/"
-    talk(f"serving {settings.folder or 'builtin/amber'} at {place}")
+    shown_folders = ", ".join(map(str, [settings.folder or "builtin/amber", *settings.more]))
+    talk(f"serving {shown_folders} at {place}")
     if settings.login:
         talk(f"open it with the admin's link: {place}enter?token={site.links.at_start()}")
     else:

@@ -6,6 +6,7 @@ request ever becomes a path.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
@@ -13,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.several import part_ids
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.corpus.corpus import Corpus
 from whichone.errors import WhichoneError
@@ -95,10 +97,11 @@ def _questions(queries: Path, key: str) -> frozenset[str]:
 
 
 class ServedFolder:
-    """Everything below one folder, or the built-in benchmark when there is none."""
+    """Everything below one folder or several, or the built-in benchmark when there is none."""
 
-    def __init__(self, root: Path | None, *, cache: Path | None = None) -> None:
+    def __init__(self, root: Path | None, *more: Path, cache: Path | None = None) -> None:
         self.root = root
+        self._roots = [*([root] if root is not None else []), *more]
         self.indexes = Indexes((cache or cache_folder()) / "web")
         self._lock = threading.Lock()
         self._benchmarks: dict[str, ServedBenchmark] = {}
@@ -144,6 +147,8 @@ class ServedFolder:
                 benchmarks.setdefault(served.key, served)
         for served in _builtin_benchmarks(runs):
             benchmarks.setdefault(served.key, served)
+        for served in self._several_together(runs, list(benchmarks.values())):
+            benchmarks.setdefault(served.key, served)
         by_id = {served.id: served for served in benchmarks.values()}
         for folder in runs:
             asked = folder.manifest.parents.get("benchmark", "")
@@ -159,9 +164,28 @@ class ServedFolder:
                 _put(home, folder)
         self._benchmarks, self.strays, self._looked = benchmarks, strays, time.monotonic()
 
+    def _several_together(
+        self, runs: Sequence[Folder], known: Sequence[ServedBenchmark]
+    ) -> Iterator[ServedBenchmark]:
+        """Benchmarks over one corpus as one: those that a run was asked, and those named at the start."""
+        opened = {served.id: Benchmark(served.folder) for served in known}
+        wanted: dict[str, Where] = {}
+        for run in runs:
+            if named := part_ids(run.manifest.parents):
+                whole = all(part in opened for part in named)
+                then = run.manifest.made.get("benchmark", [])
+                wanted[" ".join(named)] = [opened[part] for part in named] if whole else then
+        given = [b for b in opened.values() if b.folder.root in self._roots]
+        if len(given) > 1:
+            wanted[" ".join(b.id for b in given)] = given
+        for parts in wanted.values():
+            with contextlib.suppress(WhichoneError):  # its runs are listed without a benchmark
+                joined = Benchmark.open(parts)
+                yield _served_benchmark(joined.folder, str(joined.folder.root))
+
     def _folders(self) -> list[tuple[Path, str]]:
-        if self.root is not None:
-            return list(folder_kinds(self.root))
+        if self._roots:
+            return [found for root in self._roots for found in folder_kinds(root)]
         from whichone.benchmarks.builtin import builtin_benchmark
 
         return [(Path(builtin_benchmark("builtin/amber")), BENCHMARK)]

@@ -11,6 +11,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 @dataclass(frozen=True)
 class Settings:
     folder: Path | None = None
+    more: tuple[Path, ...] = ()
+    """Further folders to show, such as other benchmarks over the same corpus."""
     host: str = "127.0.0.1"
     port: int = 8000
     database: str | None = None

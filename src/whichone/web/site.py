@@ -50,7 +50,10 @@ def open_site(settings: Settings) -> Site:
         )
     database = open_database(settings.database_url())
     tokens = Tokens(secret_in(settings.secret_file()))
-    folder, tables = ServedFolder(settings.folder, cache=settings.cache), TableReader()
+    folder, tables = (
+        ServedFolder(settings.folder, *settings.more, cache=settings.cache),
+        TableReader(),
+    )
     return Site(
         settings=settings,
         folder=folder,

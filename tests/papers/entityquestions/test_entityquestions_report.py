@@ -72,9 +72,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Benchmark]:
         passages=passages,
         sets=[NameSet(id="name:shared", name="shared", bearers=bearers)],
     )
-    run = Runner(Wrong(), benchmark, k=20).run(
-        root / "run", name="wrong", description={}, benchmark_place=str(root / "bench")
-    )
+    run = Runner(Wrong(), benchmark, k=20).run(root / "run", name="wrong", description={})
     return run, benchmark
 
 

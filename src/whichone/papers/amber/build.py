@@ -106,6 +106,21 @@ def explain_name(
         return draw(pipeline, name, str(kb_path))
 
 
+def explain_in(
+    kb: str | Path, name: str, collections: Sequence[Collection], rules: Rules, **how: Unpack[How]
+) -> list[Figure]:
+    """The name in each of several collections that has it; an error where none does."""
+    figures, errors = [], []
+    for collection in collections:
+        try:
+            figures.append(explain_name(kb, name, collection, rules, **how))
+        except BadInput as error:
+            errors.append(error)
+    if not figures:
+        raise errors[0]
+    return figures
+
+
 @without_collector()
 def build_amber(
     kb_path: str | Path,

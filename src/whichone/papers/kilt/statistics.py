@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import benchmark_of
 from whichone.papers.kilt.datasets import datasets
 from whichone.papers.kilt.record import KEPT
 from whichone.records import Output, Query
@@ -25,7 +26,8 @@ def table_6(queries: Iterable[Query]) -> list[dict[str, Any]]:
     """One row a dataset, in the paper's order; other datasets after them."""
     grouped: dict[str, list[Query]] = {}
     for query in queries:
-        grouped.setdefault(str(query.attributes.get("dataset", "")), []).append(query)
+        name = str(query.attributes.get("dataset") or benchmark_of(query))
+        grouped.setdefault(name, []).append(query)
     order = {name: n for n, name in enumerate(datasets())}
     names = sorted(grouped, key=lambda name: (order.get(name, len(order)), name))
     return [_row(name, grouped[name]) for name in names]

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
+from whichone.benchmarks.several import BENCHMARK
 from whichone.files.beside import written_beside
 from whichone.files.folder import Folder
 from whichone.web.explorer.labels import labelled
@@ -25,7 +26,7 @@ from whichone.web.explorer.set_numbers import number_sets, with_places
 from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
 from whichone.web.search_key import fold
 
-FORMAT = 6
+FORMAT = 7
 _BATCH = 8192
 _SET_COLUMNS = [
     "name",
@@ -50,7 +51,7 @@ create table bearers (
 );
 create table queries (
     q integer primary key, id text, n integer, task text, relation text, role text, entity text,
-    name text, input text, gold text, others text, answers text, key text
+    name text, input text, gold text, others text, answers text, key text, benchmark text
 );
 create table bearer_answers (n integer, entity text, relation text, answers text);
 """
@@ -72,6 +73,8 @@ insert into facets select distinct 'task', task, n from queries where n is not n
 insert into facets select distinct 'relation', relation, n from queries
     where n is not null and relation is not null order by 2, 3;
 insert into facets select distinct 'type', value, n from bearers, json_each(bearers.types) order by 2, 3;
+insert into facets select distinct 'benchmark', benchmark, n from queries
+    where n is not null and benchmark is not null order by 2, 3;
 insert into facets select 'collection', collection, n from sets where collection <> '' order by 2, 3;
 insert into facets select 'bearers', case when bearers < 6 then bearers else '6 or more' end, n
     from sets order by 2, 3;
@@ -83,6 +86,8 @@ create table facet_counts as select kind, value, count(*) as sets from facets gr
 create table query_facets (kind text, value text, queries integer);
 insert into query_facets select 'task', task, count(*) from queries group by task;
 insert into query_facets select 'relation', relation, count(*) from queries where relation is not null group by relation;
+insert into query_facets select 'benchmark', benchmark, count(*) from queries
+    where benchmark is not null group by benchmark;
 insert into query_facets select 'role', role, count(*) from queries where role is not null group by role;
 """
 
@@ -178,7 +183,8 @@ def _add_query(
                 others.update(json.loads(pages))
     outputs = json.loads(row["outputs"])
     answers = [text for output in outputs for text in _texts(output)]
-    label = json.loads(row["attributes"]).get("property_label")
+    attributes = json.loads(row["attributes"])
+    label = attributes.get("property_label")
     relation = row["relation"]
     if relation:
         relation = f"{label} ({relation})" if label else named(relation)
@@ -190,10 +196,10 @@ def _add_query(
         ]
         database.executemany("insert into bearer_answers values (?, ?, ?, ?)", answers_of_bearers)
     database.execute(
-        "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
          row["input"], json.dumps(sorted(gold)), json.dumps(sorted(others - gold)),
-         json.dumps(list(dict.fromkeys(answers))), fold(row["input"])),
+         json.dumps(list(dict.fromkeys(answers))), fold(row["input"]), attributes.get(BENCHMARK)),
     )  # fmt: skip
 
 

@@ -23,8 +23,8 @@ _PATIENCE = 1.0
 """Seconds for counting once a page is full, and for filling it."""
 _STEPS = 2000
 
-FACETS = ("type", "relation", "task", "collection", "bearers", "gap")
-QUERY_FACETS = ("task", "relation", "role")
+FACETS = ("benchmark", "type", "relation", "task", "collection", "bearers", "gap")
+QUERY_FACETS = ("benchmark", "task", "relation", "role")
 OUTCOMES = ("confused", "right-wrong", "all-correct", "not-all-correct")
 QUERY_OUTCOMES = ("right", "wrong", "confused", "failed", "right-wrong")
 

@@ -60,7 +60,6 @@ def test_an_answers_folder_is_scored_like_a_file(tmp_path: Path) -> None:
         tmp_path / "answers",
         name="echo",
         description={"reader": "echo"},
-        benchmark_place=str(tmp_path / "b"),
     )
     (prediction,) = read_any(tmp_path / "answers")
     assert prediction.docs is not None and len(prediction.docs) == 2

@@ -14,7 +14,10 @@ from whichone.errors import UsageError
 @click.argument("kb", type=click.Path())
 @click.argument("bench", type=click.Path(), required=False)
 @click.option(
-    "--collection", required=True, help="human, nonhuman, places, or a TOML file of your own."
+    "--collection",
+    required=True,
+    multiple=True,
+    help="human, nonhuman, places, or a TOML file of your own; repeated, one benchmark of all.",
 )
 @click.option(
     "--rules", type=click.Choice(["paper", "published"]), default="paper", show_default=True,
@@ -85,7 +88,7 @@ from whichone.errors import UsageError
 def command(
     kb: str,
     bench: str | None,
-    collection: str,
+    collection: tuple[str, ...],
     rules: str,
     gap: float | None,
     gap_scale: str | None,
@@ -113,6 +116,7 @@ def command(
     \b
     whichone build amber KB BENCH --collection human
     whichone build amber KB BENCH --collection nonhuman --rules published --explain
+    whichone build amber KB BENCH --collection human --collection nonhuman
     whichone build amber KB BENCH --collection human --corpus CORPUS
     whichone build amber KB --collection human --explain "Abe Lincoln"
     """
@@ -120,7 +124,8 @@ def command(
 
     from whichone.cli.output import emit_json, emit_table
     from whichone.corpus.cut.cut import Cut
-    from whichone.papers.amber.build import build_amber, explain_name
+    from whichone.papers.amber.build import explain_in
+    from whichone.papers.amber.builtin import build_collections
     from whichone.papers.amber.collection import load_collection
     from whichone.papers.amber.draw_figure import print_figure
     from whichone.papers.amber.instantiate import TASKS
@@ -130,7 +135,7 @@ def command(
     unknown = [task for task in tasks if task not in TASKS]
     if unknown or not tasks:
         raise UsageError(f"there is no task {', '.join(unknown)!r}", hint="qa, sf or fc")
-    chosen = load_collection(collection)
+    chosen = [load_collection(name) for name in collection]
     rule_set = rules_called(
         rules,
         gap=gap,
@@ -148,30 +153,31 @@ def command(
         "properties": properties,
     }
     if explain:
-        figure = explain_name(kb, explain, chosen, rule_set, **options)
+        figures = explain_in(kb, explain, chosen, rule_set, **options)
         if as_json:
-            emit_json(figure)
-        else:
+            emit_json(figures[0] if len(figures) == 1 else figures)
+        for figure in () if as_json else figures:
             print_figure(figure)
         return
     if bench is None:
         raise UsageError("BENCH is missing: where to write the benchmark")
     cut = Cut(way=cast("Any", way), size=passage_size)
-    benchmark, account = build_amber(
+    benchmark, accounts = build_collections(
         kb, bench, chosen, rule_set, tasks=tasks, extent=cast("Any", pages), cut=cut, **options
     )
-    for remark in account.remarks:
+    for remark in dict.fromkeys(remark for account in accounts for remark in account.remarks):
         talk(remark)
     statistics = benchmark.folder.manifest.counts
     if as_json:
-        emit_json({"benchmark": benchmark.id, **statistics, "account": account})
+        whole = {"account": accounts[0]} if len(accounts) == 1 else {"accounts": accounts}
+        emit_json({"benchmark": benchmark.id, **statistics, **whole})
         return
     shown = {k: v for k, v in statistics.items() if isinstance(v, int | float)}
     emit_table([{"what": k.replace("_", " "), "": v} for k, v in shown.items()], title=benchmark.id)
-    if explain is not None:
+    for made_of, account in zip(chosen, accounts, strict=True) if explain is not None else ():
         rows = [
             {"filter": s.name, "of": s.unit, "kept": s.kept, "removed": s.removed,
              "examples of the removed": "; ".join(s.examples[:3])}
             for s in account.steps
         ]  # fmt: skip
-        emit_table(rows)
+        emit_table(rows, title=made_of.name if len(chosen) > 1 else None)

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import benchmark_of
 from whichone.measures.answer_in_passage import (
     answer_in_top,
     lucky_hit,
@@ -15,7 +16,7 @@ from whichone.measures.answer_in_passage import (
 from whichone.measures.measure import Measure
 from whichone.measures.retrieval import accuracy, confused
 from whichone.measures.score import distinctly_named
-from whichone.measures.scores import score_run
+from whichone.measures.scores import score_run, subset
 from whichone.papers.entityquestions.report.figure import figure_1
 from whichone.papers.entityquestions.report.tables import (
     K,
@@ -26,18 +27,28 @@ from whichone.papers.entityquestions.report.tables import (
     table_7,
 )
 from whichone.papers.entityquestions.resolvable import best_possible
+from whichone.records import Query
 from whichone.report.page import Section
 from whichone.runs.run import Run
 
 TASKS = {"EntityQuestions", "PopQA"}
 
 
-def applies(benchmark: Benchmark) -> bool:
-    """Simple questions with answers: EntityQuestions, PopQA, or anybody's questions over a corpus."""
-    return any(
-        q.answers() and (q.task in TASKS or "shared_name" in q.attributes)
+NO_QUESTIONS = {"act", "el", "fc", "sf"}
+"""Tasks of other benchmarks whose inputs are not questions."""
+
+
+def applying(benchmark: Benchmark) -> set[str]:
+    """The benchmarks, "" for one alone, of simple questions with answers: EntityQuestions, PopQA, or anybody's."""
+    return {
+        benchmark_of(q)
         for q in benchmark.queries
-    )
+        if q.answers() and (q.task in TASKS or "shared_name" in q.attributes)
+    }
+
+
+def _asked(query: Query) -> bool:
+    return query.task not in NO_QUESTIONS
 
 
 def measures() -> list[Measure]:
@@ -50,12 +61,15 @@ def entityquestions_section(
     runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
 ) -> Section | None:
     """Tables 1, 5, 6 and 7, Figure 1, and the two questions no published evaluation asks."""
-    if not applies(benchmark):
+    simple = applying(benchmark)
+    if not simple:
         return None
     systems = distinctly_named(
         [score_run(run, benchmark, measures()) for run in runs], [run.path for run in runs]
     )
-    tables = [table_1(systems, f"answer_in_top@{K}")]
+    asked = [subset(s, _asked) if simple != {""} else s for s in systems]
+    tables = [table_1(asked, f"answer_in_top@{K}", simple)]
+    systems = [subset(s, lambda q: benchmark_of(q) in simple) for s in systems]
     if any(q.relation for q in benchmark.queries):
         tables += [
             relation_table(

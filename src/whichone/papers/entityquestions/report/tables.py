@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import published_relations
+from whichone.benchmarks.several import benchmark_of
 from whichone.measures.scores import Scores, slice_scores, subset
 from whichone.records import Query, page_of
 from whichone.report.table import Cell, Table
@@ -24,8 +25,11 @@ def question_of(relation: str) -> str:
     return f"{relation} {known.question.replace('$name', '[E]')}" if known else relation
 
 
-def table_1(systems: Sequence[Scores], measure: str) -> Table:
-    """Datasets first, then a few relations; of questions with relations the macro average leads."""
+def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("",)) -> Table:
+    """Datasets first, then a few relations; of questions with relations the macro average leads.
+
+    Relations are those of the benchmarks in `simple`.
+    """
     names = [s.system for s in systems]
     found: dict[str, dict[str, Cell]] = {}
     for scores in systems:
@@ -36,7 +40,8 @@ def table_1(systems: Sequence[Scores], measure: str) -> Table:
                 found.setdefault(f"{name}, macro average", {})[scores.system] = macro
             row = f"{name}, micro average" if related.queries else name
             found.setdefault(row, {})[scores.system] = _micro(part, measure)
-        for where, estimates in slice_scores(scores, ["relation"]):
+        asked = subset(scores, lambda query: benchmark_of(query) in simple)
+        for where, estimates in slice_scores(asked, ["relation"]):
             if where["relation"] in IN_TABLE_1:
                 found.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
                     measure
@@ -52,15 +57,20 @@ def table_1(systems: Sequence[Scores], measure: str) -> Table:
 
 
 def _datasets(scores: Scores) -> list[tuple[str, Scores]]:
-    """The questions by dataset, where they say which they are of."""
-    known = dict.fromkeys(str(q.attributes.get("dataset") or "") for q in scores.queries)
+    """The questions by benchmark and dataset, where they say which they are of."""
+    known = dict.fromkeys(_dataset(q) for q in scores.queries)
     if set(known) <= {""}:
         return [("all questions", scores)]
 
     def of(name: str) -> Callable[[Query], bool]:
-        return lambda query: str(query.attributes.get("dataset") or "") == name
+        return lambda query: _dataset(query) == name
 
     return [(name or "other questions", subset(scores, of(name))) for name in known]
+
+
+def _dataset(query: Query) -> str:
+    named = (benchmark_of(query), str(query.attributes.get("dataset") or ""))
+    return ": ".join(filter(None, named))
 
 
 def _macro_of(scores: Scores, measure: str) -> Cell:

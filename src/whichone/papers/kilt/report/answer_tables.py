@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import benchmark_of
 from whichone.errors import BadInput
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.comparison import check_comparable
@@ -101,7 +102,8 @@ def _datasets(benchmark: Benchmark) -> dict[str, list[int]]:
     """Queries by dataset, else by task."""
     groups: dict[str, list[int]] = {}
     for i, query in enumerate(benchmark.queries):
-        name = str(query.attributes.get("dataset") or TASKS.get(query.task, query.task))
+        named = str(query.attributes.get("dataset") or TASKS.get(query.task, query.task))
+        name = ": ".join(filter(None, (benchmark_of(query), named)))
         groups.setdefault(name, []).append(i)
     return dict(sorted(groups.items()))
 
