@@ -43,7 +43,7 @@ RUNS = {
 }
 """Runs over the benchmark that a page is about."""
 WRITES = {
-    "retrieve", "import", "build", "ingest", "passages", "map", "export", "demo", "corpus", "index",
+    "retrieve", "import", "build", "ingest", "map", "export", "demo", "corpus", "index",
 }  # fmt: skip
 
 

@@ -173,6 +173,11 @@ def over_corpus(corpus: Corpus) -> Iterator[None]:
         _GIVEN.reset(token)
 
 
+def given_corpus() -> Corpus | None:
+    """The corpus that a benchmark saved now will name; None where it gets one of its own."""
+    return _GIVEN.get()
+
+
 @without_collector()
 def save_benchmark(
     path: str | Path,

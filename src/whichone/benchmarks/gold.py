@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import plain_title, sets_from_titles
 from whichone.errors import BadInput, sample
 from whichone.names import title_key
@@ -103,6 +104,39 @@ def evidence(gold: Any, rule: str, pages: GoldPages) -> tuple[tuple[Provenance, 
 
 def _distinct(entries: Sequence[Provenance]) -> tuple[Provenance, ...]:
     return tuple({(e.page, e.passage): e for e in entries}.values())
+
+
+def titles_asked(corpus: Corpus, pages: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+    """Of a corpus of any size the pages, with their titles, that questions may mean.
+
+    Those whose titles name the same as one of the names, or as one of the pages.
+    """
+    wanted = {title_key(name) for name in names if name}
+    wanted |= {title_key(title) for page in set(pages) if (title := corpus.title(page))}
+    asked = {}
+    for batch in corpus.page_table.batches(["page", "title"]):
+        for page, title in zip(batch["page"].to_pylist(), batch["title"].to_pylist(), strict=True):
+            if title_key(title or "") in wanted:
+                asked[page] = title or ""
+    return asked
+
+
+def gold_titles(queries: Iterable[Query]) -> Iterator[str]:
+    """The titles that queries give for their gold pages."""
+    for query in queries:
+        for output in query.outputs:
+            yield from (entry.title or "" for group in output.provenance for entry in group)
+
+
+def move_gold(query: Query, move: Callable[[Provenance], Provenance]) -> Query:
+    """The query with every entry of its gold as `move` gives it."""
+    outputs = tuple(
+        msgspec.structs.replace(
+            output, provenance=tuple(tuple(map(move, group)) for group in output.provenance)
+        )
+        for output in query.outputs
+    )
+    return msgspec.structs.replace(query, outputs=outputs)
 
 
 def in_corpus(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.gold import check_gold
-from whichone.corpus.passage_files import PassageFields, read_passages, sets_from_titles
-from whichone.errors import BadInput
+from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
+from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.passage_files import (
+    PassageFields,
+    plain_title,
+    read_passages,
+    sets_from_titles,
+)
+from whichone.errors import BadInput, UsageError
 from whichone.files.folder import file_hash
 from whichone.names import title_key
 from whichone.records import NameSet, Passage, Provenance, Query
@@ -21,18 +27,41 @@ SOURCE = "corpus"
 
 
 class _Titles:
-    """The pages of a corpus by what their titles name."""
+    """The pages of a corpus by what their titles name; `texts` gives those of a page's passages."""
 
-    def __init__(self, passages: Sequence[Passage]) -> None:
-        self.passages: dict[str, list[Passage]] = {}
-        self.titles: dict[str, str] = {}
+    def __init__(self, titles: dict[str, str], texts: Callable[[str], Iterable[str]]) -> None:
+        self.titles = titles
+        self.texts = texts
         self.pages: dict[str, list[str]] = {}
+        for page, title in titles.items():
+            self.pages.setdefault(title_key(title), []).append(page)
+        self.by_title = {plain_title(title): page for page, title in titles.items()}
+        self.sets = sets_from_titles(titles)
+
+    @classmethod
+    def of_passages(cls, passages: Sequence[Passage]) -> _Titles:
+        titles: dict[str, str] = {}
+        texts: dict[str, list[str]] = {}
         for passage in passages:
-            if passage.page not in self.titles:
-                self.titles[passage.page] = passage.title
-                self.pages.setdefault(title_key(passage.title), []).append(passage.page)
-            self.passages.setdefault(passage.page, []).append(passage)
-        self.sets = sets_from_titles(self.titles)
+            titles.setdefault(passage.page, passage.title)
+            texts.setdefault(passage.page, []).append(passage.text)
+        return cls(titles, texts.__getitem__)
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, queries: Sequence[Query]) -> _Titles:
+        gold = {page for query in queries for page in query.gold_pages()}
+        names = (*gold_titles(queries), *(query.name or "" for query in queries))
+
+        def texts(page: str) -> Iterator[str]:
+            return (passage.text for passage in corpus.get(corpus.passages_of(page)).values())
+
+        return cls(titles_asked(corpus, gold, names), texts)
+
+    def moved(self, entry: Provenance) -> Provenance:
+        """Gold by page id where the corpus has it, else by title."""
+        page = self.by_title.get(plain_title(entry.title or ""))
+        known = entry.page in self.titles or page is None
+        return entry if known else msgspec.structs.replace(entry, page=page)
 
     def holding(self, name: str, answers: Iterable[str]) -> list[str]:
         """Pages of that name with a passage that holds an answer (DPR's tokens)."""
@@ -41,9 +70,9 @@ class _Titles:
             page
             for page in self.pages.get(title_key(name), ())
             if any(
-                is_sublist(answer, text)
-                for passage in self.passages[page]
-                for text in [tokens(decomposed(passage.text))]
+                is_sublist(answer, words)
+                for text in self.texts(page)
+                for words in [tokens(decomposed(text))]
                 for answer in wanted
             )
         ]
@@ -51,7 +80,7 @@ class _Titles:
 
 def import_published(
     queries: Iterable[Query],
-    passages: str | Path,
+    passages: str | Path | None,
     out: str | Path,
     *,
     name: str,
@@ -59,14 +88,24 @@ def import_published(
     about: str,
     passage_fields: PassageFields | None = None,
 ) -> Benchmark:
-    """Write the benchmark. Gold is what the file says; else the pages of the name that hold an answer."""
+    """Write the benchmark. Gold is what the file says; else the pages of the name that hold an answer.
+
+    Without `passages` it is over the given corpus (`over_corpus`).
+    """
     fields = passage_fields or PassageFields()
-    held = list(read_passages(passages, fields, SOURCE))
-    if not held:
-        raise BadInput("there are no passages", file=passages)
-    corpus = _Titles(held)
-    placed = [_placed(query, corpus) for query in queries]
-    gold = check_gold(placed, corpus.titles, passages)
+    given = given_corpus()
+    if (passages is None) == (given is None):
+        raise UsageError("give --passages or --corpus, one of the two")
+    asked = list(queries)
+    held: list[Passage] = []
+    if passages is not None:
+        held = list(read_passages(passages, fields, SOURCE))
+        if not held:
+            raise BadInput("there are no passages", file=passages)
+    corpus = _Titles.of_corpus(given, asked) if given else _Titles.of_passages(held)
+    size = len(given) if given else len(held)
+    placed = [_placed(query, corpus) for query in asked]
+    gold = check_gold(placed, corpus.titles, passages or files[0])
     without = sum(not query.attributes["gold_in_corpus"] for query in placed)
     shared = sum(bool(query.attributes["shared_name"]) for query in placed)
     return save_benchmark(
@@ -75,19 +114,20 @@ def import_published(
         queries=placed,
         passages=held,
         sets=corpus.sets.values(),
-        card=_card(name, about, placed, held, shared, without),
+        card=_card(name, about, placed, size, shared, without),
         parameters={"passage_fields": msgspec.to_builtins(fields), "source": SOURCE},
         sources=[
             {"file": Path(p).name, "sha256": file_hash(Path(p))}
             for p in (*files, passages)
-            if Path(p).is_file()
+            if p is not None and Path(p).is_file()
         ],
-        counts={"passages": len(held), "shared_names": shared, **gold},
+        counts={"passages": size, "shared_names": shared, **gold},
     )
 
 
 def _placed(query: Query, corpus: _Titles) -> Query:
     """The query with its gold pages, its name set and what is known of both."""
+    query = move_gold(query, corpus.moved)
     gold = sorted(query.gold_pages())
     attributes: dict[str, Any] = dict(query.attributes)
     if gold:
@@ -123,12 +163,12 @@ def _card(
     name: str,
     about: str,
     queries: Sequence[Query],
-    held: Sequence[Passage],
+    size: int,
     shared: int,
     without: int,
 ) -> str:
     return (
-        f"# {name}\n\n{about} {len(queries):,} questions over {len(held):,} passages.\n\n"
+        f"# {name}\n\n{about} {len(queries):,} questions over {size:,} passages.\n\n"
         f"{shared:,} questions are about a name that several pages of the corpus share: titles equal "
         f"once parentheses are removed, case is folded and HTML entities are decoded. {without:,} have "
         "no gold page in the corpus.\n\nLicence and attribution: those of the files.\n"

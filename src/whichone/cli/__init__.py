@@ -91,12 +91,15 @@ class Verbs(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
+            renamed = _RENAMED.get(f"{self.prefix}{args[0]}")
             raise UsageError(
                 f"there is no command {args[0]!r}",
-                hint=did_you_mean(args[0], self.list_commands(ctx)),
+                hint=renamed or did_you_mean(args[0], self.list_commands(ctx)),
             ) from None
 
 
+_RENAMED = {"passages": "whichone corpus KB psgs_w100.tsv.gz writes the same file"}
+"""Commands of earlier releases, with what does their work now."""
 _GROUPS = {
     "build": "Make a benchmark from a knowledge base, or parts of another benchmark.",
     "import": "Bring in published datasets, your own questions, runs and predictions.",

@@ -20,11 +20,16 @@ _NO_MATTER = {
 
 
 def makes(
-    output: str, *, plain: bool = False, parts: bool = False, decides: bool = True
+    output: str,
+    *,
+    plain: bool | Callable[[str], bool] = False,
+    parts: bool = False,
+    decides: bool = True,
 ) -> Callable[[F], F]:
     """For a command that makes what its argument `output` (or the last of its values) names.
 
-    `plain` outputs are not whichone's folders; with `parts` it is several of them below one folder. Without `decides` the command itself knows best
+    `plain` outputs, all or those whose place says so, are not whichone's folders; with `parts` it is several
+    of them below one folder. Without `decides` the command itself knows best
     whether something is to be done, because it resumes or sees the user's code.
     """
 
@@ -49,7 +54,7 @@ def _made(
     values: dict[str, Any],
     output: str,
     overwrite: bool,
-    plain: bool,
+    plain: bool | Callable[[str], bool],
     parts: bool,
     decides: bool,
 ) -> Any:
@@ -66,7 +71,7 @@ def _made(
         for name, value in values.items()
     }
     check_places(place, [path for paths in inputs.values() for path in paths])
-    if plain:
+    if plain(str(out)) if callable(plain) else plain:
         with making(Output(place, overwrite=overwrite, plain=True)):
             return function(**values)
     request = _request(context, values, output, inputs, quick=not decides)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, memory_option, seed_option
+from whichone.cli.options import corpus_option, json_option, memory_option, seed_option
 
 
 @click.command("paq")
@@ -21,6 +21,7 @@ from whichone.cli.options import json_option, memory_option, seed_option
 @seed_option
 @memory_option
 @json_option
+@corpus_option
 def command(
     metadata: str,
     passages: str,

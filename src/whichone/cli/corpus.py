@@ -7,11 +7,12 @@ import click
 from whichone.cli.again import makes
 from whichone.cli.options import json_option, memory_option
 
+_FILES = (".jsonl", ".tsv", ".jsonl.gz", ".tsv.gz")
 _SIZES = {"words": 100, "kilt": 100, "tokens": 288, "pages": 1}
 
 
 @click.command()
-@makes("corpus")
+@makes("corpus", plain=lambda place: place.endswith(_FILES))
 @click.argument("source", type=click.Path(exists=True))
 @click.argument("corpus", type=click.Path())
 @click.option("--name", default=None, help="The corpus' name; that of the source when not given.")
@@ -56,16 +57,22 @@ def command(
     """Make the corpus CORPUS from SOURCE: what retrievers search and benchmarks name.
 
     SOURCE is a knowledge base, a file of passages (.jsonl, .tsv, .csv, psgs_w100.tsv), a BEIR
-    folder, a KILT knowledge source, or a folder of documents.
+    folder, a KILT knowledge source, or a folder of documents. CORPUS is a folder; of a knowledge base
+    it may be a file with the passages of all pages, lists of namesakes among them: .jsonl has ids,
+    pages, titles and texts (KILT's chunks also section, anchors and sources), .tsv the layout of
+    psgs_w100.tsv; either may end in .gz.
 
     \b
     whichone corpus KB CORPUS
+    whichone corpus KB psgs_w100.tsv.gz
+    whichone corpus KB chunks.jsonl --cut kilt
+    whichone corpus KB blocks.jsonl --cut tokens --size 288 --tokenizer bert/tokenizer.json
     whichone corpus psgs_w100.tsv.gz CORPUS
     whichone corpus notes/ CORPUS --entity owner
     whichone index CORPUS INDEX --retriever namesake
     """
     from whichone.cli.output import emit_json
-    from whichone.corpus.cut.cut import Cut
+    from whichone.corpus.cut.cut import Cut, write_passages
     from whichone.corpus.make import make_corpus
     from whichone.corpus.passage_files import PassageFields
 
@@ -77,6 +84,13 @@ def command(
         tokenizer=tokenizer,
         sentences=sentences,
     )
+    if corpus.endswith(_FILES):
+        written = {"passages": write_passages(source, corpus, cut)}
+        if as_json:
+            emit_json(written)
+        else:
+            click.echo(f"{corpus}: {written['passages']:,} passages")
+        return
     made = make_corpus(
         source, corpus, fields=fields, cut=cut, name=name, language=language, memory=memory
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option
+from whichone.cli.options import corpus_option, json_option
 
 
 @click.command()
@@ -21,19 +21,21 @@ from whichone.cli.options import json_option
 )
 @click.option(
     "--passages",
-    required=True,
+    default=None,
     type=click.Path(exists=True),
-    help="The corpus: .jsonl, .tsv, BEIR.",
+    help="Passages for a corpus of its own: .jsonl, .tsv, BEIR.",
 )
 @click.option("--called", default=None, help="The benchmark's name; the format's when not given.")
 @json_option
+@corpus_option
 def command(
-    file: str, benchmark: str, layout: str, passages: str, called: str | None, as_json: bool
+    file: str, benchmark: str, layout: str, passages: str | None, called: str | None, as_json: bool
 ) -> None:
     """Make a benchmark of a published question FILE; these name no gold pages, only answers.
 
     \b
     whichone import open-questions NQ-open.dev.jsonl BENCH --format nq-open --passages psgs.tsv
+    whichone import open-questions NQ-open.dev.jsonl BENCH --format nq-open --corpus CORPUS
     """
     from whichone.benchmarks.open_questions import read_open_questions
     from whichone.benchmarks.published_questions import import_published

@@ -13,7 +13,6 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Make a benchmark": {
         "ingest": "Dumps or a catalogue into a knowledge base.",
         "corpus": "Pages or documents into a corpus that systems search.",
-        "passages": "The pages of a knowledge base cut into one file.",
         "build": "A benchmark from a knowledge base or another benchmark.",
         "import": "Published datasets, your own questions, runs, answers.",
         "map": "Align evidence with pages of a knowledge base (KILT).",

@@ -112,7 +112,7 @@ def test_the_passage_file_is_read_back(base: Path, tmp_path: Path) -> None:
 
 def test_passages_as_json_lines_keep_their_ids(base: Path, tmp_path: Path) -> None:
     out = tmp_path / "passages.jsonl.gz"
-    arguments = ["passages", str(base), str(out), "--size", "6", "--keep-lists", "--json"]
+    arguments = ["corpus", str(base), str(out), "--size", "6", "--keep-lists", "--json"]
     ran = CliRunner().invoke(whichone, arguments)
     assert ran.exit_code == 0, ran.output
     assert json.loads(ran.stdout) == {"passages": 4}

@@ -12,7 +12,7 @@ from whichone.measures.answer_in_passage import answer_in_top
 from whichone.measures.intervals import Estimate
 from whichone.measures.scores import score_run
 from whichone.papers.entityquestions.report.figure import bucket_places, curve, figure_1, kinds
-from whichone.papers.entityquestions.report.page import applies, entityquestions_section
+from whichone.papers.entityquestions.report.page import applying, entityquestions_section
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
 from whichone.report.table import Table
 from whichone.runs.run import Run
@@ -162,4 +162,4 @@ def test_it_does_not_apply_to_other_benchmarks(tmp_path: Path) -> None:
         queries=[Query(id="q", task="qa", input="?", outputs=(Output(answer="x"),))],
         passages=[Passage(id="w:1#0", page="w:1", title="t", text="x")],
     )
-    assert not applies(other)
+    assert not applying(other)

@@ -7,7 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from whichone.benchmarks.benchmark import Benchmark, check_queries, save_benchmark
+import msgspec
+
+from whichone.benchmarks.benchmark import (
+    Benchmark,
+    check_queries,
+    given_corpus,
+    save_benchmark,
+)
+from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.page_views import PageIds
+from whichone.corpus.passage_files import plain_title
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
 from whichone.papers.ambigdocs.files import read_questions
@@ -15,7 +26,7 @@ from whichone.papers.ambigdocs.passages import PassageBook
 from whichone.papers.ambigdocs.pids import PidReport, check_pids, read_passage_file
 from whichone.papers.ambigdocs.queries import name_sets, query_of
 from whichone.papers.ambigdocs.records import AmbigQuestion
-from whichone.records import Query
+from whichone.records import Provenance, Query
 
 CORPORA = {"gold": "the gold passages", "titles": "all passages of the bearers' pages"}
 
@@ -62,6 +73,10 @@ def import_ambigdocs(
             if passage.title in titles:
                 book.add(passage)
     counts = _counts(splits, book, report)
+    given = given_corpus()
+    if given is not None:
+        queries = _in_corpus(queries, given)
+        counts |= check_gold(queries, PageIds(given), paths[0])
     if out is None:
         check_queries(queries, allow_no_gold=True)
         return None, counts
@@ -71,13 +86,30 @@ def import_ambigdocs(
         queries=queries,
         sets=name_sets(queries),
         passages=book.passages(),
-        card=_card(splits, corpus),
-        parameters={"corpus": corpus},
+        card=_card(splits, f"the corpus {given.id}" if given else CORPORA[corpus]),
+        parameters={} if given else {"corpus": corpus},
         sources=[{"file": Path(p).name, "sha256": file_hash(Path(p))} for p in paths],
         counts=counts,
         allow_no_gold=True,
     )
     return benchmark, counts
+
+
+def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
+    """Gold as a corpus has it: the passage of the same pid and title, else the page of the title."""
+    titles = titles_asked(corpus, (), gold_titles(queries))
+    by_title = {plain_title(title): page for page, title in titles.items()}
+
+    def moved(entry: Provenance) -> Provenance:
+        page = by_title.get(plain_title(entry.title or ""))
+        if page is None:
+            return msgspec.structs.replace(entry, passage=None)
+        row = corpus.by_source_id([str(entry.attributes.get("pid", ""))])[0]
+        found = corpus.take([row], ["id", "page"]).to_pylist()[0] if row is not None else {}
+        own = found["id"] if found.get("page") == page else None
+        return msgspec.structs.replace(entry, page=page, passage=own)
+
+    return [move_gold(query, moved) for query in queries]
 
 
 def split_name(path: str | Path) -> str:
@@ -137,4 +169,4 @@ def _counts(
 
 def _card(splits: Mapping[str, Sequence[AmbigQuestion]], corpus: str) -> str:
     rows = "\n".join(f"| {split} | {len(listed)} |" for split, listed in splits.items())
-    return CARD.format(splits=rows, corpus=CORPORA[corpus])
+    return CARD.format(splits=rows, corpus=corpus)

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.gold import check_gold
+from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
+from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.corpus.corpus import Corpus as GivenCorpus
 from whichone.corpus.cut.cut import Cut
 from whichone.corpus.cut_pages import ARTICLE, cut_corpus
 from whichone.corpus.knowledge_names import names_of_pages
@@ -88,6 +89,8 @@ def read_kilt(files: Sequence[str | Path], plan: Plan) -> tuple[list[ReadFile], 
         return read, _over_knowledge(queries, plan)
     if plan.passages:
         return read, _over_passages(queries, plan)
+    if (given := given_corpus()) is not None:
+        return read, _over_corpus(queries, given)
     return read, Corpus(queries=queries, passages=[])
 
 
@@ -159,9 +162,23 @@ def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
     return cut_corpus(snapshot.folder, cut, kind=ARTICLE)
 
 
+def _over_corpus(queries: list[Query], corpus: GivenCorpus) -> Corpus:
+    gold = {page for query in queries for page in query.gold_pages()}
+    titles = titles_asked(corpus, gold, gold_titles(queries))
+    place = str(corpus.folder.root) if corpus.folder is not None else corpus.id
+    return _over_titles(queries, titles, [], place, f"Asked of the corpus {corpus.id}.")
+
+
 def _over_passages(queries: list[Query], plan: Plan) -> Corpus:
     held = list(read_passages(plan.passages or "", plan.passage_fields, plan.source))
     titles = {passage.page: passage.title for passage in held}
+    told = f"Asked of the passages of `{Path(plan.passages or '').name}`."
+    return _over_titles(queries, titles, held, plan.passages or "", told)
+
+
+def _over_titles(
+    queries: list[Query], titles: dict[str, str], held: list[Passage], place: str, told: str
+) -> Corpus:
     by_title = {plain_title(title): page for page, title in titles.items()}
     sets = sets_from_titles(titles)
     placed, problems = [], {}
@@ -171,13 +188,9 @@ def _over_passages(queries: list[Query], plan: Plan) -> Corpus:
             problems[query.id] = [f"no page {page}" for page in lost]
         placed.append(_with_title_set(moved, titles, sets))
     _tell_problems(problems)
-    check_gold(placed, titles, plan.passages or "")
+    check_gold(placed, titles, place)
     return Corpus(
-        queries=placed,
-        passages=held,
-        sets=list(sets.values()),
-        problems=problems,
-        told=f"Asked of the passages of `{Path(plan.passages or '').name}`.",
+        queries=placed, passages=held, sets=list(sets.values()), problems=problems, told=told
     )
 
 
@@ -198,13 +211,7 @@ def _moved(
         kept = {"wikipedia_id": own, **entry.attributes}
         return msgspec.structs.replace(entry, page=page, attributes=kept)
 
-    outputs = tuple(
-        msgspec.structs.replace(
-            output, provenance=tuple(tuple(map(moved, group)) for group in output.provenance)
-        )
-        for output in query.outputs
-    )
-    return msgspec.structs.replace(query, outputs=outputs), lost
+    return move_gold(query, moved), lost
 
 
 def _with_title_set(query: Query, titles: Mapping[str, str], sets: Mapping[str, NameSet]) -> Query:

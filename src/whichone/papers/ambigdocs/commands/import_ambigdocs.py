@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option
+from whichone.cli.options import corpus_option, json_option
 
 
 @click.command()
@@ -28,6 +28,7 @@ from whichone.cli.options import json_option
 )
 @click.option("--dry-run", is_flag=True, help="Read and check the files, write nothing.")
 @json_option
+@corpus_option
 def command(
     files: tuple[str, ...],
     benchmark: str,
@@ -40,6 +41,7 @@ def command(
 
     \b
     whichone import ambigdocs train.json dev.json test.json BENCH --passages psgs_w100.tsv
+    whichone import ambigdocs test.json BENCH --corpus CORPUS
     """
     from whichone.cli.output import emit_benchmark, emit_json
     from whichone.papers.ambigdocs.import_files import import_ambigdocs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, seed_option
+from whichone.cli.options import corpus_option, json_option, seed_option
 
 
 @click.command()
@@ -25,6 +25,7 @@ from whichone.cli.options import json_option, seed_option
 )
 @seed_option
 @json_option
+@corpus_option
 def command(
     benchmark: str, file: str | None, most: int, without: str | None, seed: int, as_json: bool
 ) -> None:

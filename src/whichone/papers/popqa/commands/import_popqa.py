@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option
+from whichone.cli.options import corpus_option, json_option
 
 
 @click.command()
@@ -14,17 +14,19 @@ from whichone.cli.options import json_option
 @click.argument("benchmark", type=click.Path())
 @click.option(
     "--passages",
-    required=True,
+    default=None,
     type=click.Path(exists=True),
-    help="The corpus: .jsonl, .tsv, BEIR.",
+    help="Passages for a corpus of its own: .jsonl, .tsv, BEIR.",
 )
 @click.option("--called", default="popqa", show_default=True, help="The benchmark's name.")
 @json_option
-def command(file: str, benchmark: str, passages: str, called: str, as_json: bool) -> None:
+@corpus_option
+def command(file: str, benchmark: str, passages: str | None, called: str, as_json: bool) -> None:
     """Make a benchmark of PopQA's FILE (.tsv, .json or .jsonl); gold is the subject's page.
 
     \b
     whichone import popqa test.tsv BENCH --passages passages.jsonl
+    whichone import popqa test.tsv BENCH --corpus CORPUS
     """
     from whichone.benchmarks.published_questions import import_published
     from whichone.cli.output import emit_benchmark
