@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
+from onnx_files import WORDS, write_onnx, write_tokenizer
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Provenance, Query
+from whichone.retrieval.bm25 import Bm25
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
 
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "bm25": ("bm25", {}),
+    "bm25s": ("bm25s", {}),
+    "dense": ("dense", {"encoder": "MODEL/dense"}),
+    "fusion": ("fusion", {"first": "INDEX/bm25,INDEX/longer"}),
+    "late": ("late", {"model": "MODEL/late"}),
+    "milvus": ("milvus", {"encoder": "MODEL/dense"}),
+    "qdrant": ("qdrant", {"encoder": "MODEL/dense"}),
+    "rerank": ("rerank", {"first": "INDEX/bm25", "model": "MODEL/rerank"}),
+    "sparse": ("sparse", {"model": "MODEL/sparse"}),
     "tfidf": ("tfidf", {}),
     "title-lookup": ("title-lookup", {}),
     "popular": ("popular", {"knowledge": "KB"}),
@@ -23,7 +38,22 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "bootleg-style": ("bootleg-style", {"knowledge": "KB"}),
     "namesake": ("namesake", {"encoder": "none"}),
     "namesake, knowledge": ("namesake", {"encoder": "none", "knowledge": "KB"}),
+    "namesake, encoder": ("namesake", {"encoder": "MODEL/dense"}),
 }
+NOT_RUN = {
+    "given": "the documents given with a question are the benchmark's, and `sees` says so",
+    "reader-order": "the order that a reader gave to passages it was shown, in answers over a benchmark",
+    "haystack": "an object of the user's",
+    "http": "a server of the user's",
+    "langchain": "an object of the user's",
+    "llama-index": "an object of the user's",
+    "mteb": "a model of the user's",
+    "opensearch": "a server, filled with the passages of a corpus",
+    "postgres": "a server, filled with the passages of a corpus",
+}
+"""Built-in retrievers that are not run here, each with the reason."""
+PACKAGES = {"bm25s": "bm25s", "milvus": "milvus_lite", "qdrant": "qdrant_client"}
+MARKS = WORDS[:8]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +84,51 @@ def pair(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> tuple[Be
     return true, false
 
 
+@pytest.fixture(scope="module")
+def models(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small models over the corpus' commonest words: real files, real tokenizers, fixed weights."""
+    pytest.importorskip("onnxruntime")
+    place = tmp_path_factory.mktemp("models")
+    texts = (p.text for p in amber.passage_records())
+    counts = Counter(w for text in texts for w in re.findall(r"\w+", text))
+    words = [*MARKS, *(word for word, _ in counts.most_common(600))]
+    drawn = np.random.default_rng(0).normal(size=(len(words), 32)).astype(np.float32)
+    drawn[0] = 0
+    own = np.eye(len(words), dtype=np.float32)
+    own[: len(MARKS)] = 0
+    tables = {
+        "dense": (drawn, "last_hidden_state", False),
+        "late": (drawn, "last_hidden_state", False),
+        "sparse": (own, "logits", False),
+        "rerank": (drawn[:, :1], "logits", True),
+    }
+    for name, (table, output, summed) in tables.items():
+        (place / name).mkdir()
+        write_onnx(place / name / "model.onnx", table, output=output, summed=summed)
+        write_tokenizer(place / name, words)
+    return place
+
+
+@pytest.fixture(scope="module")
+def indexes(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("indexes")
+    Bm25.build(amber.corpus, place / "bm25")
+    Bm25.build(amber.corpus, place / "longer", b=0.1)
+    return place
+
+
+def test_every_built_in_retriever_is_run_or_says_why_not() -> None:
+    """A retriever that is added is added here too."""
+    own = {
+        name
+        for name in registry.names("retrievers")
+        if registry.target("retrievers", name).startswith("whichone.")
+    }
+    run = {retriever for retriever, _ in SYSTEMS.values()}
+    assert run.isdisjoint(NOT_RUN)
+    assert run | set(NOT_RUN) == own
+
+
 def _lie(query: Query, page: str) -> Query:
     return msgspec.structs.replace(
         query,
@@ -69,19 +144,29 @@ def _lie(query: Query, page: str) -> Query:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_nonsense_in_a_benchmark_changes_no_ranking(
-    pair: tuple[Benchmark, Benchmark], amber: Benchmark, tmp_path: Path, name: str
+    pair: tuple[Benchmark, Benchmark],
+    amber: Benchmark,
+    models: Path,
+    indexes: Path,
+    tmp_path: Path,
+    name: str,
 ) -> None:
     retriever, options = SYSTEMS[name]
-    knowledge = str(amber.folder.root.parent / "kb")
-    given = {key: knowledge if value == "KB" else value for key, value in options.items()}
+    if retriever in PACKAGES and importlib.util.find_spec(PACKAGES[retriever]) is None:
+        pytest.skip(f"needs {PACKAGES[retriever]}")
+    places = {"KB": amber.folder.root.parent / "kb", "MODEL": models, "INDEX": indexes}
+    pattern = re.compile(r"\b(KB|MODEL|INDEX)\b")
+    given = {k: pattern.sub(lambda found: str(places[found[1]]), v) for k, v in options.items()}
     files = []
     for number, benchmark in enumerate(pair):
-        system = make_retriever(retriever, benchmark, tmp_path / "work", given)
+        system = make_retriever(retriever, benchmark, tmp_path / f"work-{number}", given)
         run = run_retriever(system, benchmark, tmp_path / f"run-{number}", k=20, name=name)
         files.append((tmp_path / f"run-{number}" / "rankings.parquet").read_bytes())
         sees = run.description.get("sees", ["corpus"])
         assert sees == (["corpus", "knowledge base"] if "KB" in options.values() else ["corpus"])
         assert run.rankings.num_rows
+        if close := getattr(system, "close", None):
+            close()
     assert files[0] == files[1]
 
 

@@ -6,6 +6,7 @@ length with so many bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -76,11 +77,11 @@ def write_onnx(path: Path, table: npt.NDArray[np.float32], *, output: str, summe
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[Q]", "[D]", ".", "red", "green", "blue"]
 
 
-def write_tokenizer(folder: Path) -> None:
+def write_tokenizer(folder: Path, words: Sequence[str] = WORDS) -> None:
     """A tokenizer of whole words, with [CLS] and [SEP] around."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(WORDS)}, "[UNK]"))
+    tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(words)}, "[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
