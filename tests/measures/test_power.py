@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import UsageError
 from whichone.measures.comparison import permutation_p
 from whichone.measures.measure import parse_measure
 from whichone.measures.power import names_needed
 from whichone.measures.scores import Scores
-from whichone.records import Query
+from whichone.records import Output, Passage, Provenance, Query
 
 ACC = parse_measure("acc@1")
 
@@ -50,3 +54,35 @@ def test_mistakes() -> None:
         names_needed([a, b], ACC, 0.1)
     with pytest.raises(UsageError, match="fraction above 0"):
         names_needed([a, b], ACC, 0)
+
+
+def test_a_benchmark_alone_takes_the_runs_beside_it(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from whichone.cli import whichone
+    from whichone.errors import Missing
+
+    command = CliRunner()
+    queries = [
+        Query(id=f"q{n}", task="qa", input=f"Where is place {n}?", name=f"n{n}", name_set=f"s{n}",
+              outputs=(Output(answer="x", provenance=((Provenance(page=f"w:{n}"),),)),))
+        for n in range(12)
+    ]  # fmt: skip
+    passages = [
+        Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"T{n}", text=f"place {n if n % 3 else 0}")
+        for n in range(12)
+    ]
+    bench = str(tmp_path / "bench")
+    save_benchmark(bench, name="b", queries=queries, passages=passages)
+    alone = command.invoke(whichone, ["power", bench, "--difference", "0.05"])
+    assert isinstance(alone.exception, Missing)
+    for name, option in (("a", "k1=0.9"), ("b", "title_weight=0")):
+        made = command.invoke(
+            whichone, ["retrieve", bench, str(tmp_path / name), "-k", "3", "-o", option]
+        )
+        assert made.exit_code == 0, made.output
+    found = command.invoke(whichone, ["power", bench, "--difference", "0.05", "--json"])
+    assert found.exit_code == 0, found.output
+    (row,) = json.loads(found.stdout)
+    assert row["pilot"] == 12
+    assert "from 2 runs: a, b" in found.stderr

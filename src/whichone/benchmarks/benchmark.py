@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pyarrow as pa
 
+from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.benchmarks.licence import with_licence
 from whichone.benchmarks.tables import KIND, QUERIES, SETS
 from whichone.collector import without_collector
@@ -195,13 +196,15 @@ def save_benchmark(
     parents: Mapping[str, str] | None = None,
     counts: Mapping[str, Any] | None = None,
     allow_no_gold: bool = False,
+    gold_file: str | Path | None = None,
     files: Mapping[str, bytes] | None = None,
 ) -> Benchmark:
     """Check and write a benchmark; nothing half-written is left behind by an error.
 
     Over `corpus` it names that corpus by its hash; a corpus that belongs to another benchmark is
     linked, or with `by_hash` named all the same. Else `passages` (as a reader, in the order of page and number) and further `names` of their
-    pages become a corpus inside the benchmark's folder. `files` are further files by name that a kind
+    pages become a corpus inside the benchmark's folder. `gold_file` is where an importer read the gold:
+    mostly outside the corpus, it is an error that names the file. `files` are further files by name that a kind
     of benchmark keeps for its own format.
     """
     rows = list(queries)
@@ -218,6 +221,11 @@ def save_benchmark(
         else:
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash
+        if gold_file is not None:
+            asked = (
+                corpus if corpus is not None and not own else Corpus.open(folder.partial / CORPUS)
+            )
+            counts = {**(counts or {}), **check_gold_pages(rows, asked, gold_file)}
         folder.write_bytes("card.md", with_licence(card, sources).encode())
         for file, content in (files or {}).items():
             folder.write_bytes(file, content)
@@ -286,12 +294,13 @@ def check_pages(queries: Sequence[Query], corpus: Corpus) -> None:
     gold = sorted({page for query in queries for page in query.gold_pages()})
     known = corpus.page_rows(gold)
     absent = [page for page, row in zip(gold, known, strict=True) if row is None]
-    if 2 * len(absent) > len(gold):
+    if 2 * len(absent) > len(gold) and not outside_is_accepted():
         some = corpus.page_ids(range(min(3, corpus.page_count)))
         raise BadInput(
             f"{len(absent):,} of {len(gold):,} gold pages are not in the corpus {corpus.id}:"
             f" {sample(absent)}",
-            hint=f"its pages are called {sample(some)}; was it made from the same source?",
+            hint=f"its pages are called {sample(some)}; was it made from the same source? Where it is meant:"
+            " --gold-outside",
         )
 
 

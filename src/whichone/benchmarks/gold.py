@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +25,23 @@ RULES: dict[str, str] = {
 RELEVANCE = "relevance"
 NOT_RELEVANT = "judged_not_relevant"
 """Attribute of a query: passages or pages that were judged and are not relevant."""
+
+
+_OUTSIDE: ContextVar[bool] = ContextVar("gold outside the corpus is meant", default=False)
+
+
+@contextlib.contextmanager
+def gold_outside_accepted() -> Iterator[None]:
+    """Within it gold may be mostly outside the corpus, as when the corpus is a small part of what was judged."""
+    token = _OUTSIDE.set(True)
+    try:
+        yield
+    finally:
+        _OUTSIDE.reset(token)
+
+
+def outside_is_accepted() -> bool:
+    return _OUTSIDE.get()
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -148,17 +167,28 @@ def in_corpus(
     return any(all(entry.page in pages for entry in group) for group in groups)
 
 
+def check_gold_pages(queries: Sequence[Query], corpus: Corpus, file: str | Path) -> dict[str, int]:
+    """The same for a corpus on disk; one without passages, which can be scored alone, is not asked."""
+    if not len(corpus):
+        return {}
+    gold = sorted({page for query in queries for page in query.gold_pages()})
+    rows = corpus.page_rows(gold)
+    known = frozenset(page for page, row in zip(gold, rows, strict=True) if row is not None)
+    return check_gold(queries, known, file)
+
+
 def check_gold(queries: Sequence[Query], pages: Any, file: str | Path) -> dict[str, int]:
     """Refuse gold that is mostly outside the corpus; warn once of the rest. Counts for the manifest."""
     states = {q.id: in_corpus([g for o in q.outputs for g in o.provenance], pages) for q in queries}
     named = [query for query, state in states.items() if state is not None]
     lost = [query for query in named if not states[query]]
     without = len(states) - len(named)
-    if len(lost) > len(named) / 2:
+    if len(lost) > len(named) / 2 and not _OUTSIDE.get():
         raise BadInput(
             f"the gold of {len(lost)} of {len(named)} questions is not in the corpus: {sample(lost)}",
             file=file,
-            hint="is --gold the field of titles, page ids or passage ids, and is this the corpus?",
+            hint="is --gold the field of titles, page ids or passage ids, and is this the corpus? Where it is meant:"
+            " --gold-outside",
         )
     if lost:
         talk(

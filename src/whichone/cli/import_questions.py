@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option, on_error_option
+from whichone.cli.options import gold_outside_option, json_option, on_error_option
 from whichone.errors import UsageError
 
 
@@ -67,6 +67,7 @@ from whichone.errors import UsageError
 @click.option("--language", help="Of the questions; that of the corpus, or en, when not given.")
 @click.option("--called", default=None, help="The benchmark's name; the file's when not given.")
 @on_error_option
+@gold_outside_option
 @json_option
 def command(
     questions: str,

@@ -221,3 +221,19 @@ def corpus_option(function: F) -> F:
         default=None,
         help="A corpus (`whichone corpus`) to ask; without it one is made inside the folder.",
     )(command)  # type: ignore[return-value]
+
+
+def _accept_gold_outside(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        from whichone.benchmarks.gold import gold_outside_accepted
+
+        context.with_resource(gold_outside_accepted())
+
+
+gold_outside_option = click.option(
+    "--gold-outside",
+    is_flag=True,
+    expose_value=False,
+    callback=_accept_gold_outside,
+    help="Accept gold that is mostly outside the corpus; it can never be found.",
+)

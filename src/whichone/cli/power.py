@@ -8,7 +8,7 @@ from whichone.cli.options import json_option
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.argument("folders", nargs=-1, required=True, type=click.Path(), metavar="[BENCH] [RUN]...")
 @click.option(
     "--difference", type=float, required=True, help="The difference to see, such as 0.05."
 )
@@ -19,16 +19,19 @@ from whichone.cli.options import json_option
 )
 @json_option
 def command(
-    runs: tuple[str, ...],
+    folders: tuple[str, ...],
     difference: float,
     measure: str,
     power: float,
     benchmark: str | None,
     as_json: bool,
 ) -> None:
-    """Say how many names it takes to see a difference, from two or more pilot RUNS over one benchmark.
+    """Say how many names of BENCH it takes to see a difference, from two or more pilot RUNS over it.
+
+    BENCH alone takes the runs over it that are stored beside it; runs alone are enough too.
 
     \b
+    whichone power BENCH --difference 0.05
     whichone power RUN_A RUN_B --difference 0.05
     whichone power RUN_A RUN_B --difference 0.02 --measure confused@20 --power 0.9
     """
@@ -36,7 +39,10 @@ def command(
     from whichone.measures.measure import parse_measure
     from whichone.measures.power import names_needed
     from whichone.measures.score import distinctly_named, score_folder
+    from whichone.runs.pilots import pilot_runs
 
+    place, runs = pilot_runs(folders)
+    benchmark = benchmark or place
     scores = distinctly_named(
         [score_folder(run, (measure,), benchmark=benchmark) for run in runs], runs
     )

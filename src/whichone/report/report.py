@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
-from whichone.measures.comparison import check_same_benchmark, compare
-from whichone.measures.measure import parse_measures
+from whichone.measures.comparison import Comparison, check_same_benchmark, compare
+from whichone.measures.measure import Measure, parse_measures
+from whichone.measures.power import names_needed
+from whichone.measures.ranks import LEVEL, tied_ranks
 from whichone.measures.score import distinctly_named
-from whichone.measures.scores import Scores, cluster_note, cluster_rule, score_run
+from whichone.measures.scores import Scores, cluster_note, cluster_rule, estimate, score_run
 from whichone.measures.usual import COMPARED, REPORTED
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.entity_sample import knowledge_beside, popularity_sample
@@ -27,6 +31,9 @@ from whichone.report.popularity_figures import GapScale, gap_figure, long_tail
 from whichone.report.table import Table
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
+
+RANKED = ("acc@1",)
+"""What systems are ranked by."""
 
 
 def make_report(
@@ -110,7 +117,9 @@ def _sections(
         three_choice_section(ranked, answers, benchmark, study),
         corpus_section(systems, benchmark),
         *(section(runs, benchmark, redact=redact) for section in registry.every("tables").values()),
-        Section("Between systems", [comparison_table(systems)]) if len(systems) > 1 else None,
+        Section("Between systems", [rank_table(systems), comparison_table(systems)])
+        if len(systems) > 1
+        else None,
         Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact, knowledge)),
         statistics_section(benchmark, redact),
         None if redact or not confusable else Section("Examples", [example_sets(benchmark)]),
@@ -152,6 +161,48 @@ def _figures(
         entities = popularity_sample(place) if place and benchmark.sets else None
         drawn.insert(0, long_tail(benchmark, entities=entities))
     return [figure for figure in drawn if figure is not None]
+
+
+def rank_table(systems: Sequence[Scores]) -> Table:
+    """The systems by rank: those that the benchmark cannot tell apart share one, and it is said where none can be."""
+    (measure,) = parse_measures(RANKED)
+    found = compare(systems, [measure])
+    ranks = tied_ranks([s.system for s in systems], found)
+    rows = {s.system: estimate(s, measure, np.arange(len(s.queries))) for s in systems}
+    order = sorted(rows, key=lambda system: (ranks[system], -(rows[system].value or 0.0), system))
+    together = {
+        system: [o for o in order if o != system and _not_told_apart(system, o, found)]
+        for system in order
+    }
+    note = (
+        f"A system's rank on {measure} is one more than the number of systems that are significantly better (paired "
+        f"permutation test by cluster, Holm-corrected, p < {LEVEL}); {cluster_note(systems[0].queries)}."
+    )
+    if len(set(ranks.values())) == 1:
+        note = (
+            f"This benchmark cannot tell these systems apart on {measure}: no difference is significant"
+            f"{_sees(systems, measure)}. {note}"
+        )
+    return Table(
+        key="ranks",
+        title="Ranks",
+        columns=("rank", "system", str(measure), "not told apart from"),
+        rows=[(ranks[s], s, rows[s], ", ".join(together[s]) or "none") for s in order],
+        note=note,
+    )
+
+
+def _not_told_apart(a: str, b: str, found: Sequence[Comparison]) -> bool:
+    return any({c.a, c.b} == {a, b} and c.p_holm >= LEVEL for c in found)
+
+
+def _sees(systems: Sequence[Scores], measure: Measure) -> str:
+    """What difference the benchmark's names would show, in words; nothing where they are too few to say."""
+    try:
+        smallest = max(n.smallest for n in names_needed(systems, measure, 0.05))
+    except UsageError:
+        return ""
+    return f"; its names show differences from about {100 * smallest:.0f} points on"
 
 
 def comparison_table(systems: Sequence[Scores]) -> Table:

@@ -136,6 +136,7 @@ def import_amber(
         sources=[{"file": file.name} for file in files],
         counts={"sets": len(sets), "repeated_queries": len(queries) - len(unique)},
         allow_no_gold=True,
+        gold_file=files[0],
         files={TUPLES_FILE: lines},
     )
 

@@ -91,6 +91,7 @@ def import_ambigdocs(
         sources=[{"file": Path(p).name, "sha256": file_hash(Path(p))} for p in paths],
         counts=counts,
         allow_no_gold=True,
+        gold_file=paths[0],
     )
     return benchmark, counts
 

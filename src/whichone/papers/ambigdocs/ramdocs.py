@@ -196,5 +196,6 @@ def import_ramdocs(
         ),
         sources=[{"file": Path(path).name, "sha256": file_hash(Path(path)), "licence": "MIT"}],
         counts=counts,
+        gold_file=path,
     )
     return benchmark, counts

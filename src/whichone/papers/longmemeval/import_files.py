@@ -114,6 +114,7 @@ def import_longmemeval(
         parameters={"unit": unit, "dated": dated, "member": member},
         sources=[{"file": Path(path).name, "sha256": file_hash(Path(path))}],
         counts={"sessions": len(sessions.of_page), "passages": len(sessions.passages)},
+        gold_file=path,
     )
 
 

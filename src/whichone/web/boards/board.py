@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.measures.intervals import Estimate, interval_note
+from whichone.measures.ranks import low_is_good
 from whichone.report.table import Table
 from whichone.web.boards.hidden import rounded, step_of
 from whichone.web.boards.submissions import About
@@ -118,9 +119,6 @@ def measures_of(systems: Sequence[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys([*fullest["estimates"], *others]))
 
 
-LOW_IS_GOOD = ("confused", "failure", "namesake")
-
-
 def ranked(
     database: Readable, board: Row, kind: str, by: str = "", text: str = ""
 ) -> tuple[list[str], list[dict[str, Any]]]:
@@ -133,7 +131,7 @@ def ranked(
         return [], []
     measures = measures_of(systems)
     by = by if by in measures else measures[0]
-    sign = 1 if by.startswith(LOW_IS_GOOD) else -1
+    sign = 1 if low_is_good(by) else -1
     marks = marks_of(database, board["board"])
 
     def value(row: dict[str, Any]) -> float:

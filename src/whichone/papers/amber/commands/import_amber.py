@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import json_option
+from whichone.cli.options import gold_outside_option, json_option
 
 
 @click.command()
@@ -35,6 +35,7 @@ from whichone.cli.options import json_option
 @click.option(
     "--source", default="enwiki", show_default=True, help="Source that page ids belong to."
 )
+@gold_outside_option
 @json_option
 def command(
     files: tuple[str, ...],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import corpus_option, json_option
+from whichone.cli.options import corpus_option, gold_outside_option, json_option
 
 
 @click.command()
@@ -27,6 +27,7 @@ from whichone.cli.options import corpus_option, json_option
     help="The gold passages, or all passages of the bearers' pages in --passages.",
 )
 @click.option("--dry-run", is_flag=True, help="Read and check the files, write nothing.")
+@gold_outside_option
 @json_option
 @corpus_option
 def command(

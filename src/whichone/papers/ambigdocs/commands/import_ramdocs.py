@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import corpus_option, json_option
+from whichone.cli.options import corpus_option, gold_outside_option, json_option
 
 
 @click.command()
@@ -13,6 +13,7 @@ from whichone.cli.options import corpus_option, json_option
 @click.argument("file", type=click.Path(exists=True))
 @click.argument("benchmark", type=click.Path())
 @click.option("--dry-run", is_flag=True, help="Read and check the file, write nothing.")
+@gold_outside_option
 @json_option
 @corpus_option
 def command(file: str, benchmark: str, dry_run: bool, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import corpus_option, json_option
+from whichone.cli.options import corpus_option, gold_outside_option, json_option
 
 
 @click.command()
@@ -21,6 +21,7 @@ from whichone.cli.options import corpus_option, json_option
 @click.option(
     "--called", default="entityquestions", show_default=True, help="The benchmark's name."
 )
+@gold_outside_option
 @json_option
 @corpus_option
 def command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import corpus_option, json_option, on_error_option
+from whichone.cli.options import corpus_option, gold_outside_option, json_option, on_error_option
 
 
 @click.command()
@@ -36,6 +36,7 @@ from whichone.cli.options import corpus_option, json_option, on_error_option
 )
 @click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing.")
 @on_error_option
+@gold_outside_option
 @json_option
 @corpus_option
 def command(

@@ -7,7 +7,7 @@ from typing import Literal
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import corpus_option, json_option
+from whichone.cli.options import corpus_option, gold_outside_option, json_option
 
 
 @click.command()
@@ -24,6 +24,7 @@ from whichone.cli.options import corpus_option, json_option
 )
 @click.option("--dated", is_flag=True, help="Put the day of the question behind it, for readers.")
 @click.option("--called", default="longmemeval", show_default=True, help="The benchmark's name.")
+@gold_outside_option
 @json_option
 @corpus_option
 def command(

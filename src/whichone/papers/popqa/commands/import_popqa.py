@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import corpus_option, json_option
+from whichone.cli.options import corpus_option, gold_outside_option, json_option
 
 
 @click.command()
@@ -19,6 +19,7 @@ from whichone.cli.options import corpus_option, json_option
     help="Passages for a corpus of its own: .jsonl, .tsv, BEIR.",
 )
 @click.option("--called", default="popqa", show_default=True, help="The benchmark's name.")
+@gold_outside_option
 @json_option
 @corpus_option
 def command(file: str, benchmark: str, passages: str | None, called: str, as_json: bool) -> None:
