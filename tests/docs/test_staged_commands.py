@@ -24,7 +24,7 @@ RUN_ELSEWHERE = {"readers.md", "experiments.md", "training.md"}
 """Pages whose commands tests/reading and tests/training run, with a server and an encoder of their own."""
 
 NOT_RUN = {
-    r"spark://": "a cluster; tests/knowledge/engine starts a local one",
+    r"spark://": "a cluster; tests/integrations/spark starts a local one",
     r"\b(fetch (popqa|kilt|inventors)|build inventors)": "the network; tests/benchmarks/test_fetch.py has a server",
     r"\bserve\b": "goes on until it is stopped; tests/web starts it",
     r"FOLDER|dpr\.cp|BERT_|encoder=auto|--encoder gt-|rerank": "a model; tests/retrieval/dense has one",
