@@ -153,12 +153,20 @@ class Benchmark:
         name_set = self._sets_by_id.get(query.name_set or "")
         if name_set is None:
             return frozenset()
-        others = (b.pages for b in name_set.bearers if b.entity != query.entity)
-        return frozenset(page for pages in others for page in pages) - query.gold_pages()
+        bearers = ((bearer.entity, bearer.pages) for bearer in name_set.bearers)
+        return pages_of_others(bearers, query.entity, query.gold_pages())
 
     @functools.cached_property
     def _sets_by_id(self) -> dict[str, NameSet]:
         return {s.id: s for s in self.sets}
+
+
+def pages_of_others(
+    bearers: Iterable[tuple[str, Iterable[str]]], entity: str | None, gold: frozenset[str]
+) -> frozenset[str]:
+    """The pages of all bearers of a name but one; a page that is gold is no other."""
+    others = (pages for bearer, pages in bearers if bearer != entity)
+    return frozenset(page for pages in others for page in pages) - gold
 
 
 _GIVEN: ContextVar[Corpus | None] = ContextVar("corpus", default=None)

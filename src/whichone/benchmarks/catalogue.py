@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from whichone.files.folder import Folder
-from whichone.files.tables import connect
+from whichone.files.tables import connect, sql_text
 
 MOST_BEARERS = 50
 """A name with more bearers is a word, not a name."""
@@ -91,7 +90,7 @@ order by entity, position, page
 def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
     """Every shared name of a knowledge base, and what its attributes are called."""
     tables = {
-        name: f"read_parquet('{_quoted(kb.path(f'{name}.parquet'))}')"
+        name: f"read_parquet({sql_text(kb.path(f'{name}.parquet'))})"
         for name in ("names", "pages", "entities", "facts", "views", "properties")
         if kb.has(f"{name}.parquet")
     }
@@ -127,10 +126,6 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
         for key, bearers in sorted(by_key.items())
     ]
     return sets, labels
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
 
 
 def _rows(connection: Any, query: str) -> list[tuple[Any, ...]]:

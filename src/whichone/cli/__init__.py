@@ -23,10 +23,9 @@ from whichone import registry
 from whichone.cli.sections import SECTIONS
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.files.disk import what_is_full
-from whichone.lean import start_lean
 
-_LEAN = (["ingest"], ["export"], ["build", "amber"])
-"""Commands that need neither pandas, unless Spark does, nor linear algebra."""
+_NO_LINEAR_ALGEBRA = (["ingest"], ["export"], ["build", "amber"])
+"""Commands for which numpy's threads would only spin, a tenth of a second each."""
 _NOT_VERBS = {"again", "options", "output", "sections", "training_options"}
 
 
@@ -174,8 +173,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     words = sys.argv[1:]
-    if any(words[: len(lean)] == lean for lean in _LEAN) and "spark" not in " ".join(words):
-        start_lean()
+    if any(words[: len(verb)] == verb for verb in _NO_LINEAR_ALGEBRA):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
     try:

@@ -19,7 +19,6 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
 from whichone.errors import BadInput
-from whichone.lean import start_lean
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
@@ -149,7 +148,7 @@ def _next_ready(pool: list[Worker[Job, Result]]) -> Worker[Job, Result]:
 
 def _serve(connection: Connection, module: str | None) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
-    start_lean()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers are the threads
     _keep_freed_memory()
     if module is not None:
         importlib.import_module(module)

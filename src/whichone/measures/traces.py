@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from whichone.measures.measure import Answered, Measure, no_depth
-from whichone.measures.retrieval import first_rank
+from whichone.measures.retrieval import kind_of_page
 from whichone.records import Call, Trace, page_of
 
 Step = Literal["gold", "namesake", "neither"]
@@ -15,10 +15,8 @@ Step = Literal["gold", "namesake", "neither"]
 def step_of(call: Call, gold: frozenset[str], others: frozenset[str]) -> Step:
     """Which of the two a search brought in first."""
     pages = [page_of(p) for p in call.passages]
-    right, wrong = first_rank(pages, gold), first_rank(pages, others)
-    if right is not None and (wrong is None or right < wrong):
-        return "gold"
-    return "namesake" if wrong is not None else "neither"
+    kinds = (kind_of_page(page, gold, others) for page in pages)
+    return next((kind for kind in kinds if kind != "other"), "neither")
 
 
 def steps(trace: Trace, gold: frozenset[str], others: frozenset[str]) -> list[Step]:

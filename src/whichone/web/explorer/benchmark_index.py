@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
+from whichone.benchmarks.benchmark import pages_of_others
 from whichone.benchmarks.several import BENCHMARK
 from whichone.files.beside import written_beside
 from whichone.files.folder import Folder
@@ -174,13 +175,10 @@ def _add_query(
 ) -> None:
     found = database.execute("select n from sets where id = ?", (row["name_set"],)).fetchone()
     n = found[0] if found else None
-    gold = set(row["gold_pages"])
-    others: set[str] = set()
-    if n is not None:
-        bearers = database.execute("select entity, pages from bearers where n = ?", (n,))
-        for entity, pages in bearers:
-            if entity != row["entity"]:
-                others.update(json.loads(pages))
+    gold = frozenset(row["gold_pages"])
+    rows = database.execute("select entity, pages from bearers where n = ?", (n,))
+    bearers = ((entity, json.loads(pages)) for entity, pages in rows)
+    others = pages_of_others(bearers, row["entity"], gold)
     outputs = json.loads(row["outputs"])
     answers = [text for output in outputs for text in _texts(output)]
     attributes = json.loads(row["attributes"])
@@ -198,7 +196,7 @@ def _add_query(
     database.execute(
         "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
-         row["input"], json.dumps(sorted(gold)), json.dumps(sorted(others - gold)),
+         row["input"], json.dumps(sorted(gold)), json.dumps(sorted(others)),
          json.dumps(list(dict.fromkeys(answers))), fold(row["input"]), attributes.get(BENCHMARK)),
     )  # fmt: skip
 
