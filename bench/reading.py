@@ -23,8 +23,8 @@ from whichone.chat.cache import CallCache
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.concurrent import in_order
 from whichone.measures.answer_scores import score_answers
+from whichone.measures.answers import answer_scores
 from whichone.measures.measure import parse_measures
-from whichone.measures.token_overlap import answer_scores
 from whichone.records import Answer, Output, Passage, Provenance, Query, ReadingTask
 from whichone.runs.read import run_reader
 from whichone.runs.settings import Setting, Shows

@@ -25,13 +25,11 @@ from whichone.measures.scores import Scores, cluster_note
 from whichone.measures.summary import percent
 from whichone.plain_tables import html_table, text_table
 from whichone.records import Question, Ranking
-from whichone.runs.agents import run_agent, trace_of
+from whichone.runs.agents import RecordTable, SimulatedUser, run_agent, trace_of
 from whichone.runs.answers import Answers
 from whichone.runs.read import as_reader, run_reader
-from whichone.runs.record_table import RecordTable
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting
-from whichone.runs.simulated_user import SimulatedUser
 
 _OUTCOME_WORDS = {
     "right": "right",

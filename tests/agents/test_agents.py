@@ -12,9 +12,8 @@ from whichone.agents.tool_calling import ToolCallingAgent
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.errors import BadInput, UsageError
 from whichone.report.show import show
-from whichone.runs.agents import run_agent, trace_of
+from whichone.runs.agents import SimulatedUser, run_agent, trace_of
 from whichone.runs.answers import Answers
-from whichone.runs.simulated_user import SimulatedUser
 
 BIRTHPLACE = "qa:vennick-rower:birthplace"
 

@@ -23,9 +23,8 @@ from whichone.measures.gate import Budgets
 from whichone.measures.gate_run import gate_folder
 from whichone.measures.score import score_folder
 from whichone.report.report import make_report
-from whichone.runs.agents import run_agent, trace_of
+from whichone.runs.agents import RecordTable, run_agent, trace_of
 from whichone.runs.answers import Answers
-from whichone.runs.record_table import RecordTable
 
 CITIES = ("Leeds", "Turin", "Oslo", "Porto", "Ghent", "Cork")
 DEPARTMENTS = ("Payroll", "Legal", "Sales", "Design", "Stock", "Press")

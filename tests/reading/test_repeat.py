@@ -5,8 +5,7 @@ from __future__ import annotations
 from fake_server import completion
 
 from whichone.experiment.run import report_experiment, run_experiment
-from whichone.runs.read import read
-from whichone.runs.repeat import read_repeatedly
+from whichone.runs.read import read, read_repeatedly
 
 OPTIONS = {"model": "fake-model", "retries": 0, "structured": False}
 

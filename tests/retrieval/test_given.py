@@ -6,7 +6,7 @@ from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import UsageError
 from whichone.papers.ambigdocs.ramdocs import import_ramdocs
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.runs.given import Given
+from whichone.runs.from_runs import Given
 from whichone.runs.retrieve import retrieve
 
 

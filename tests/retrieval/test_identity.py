@@ -9,9 +9,9 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.runs.identity import drawn, identified, model_hash, plugin_of
+from whichone.runs.results import sees
 from whichone.runs.retrieve import as_retriever
 from whichone.runs.runner import run_retriever
-from whichone.runs.sees import sees
 
 
 def test_own_systems_are_no_plugins() -> None:

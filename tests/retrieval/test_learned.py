@@ -11,7 +11,7 @@ from whichone.files.lines import write_json_lines
 from whichone.measures.gate import Budgets, check_budgets
 from whichone.measures.score import score_folder
 from whichone.retrieval.title_lookup import TitleLookup
-from whichone.runs.learned_from import learned_from
+from whichone.runs.retrieve import learned_from
 from whichone.runs.runner import run_retriever
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.files.lines import read_json_lines
-from whichone.measures.token_overlap import token_f1
+from whichone.measures.answers import token_f1
 from whichone.text import squad
 from whichone.text.rouge import longest_common_subsequence, rouge_l, sentence_words
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.exported_ids import exported_ids, judgements, split_of
+from whichone.benchmarks.exports import exported_ids, judgements, split_of
 from whichone.corpus.trec_ids import to_trec
 from whichone.errors import UsageError
 from whichone.files.beside import written_beside

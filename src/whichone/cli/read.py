@@ -130,7 +130,7 @@ def command(
     """
     from whichone.cli.output import emit_json
     from whichone.cli.retrieve import parse_options
-    from whichone.runs.repeat import read_repeatedly
+    from whichone.runs.read import read_repeatedly
 
     flags = {
         "endpoint": endpoint,

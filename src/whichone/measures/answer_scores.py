@@ -15,7 +15,7 @@ from whichone.measures.scores import Scores
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.agents import trace_of
 from whichone.runs.answers import Answers
-from whichone.runs.sees import sees
+from whichone.runs.results import sees
 from whichone.text import squad
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whichone.benchmarks.exported_ids import page_grades
+from whichone.benchmarks.exports import page_grades
 from whichone.errors import missing_extra
 from whichone.measures.measure import Measure, Retrieved, needs_depth, no_depth
 from whichone.measures.retrieval import GOLD

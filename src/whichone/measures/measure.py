@@ -15,6 +15,17 @@ from whichone import registry
 from whichone.errors import UsageError
 from whichone.records import Passage, Query, Trace
 
+OFFICIAL = {
+    "Rprec": "rprec",
+    "success_rate": "success_rate",
+    "KILT-em": "kilt_em",
+    "KILT-f1": "kilt_f1",
+    "KILT-accuracy": "kilt_accuracy",
+    "KILT-rougel": "kilt_rouge_l",
+    "rougel": "rouge_l",
+}
+
+
 _NAME = re.compile(r"([A-Za-z_][\w-]*)(?:@(\d+))?")
 
 
@@ -82,7 +93,7 @@ class Measure:
 
 def parse_measure(text: str) -> Measure:
     """A measure by its name, with its depth: "acc@5"."""
-    from whichone.measures.official_names import OFFICIAL
+    from whichone.measures.measure import OFFICIAL
 
     match = _NAME.fullmatch(text.strip())
     if match is None:

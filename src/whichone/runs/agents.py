@@ -1,8 +1,9 @@
-"""Agents over a benchmark: an agent reads like a reader, and its trace is kept with each answer."""
+"""Agents over a benchmark: the user and the records they work with, and traces kept with each answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -14,7 +15,7 @@ from whichone.agents.toolbox import Act, Toolbox, User
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever
-from whichone.records import Answer, Call, Passage, Question, Ranking, ReadingTask, Trace
+from whichone.records import Answer, Call, Passage, Question, Ranking, ReadingTask, Trace, page_of
 from whichone.retrieval.function import load_function
 from whichone.runs.answers import Answers
 from whichone.runs.checks import RankingCheck
@@ -25,6 +26,65 @@ from whichone.runs.retrieve import (
     make_retriever,
 )
 from whichone.runs.settings import Setting
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_WORDS = 30
+
+
+class SimulatedUser:
+    """Answers one question back with what tells the meant bearer from its namesakes.
+
+    That is the qualifying attribute where the benchmark has one, else the first words of its page: what the
+    knowledge base says, never the answer's own sentence alone.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._queries = {q.id: q for q in benchmark.queries}
+        self._benchmark = benchmark
+
+    def __call__(self, question: Question, asked: str) -> str:
+        query = self._queries[question.id]
+        if qualifier := query.attributes.get("qualifier"):
+            return f"I mean the one with {self._label(query.attributes)} {qualifier}."
+        corpus = self._benchmark.corpus
+        page = min(query.gold_pages(), default="")
+        first = next(iter(corpus.get(corpus.passages_of(page)[:1]).values()), None)
+        if first is None:
+            return f"I mean {query.name}."
+        words = _SENTENCE_END.split(first.text, maxsplit=1)[0].split()[:_WORDS]
+        return f"I mean {first.title}: {' '.join(words)}"
+
+    @staticmethod
+    def _label(attributes: object) -> str:
+        given = attributes.get("qualifier_label") if isinstance(attributes, dict) else None
+        return f"the {given}" if given else "the attribute"
+
+
+class RecordTable:
+    """The pages of a benchmark's corpus as records; every action on one of them is counted.
+
+    A record is named by its entity's id, its page's id, or the id of a passage of that page.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._owner: dict[str, tuple[str, str]] = {}
+        for name_set in benchmark.sets:
+            for bearer in name_set.bearers:
+                for key in (bearer.entity, *bearer.pages):
+                    self._owner[key] = (bearer.entity, bearer.label or name_set.name)
+        self._corpus = benchmark.corpus
+        self.done: list[tuple[str, str, str]] = []
+
+    def __call__(self, question: Question, action: str, arguments: Mapping[str, Any]) -> str:
+        """Act on a record; what is no record is left alone, and the agent is told."""
+        given = str(arguments.get("id", ""))
+        owner = self._owner.get(given) or self._owner.get(page_of(given))
+        if owner is None and not self._corpus.has(given):
+            return f"There is no record {given!r}."
+        entity, label = owner or (given, self._corpus.title(page_of(given)))
+        self.done.append((question.id, action, entity))
+        return f"Done: {action} for {label} ({entity})."
+
 
 TRACE = "trace"
 """The note of an answer in which an agent's trace is kept."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from whichone.benchmarks.exported_ids import exported_ids
+from whichone.benchmarks.exports import exported_ids
 from whichone.corpus.trec_ids import to_trec, trec_order
 from whichone.files.lines import write_lines
 from whichone.records import Query

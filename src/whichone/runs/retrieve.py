@@ -6,6 +6,7 @@ import functools
 import inspect
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,39 @@ from whichone.errors import (
     did_you_mean,
 )
 from whichone.files.folder import Folder, wait_until_unlocked
+from whichone.files.lines import read_json_lines
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.retrieval.function import FunctionRetriever, load_function
 from whichone.retrieval.open import index_over
-from whichone.runs.learned_from import learned_from
 from whichone.runs.leaves_machine import what_leaves
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 from whichone.secrets import masked_options, remember_secrets
+
+EXAMPLES = "examples.jsonl"
+"""What `whichone train` learned from; it lies beside `best`, or one above for one of several encoders."""
+_MODELS = ("encoder", "passage_encoder", "model")
+
+
+class _Example(msgspec.Struct):
+    question: str
+
+
+def learned_from(options: Mapping[str, Any], benchmark: Benchmark) -> int:
+    """How many of the questions a model among the options was trained on, by their text."""
+    learned: set[str] = set()
+    for name in _MODELS:
+        folder = Path(str(options.get(name) or ""))
+        if folder.name and folder.is_dir():
+            place = folder.resolve()
+            for file in (place / EXAMPLES, *(above / EXAMPLES for above in place.parents[:2])):
+                if file.is_file():
+                    learned.update(e.question for _, e in read_json_lines(file, _Example))
+                    break
+    return sum(query.input in learned for query in benchmark.queries) if learned else 0
+
 
 ASKED_ELSEWHERE = frozenset({"haystack", "http", "langchain", "llama-index", "mteb"})
 """Retrievers of others, which bring their own corpus."""

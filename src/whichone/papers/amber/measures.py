@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from whichone.measures.answers import of_text
-from whichone.measures.token_overlap import token_f1
+from whichone.measures.answers import of_text, token_f1
 from whichone.text import amber
 
 

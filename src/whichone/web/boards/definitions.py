@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from whichone import registry
 from whichone.errors import WhichoneError
-from whichone.measures.official_names import OFFICIAL
+from whichone.measures.measure import OFFICIAL
 
 _PLAIN = {
     "acc": "the right page is among the first {k}",
