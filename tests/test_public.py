@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import whichone
 
@@ -55,20 +54,3 @@ def test_nothing_heavy_at_import() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
-
-
-def test_commands_that_do_without_pandas_do_not_load_it(tmp_path: Path) -> None:
-    words = ["export", "builtin/amber", str(tmp_path / "out"), "--format", "amber"]
-    program = (
-        "import sys\n"
-        "from whichone.cli import main\n"
-        f"sys.argv = ['whichone', *{words!r}]\n"
-        "try:\n    main()\n"
-        "except SystemExit as ended:\n    assert not ended.code\n"
-        "print('pandas' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split()[-1] == "False"
-    assert (tmp_path / "out" / "qa" / "amber_sets.jsonl").exists()
