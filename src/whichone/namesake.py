@@ -14,11 +14,13 @@ import msgspec
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
+from whichone.namesake_around import NamesakeAround, Search
 from whichone.records import Passage, Question
 from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.retrieval.namesake.fields import passes
 from whichone.retrieval.namesake.given import things
 from whichone.retrieval.namesake.passages import passage_rows, save_passages
+from whichone.retrieval.namesake.resolution import Resolution
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -74,6 +76,15 @@ class Namesake:
         delete.detach()
         weakref.finalize(opened, shutil.rmtree, place, ignore_errors=True)
         return opened
+
+    @staticmethod
+    def around(search: Search, *, names: Any = None, wider: int = 3) -> NamesakeAround:
+        """Around a search that exists already, without an index: `search(text, k)` returns results.
+
+        Results are records, passages, texts, or documents of LangChain, LlamaIndex and Haystack, and come back
+        as they were. `names` is as for `over`; a result belongs to a thing by its `entity` or its id.
+        """
+        return NamesakeAround(search, names, wider=wider)
 
     @classmethod
     def open(cls, folder: str | Path, **options: Any) -> Namesake:
@@ -155,3 +166,15 @@ class Namesake:
                     hits.append(Hit(passage, score, fields))
                 answers.append(hits)
             return answers
+
+    def resolve(
+        self, text: str, *, answer: str = "", filter: Mapping[str, Any] | None = None
+    ) -> Resolution:
+        """Who the name in a question means, with a calibrated probability for each bearer.
+
+        Where the question does not say enough (`resolvable` is False), `question` is the shortest one back
+        that would decide; what comes back goes into `answer`. Of several names the first shared one is
+        resolved.
+        """
+        with self._lock:
+            return self._retriever.resolve(Question(id="asked", text=text), answer, filter)

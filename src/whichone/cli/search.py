@@ -29,14 +29,24 @@ def command(index: str, question: str, k: int, as_json: bool) -> None:
 
     retriever = open_index_folder(index)
     corpus = Corpus.open(f"{index}/{CORPUS}")
-    (ranking,) = retriever.search([Question(id="asked", text=question)], k)
+    look_up = getattr(retriever, "passage", None)
+    asked = Question(id="asked", text=question)
+    (ranking,) = retriever.search([asked], k)
+    back = retriever.resolve(asked).question if hasattr(retriever, "resolve") else None
     scores = ranking.scores or (None,) * len(ranking.passages)
     results = [
-        {"rank": rank, "score": score, **_shown(corpus, identity)}
+        {"rank": rank, "score": score, **_shown(look_up, corpus, identity)}
         for rank, (identity, score) in enumerate(zip(ranking.passages, scores, strict=True), 1)
     ]
     if as_json:
-        emit_json({"question": question, "results": results, "notes": dict(ranking.notes)})
+        emit_json(
+            {
+                "question": question,
+                "results": results,
+                "notes": dict(ranking.notes),
+                "question_back": back,
+            }
+        )
         return
     for result in results:
         score = "" if result["score"] is None else f"  {result['score']:.3f}"
@@ -44,12 +54,17 @@ def command(index: str, question: str, k: int, as_json: bool) -> None:
         click.echo(f"     {result['text'][:200]}")
     for name in ranking.notes.get("names", ()):
         _show_bearers(name)
+    if back:
+        click.echo(f"\nthe question does not say who is meant; ask back: {back}")
     if not results:
         click.echo("nothing was found")
 
 
-def _shown(corpus: Any, identity: str) -> dict[str, str]:
-    """A passage, or the first passage of a page."""
+def _shown(look_up: Any, corpus: Any, identity: str) -> dict[str, str]:
+    """A passage, or the first passage of a page; an index that was added to looks up its own."""
+    if look_up is not None:
+        passage = look_up(identity)
+        return {"id": identity, "title": passage.title, "text": passage.text}
     place = identity if identity in corpus else corpus.passages_of(identity)[0]
     passage = corpus.passage(place)
     return {"id": identity, "title": passage.title, "text": passage.text}

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import Depends, FastAPI, Query
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -41,6 +42,14 @@ class Asked(BaseModel):
     k: int = Field(5, ge=1, le=1000)
     filter: dict[str, Any] | None = Field(None, examples=[{"tenant": "acme"}])
     """Applied before anything is ranked."""
+
+
+class Unsure(BaseModel):
+    """A question whose name is to be resolved, and what was answered when it was asked back."""
+
+    text: str = Field(max_length=LONGEST_QUESTION)
+    answer: str = Field("", max_length=LONGEST_QUESTION)
+    filter: dict[str, Any] | None = None
 
 
 class Added(BaseModel):
@@ -159,6 +168,14 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         """The same for one question without a filter."""
         namesake.refresh()
         return {"results": [_shown(hit) for hit in namesake.search(q, k)]}
+
+    @app.post("/resolve", dependencies=searching)
+    def resolve(unsure: Unsure) -> dict[str, Any]:
+        """Who the name in a question means, how likely, and the question back where that is open."""
+        namesake.refresh()
+        believed = namesake.resolve(unsure.text, answer=unsure.answer, filter=unsure.filter)
+        shown: dict[str, Any] = msgspec.to_builtins(believed)
+        return shown
 
     @app.post("/passages", dependencies=changing)
     def add(added: Added) -> dict[str, int]:

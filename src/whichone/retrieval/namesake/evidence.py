@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ MOST_ENCODED = 64
 MOST_JUDGED = 10
 """A cross-encoder reads the sentences of so many bearers at most."""
 _SHOWN = 160
+_OPENING = 600
+_YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _SCALE = 10.0
 """BM25 scores are divided by it, so that all evidence is of one order."""
 
@@ -75,6 +78,10 @@ class Asked:
     proper: str
     """Words of the pieces written with a capital or a digit: who or what else the question mentions."""
     relations: Sequence[Relation]
+    denied: str = ""
+    """What the question says the meant one is not: "not the one in Leeds"."""
+    periods: Sequence[tuple[int, int]] = ()
+    """Decades and centuries that the question names: "of the 1780s"."""
     vector: Vectors | None = None
 
 
@@ -124,6 +131,9 @@ class Weigher:
         owners = self._pages.of_passages(rows).tolist()
         plain = _best(owners, self._index.lexical.of(asked.plain, rows))
         proper = _best(owners, self._index.lexical.of(asked.proper, rows))
+        denied = _best(owners, self._index.lexical.of(asked.denied, rows)) if asked.denied else {}
+        # what is ruled out speaks for nobody
+        pages = {page: score - denied.get(page, 0.0) for page, score in pages.items()}
         most = max(pages.values(), default=0.0) or 1.0
         weighed = []
         for key, own in together.items():
@@ -131,6 +141,8 @@ class Weigher:
             evidence.values["bm25"] = max(pages[page] for page in own) / most
             evidence.values["words"] = max(plain.get(page, 0.0) for page in own) / _SCALE
             evidence.values["proper"] = max(proper.get(page, 0.0) for page in own) / _SCALE
+            if denied:
+                evidence.values["denied"] = max(denied.get(page, 0.0) for page in own) / _SCALE
             self._read(evidence, asked)
             weighed.append(evidence)
         self._weigh(weighed)
@@ -173,6 +185,10 @@ class Weigher:
             self._add_kind(evidence, asked.relations)
             self._add_says(evidence, asked.relations)
         self._add_attributes(evidence, asked)
+        if asked.periods:
+            self._add_period(evidence, asked.periods)
+        if evidence.values.get("denied"):
+            evidence.speaks_against.append("has what the question rules out")
         if self._knowledge is not None:
             self._add_facts(evidence, self._knowledge, asked)
         if self._options.popularity:
@@ -226,6 +242,15 @@ class Weigher:
         if named:
             evidence.values["attribute"] = math.sqrt(len(named))
             evidence.speaks_for.append(f"has the {', the '.join(named[:3])}")
+
+    def _add_period(self, evidence: Evidence, periods: Sequence[tuple[int, int]]) -> None:
+        """A year of the page's opening is of a decade or century that the question names."""
+        opening = self._pages.opening(evidence.page)[:_OPENING]
+        years = [int(year) for year in _YEAR.findall(opening)]
+        inside = [year for year in years if any(low <= year <= high for low, high in periods)]
+        if inside:
+            evidence.values["period"] = 1.0
+            evidence.speaks_for.append(f"is of that time ({inside[0]})")
 
     def _add_facts(self, evidence: Evidence, knowledge: Knowledge, asked: Asked) -> None:
         properties = [

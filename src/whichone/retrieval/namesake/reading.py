@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,20 @@ from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.fields import Filter
 from whichone.retrieval.namesake.index import Index
 from whichone.retrieval.namesake.knowledge import Knowledge
-from whichone.retrieval.namesake.model import EvidenceModel, softmax
+from whichone.retrieval.namesake.model import EvidenceModel, calibrated
 from whichone.retrieval.namesake.names import SEPARATOR, Mention, PageNames, remainder, subject
 from whichone.retrieval.namesake.pairs import SentenceJudge
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler
 from whichone.retrieval.namesake.relations import RelationTable, stems
+from whichone.retrieval.namesake.resolution import Resolution, resolution
 from whichone.retrieval.namesake.selection import Selection
 from whichone.retrieval.namesake.sentences import SentenceCloseness
 
 _SHOWN_BEARERS = 5
 _WORD = re.compile(r"[^\W_]+")
+_NOT = re.compile(r"\b(?:not|except|other than|rather than|nicht|pas|no es|ausser|außer)\b", re.I)
+_DECADE = re.compile(r"\d{3}0s")
 PLACES = frozenset(["place", "building", "organization"])
 """Kinds whose titles tell namesakes apart by a comma, not by parentheses."""
 
@@ -104,10 +107,11 @@ class Searcher:
             self._judge = SentenceJudge(parameters.judge, self._passage_to_read, kept)
         self._pooler = Pooler(index, self._dense(), parameters)
         judged = self._judge.kind if self._judge is not None else None
+        self.fit = EvidenceModel.load().fit(sentences=self._closeness is not None, judge=judged)
         self._weigher = Weigher(
             index,
             parameters,
-            EvidenceModel.load().fit(sentences=self._closeness is not None, judge=judged),
+            self.fit,
             closeness=self._closeness,
             judge=self._judge,
             knowledge=knowledge,
@@ -139,6 +143,46 @@ class Searcher:
         }
 
     # questions
+
+    def resolve(
+        self, question: Question, answer: str = "", wanted: Filter | None = None
+    ) -> Resolution:
+        """Who the name in a question means; `answer` is what was said when asked back."""
+        selection = self.index.select(wanted)
+        mentions = self.mentions(question, selection)
+        text = f"{question.text} {answer}".strip()
+        pool = self._pooler.pool(text, mentions, selection)
+        asked = self._asked(question, mentions, pool)
+        if answer:
+            # whatever is answered tells bearers apart, however it is written
+            more = " ".join(_WORD.findall(answer))
+            words = (*asked.words, *stems(answer))
+            proper = f"{asked.proper} {more}"
+            asked = dataclasses.replace(
+                asked,
+                proper=proper,
+                words=words,
+                periods=[*asked.periods, *periods(_WORD.findall(answer))],
+            )
+        best: tuple[Mention, list[Evidence]] | None = None
+        for group in pool.groups:
+            evidence = self._weighed(group.lexical, asked, selection)
+            shared = len(evidence) > 1
+            if best is None or (shared and len(best[1]) < 2):
+                best = (group.mention, evidence)
+        if best is None:
+            return Resolution(question.text, None)
+        return resolution(question.text, best[0].name, best[1], self.index, self.fit)
+
+    def _weighed(
+        self, pages: Mapping[int, float], asked: Asked, selection: Selection
+    ) -> list[Evidence]:
+        """The bearers with their probabilities, best first."""
+        evidence = self._weigher.weigh(pages, asked, selection)
+        shares = calibrated([e.score for e in evidence], [e.values for e in evidence], self.fit)
+        for bearer, share in zip(evidence, shares, strict=True):
+            bearer.probability = share
+        return evidence
 
     def readings(
         self, questions: Sequence[Question], k: int, wanted: Filter | None = None
@@ -198,11 +242,7 @@ class Searcher:
         weighed = []
         for group in pool.groups:
             if len(group.lexical) > 1:
-                evidence = self._weigher.weigh(group.lexical, asked, selection)
-                for bearer, share in zip(
-                    evidence, softmax([e.score for e in evidence]), strict=True
-                ):
-                    bearer.probability = share
+                evidence = self._weighed(group.lexical, asked, selection)
                 weighed.append((group.mention, evidence))
         if is_claim(question.text):
             pool = self._subject_first(pool, asked)
@@ -213,6 +253,7 @@ class Searcher:
 
     def _asked(self, question: Question, mentions: Sequence[Mention], pool: Pool) -> Asked:
         pieces = remainder(question.text, mentions)
+        pieces, denied = ruled_out(pieces)
         words = [word for piece in pieces for word in _WORD.findall(piece)]
         opening = _WORD.search(question.text)
         first = opening.group() if opening is not None else ""
@@ -229,6 +270,8 @@ class Searcher:
             " ".join(plain),
             " ".join(proper),
             self._relations.asked(pieces),
+            denied,
+            periods(words),
             vector,
         )
 
@@ -269,6 +312,37 @@ class Searcher:
                 rows.append(row)
                 scores.append(lowest - place / (k + 1))
         return rows, scores
+
+
+def ruled_out(pieces: Sequence[str]) -> tuple[list[str], str]:
+    """The pieces of a question up to a "not", and the names and numbers that follow it there."""
+    kept, denied = [], []
+    for piece in pieces:
+        before, mark, after = _split_at(piece)
+        kept.append(before)
+        if mark:
+            words = [w for w in _WORD.findall(after) if w[0].isupper() or w[0].isdigit()]
+            denied += words or _WORD.findall(after)
+    return [piece for piece in kept if piece.strip()], " ".join(denied)
+
+
+def _split_at(piece: str) -> tuple[str, str, str]:
+    match = _NOT.search(piece)
+    return (
+        (piece, "", "")
+        if match is None
+        else (piece[: match.start()], match[0], piece[match.end() :])
+    )
+
+
+def periods(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Decades and centuries among words: "1780s" are the years 1780 to 1789, "1700s" to 1799."""
+    spans = []
+    for word in words:
+        if _DECADE.fullmatch(word):
+            year = int(word[:4])
+            spans.append((year, year + (99 if year % 100 == 0 else 9)))
+    return spans
 
 
 def plain_text(text: str) -> str:

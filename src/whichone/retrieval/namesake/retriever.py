@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from whichone.corpus.corpus import Corpus
 from whichone.files.folder import Folder, file_hash
@@ -23,6 +24,7 @@ from whichone.retrieval.namesake.names import Mention
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.part import NAME, build_part
 from whichone.retrieval.namesake.reading import Reading, Searcher
+from whichone.retrieval.namesake.resolution import Resolution
 from whichone.retrieval.namesake.updates import Updates
 
 _BUILT = ("encoder", "names")
@@ -169,6 +171,12 @@ class NamesakeRetriever:
         """The same with everything that was weighed; rows instead of ids."""
         return self._searcher.readings(questions, k, wanted)
 
+    def resolve(
+        self, question: Question, answer: str = "", wanted: Filter | None = None
+    ) -> Resolution:
+        """Who the name in a question means."""
+        return self._searcher.resolve(question, answer, wanted)
+
     def weighed(self, question: Question) -> list[list[Evidence]]:
         """For each shared name of a question its bearers, best first, and what speaks for each."""
         (reading,) = self.readings([question], 1)
@@ -177,6 +185,13 @@ class NamesakeRetriever:
     def mentions(self, question: Question) -> list[Mention]:
         """The names of a question."""
         return self._searcher.mentions(question, self.index.whole)
+
+    def passage(self, identity: str) -> Passage:
+        """A passage of the base or of what was added; a `KeyError` where there is none of this id."""
+        for row in self.index.rows_of(identity):
+            if self.index.whole.keeps(np.array([row]))[0]:
+                return self.index.pages.passage(row)[0]
+        raise KeyError(identity)
 
     def page_id(self, page: int) -> str:
         return self.index.pages.id(page)

@@ -1,0 +1,1 @@
+"""`whichone` inside other tools: each module is imported only by those who have that tool."""

@@ -1,0 +1,93 @@
+"""Who a name means, how sure that is, and what to ask where it is open."""
+
+from __future__ import annotations
+
+import pytest
+
+import whichone
+from whichone.retrieval.namesake.model import EvidenceModel, Fit, calibrated, softmax
+from whichone.retrieval.namesake.reading import periods, ruled_out
+from whichone.retrieval.namesake.resolution import Candidate, question_back, splitting
+
+STAFF = [
+    {"id": "1", "title": "Ada Park", "text": "Badge 17.", "department": "Payroll", "city": "Leeds"},
+    {"id": "2", "title": "Ada Park", "text": "Badge 18.", "department": "Legal", "city": "Turin"},
+    {"id": "3", "title": "Bo Lind", "text": "Badge 19.", "department": "Legal", "city": "Oslo"},
+]
+
+
+@pytest.fixture(scope="module")
+def staff() -> whichone.Namesake:
+    return whichone.Namesake.over(STAFF, encoder="none")
+
+
+def test_an_open_question_is_asked_back_and_an_answer_decides(staff: whichone.Namesake) -> None:
+    believed = staff.resolve("What is the badge of Ada Park?")
+    assert not believed.resolvable and believed.confidence < 0.5
+    assert [bearer.probability for bearer in believed.bearers] == pytest.approx([0.5, 0.5], abs=0.1)
+    assert believed.question == "Which Ada Park: Leeds (Payroll) or Turin (Legal)?"
+    for answer, meant in [("Turin", "2"), ("the one in payroll", "1")]:
+        decided = staff.resolve("What is the badge of Ada Park?", answer=answer)
+        assert decided.resolvable and decided.question is None
+        assert decided.best is not None and decided.best.id == meant
+        assert decided.best.probability > 0.9
+        assert any("has the" in reason for reason in decided.best.speaks_for)
+
+
+def test_a_question_that_says_enough_is_not_asked_back(staff: whichone.Namesake) -> None:
+    believed = staff.resolve("What is the badge of Ada Park in Legal?")
+    assert believed.resolvable and believed.question is None
+    assert believed.best is not None and believed.best.id == "2"
+    assert sum(b.probability for b in believed.bearers) == pytest.approx(1, abs=1e-3)
+
+
+def test_names_of_one_bearer_or_none(staff: whichone.Namesake) -> None:
+    (only,) = staff.resolve("Where is Bo Lind?").bearers
+    assert (only.id, only.probability) == ("3", 1.0)
+    nobody = staff.resolve("where is the canteen?")
+    assert nobody.name is None and nobody.bearers == () and nobody.best is None
+    (left,) = staff.resolve("Where is Ada Park?", filter={"city": "Leeds"}).bearers
+    assert left.id == "1"
+
+
+def test_the_attribute_that_splits_best_is_asked_for() -> None:
+    bearers = [
+        Candidate("a", "X", 0.5, attributes={"team": "red", "site": "A"}),
+        Candidate("b", "X", 0.3, attributes={"team": "red", "site": "B"}),
+        Candidate("c", "X", 0.2, attributes={"team": "blue", "site": "C"}),
+    ]
+    assert splitting(bearers) == ["site", "team"]
+    assert question_back("X", bearers) == "Which X: A, B or C?"
+    alike = [Candidate("a", "X", 0.5), Candidate("b", "X", 0.5)]
+    assert question_back("X", alike) == "Which X do you mean? 2 have this name."
+
+
+def test_what_is_ruled_out_and_when() -> None:
+    assert ruled_out(["Who is", " but not the one in Leeds?"]) == (["Who is", " but "], "Leeds")
+    assert ruled_out(["Who is"]) == (["Who is"], "")
+    assert periods(["the", "1780s", "1700s", "1999"]) == [(1780, 1789), (1700, 1799)]
+
+
+def test_the_question_may_rule_a_bearer_out(staff: whichone.Namesake) -> None:
+    best = staff.resolve("What is the badge of Ada Park, not the one in Payroll, badge 17?").best
+    assert best is not None and best.id == "2"
+
+
+def test_calibration_keeps_the_order_and_adds_up() -> None:
+    fit = Fit({"x": 1.0}, sure={"": -5.0})
+    values = [{"x": 2.0}, {"x": 1.0}, {"x": 0.0}]
+    shares = calibrated([2.0, 1.0, 0.0], values, fit)
+    assert sum(shares) == pytest.approx(1)
+    assert shares == sorted(shares, reverse=True)
+    sure = calibrated([2.0, 1.0, 0.0], values, Fit({"x": 1.0}, sure={"": 5.0}))
+    assert sure[0] == pytest.approx(0.9933, abs=1e-4)
+    assert sure[1] / sure[2] == pytest.approx(softmax([1.0, 0.0])[0] / softmax([1.0, 0.0])[1])
+
+
+@pytest.mark.parametrize("judge", [None, "cross", "late"])
+def test_the_shipped_model_has_a_fit_for_all_that_may_be_at_hand(judge: str | None) -> None:
+    model = EvidenceModel.load()
+    fit = model.fit(sentences=judge is None, judge=judge)
+    assert fit.weights["bm25"] > 0 > fit.weights["disambiguation"]
+    assert fit.resolvable and fit.sure
+    assert model.made["by"] == "bench/namesake_evidence.py"

@@ -1,0 +1,72 @@
+"""`whichone.Namesake.around`: a search that exists already, widened and re-ordered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import whichone
+from whichone.errors import BadInput
+
+TICKETS = [
+    {"id": "t1", "entity": "c1", "text": "The printer of Ada Park prints nothing."},
+    {"id": "t2", "entity": "c2", "text": "Ada Park: the scanner in Turin sings."},
+    {"id": "t3", "entity": "c3", "text": "The coffee machine of Bo Lind hisses."},
+]
+PEOPLE = [
+    {"id": "c1", "name": "Ada Park", "aliases": ["The Boss"], "city": "Leeds"},
+    {"id": "c2", "name": "Ada Park", "city": "Turin"},
+]
+
+
+def words(text: str, k: int) -> list[dict[str, Any]]:
+    """A search by shared words that returns nothing without one."""
+    asked = set(text.lower().replace("?", "").split())
+    scored = [(len(asked & set(t["text"].lower().rstrip(".").split())), t) for t in TICKETS]
+    return [t for score, t in sorted(scored, key=lambda p: -p[0]) if score][:k]
+
+
+def test_the_places_of_bearers_change_hands_and_no_others() -> None:
+    around = whichone.Namesake.around(words, names=PEOPLE)
+    assert around.sees == ("corpus", "knowledge base")
+    asked = "the printer of Ada Park from Turin"
+    assert [t["id"] for t in words(asked, 3)] == ["t1", "t2", "t3"]
+    assert [t["id"] for t in around.search(asked, 3)] == ["t2", "t1", "t3"]
+    assert around.search(asked, 1) == [TICKETS[1]]
+    alone = "the coffee machine of Bo Lind"
+    assert around.search(alone, 3) == words(alone, 9)[:3]
+
+
+def test_bearers_that_the_search_had_not_returned_are_fetched() -> None:
+    asked: list[str] = []
+
+    def narrow(text: str, k: int) -> list[dict[str, Any]]:
+        asked.append(text)
+        return [t for t in TICKETS if t["id"] == ("t2" if "Turin" in text else "t1")]
+
+    around = whichone.Namesake.around(narrow, names=PEOPLE)
+    found = around.search("Ada Park in turin", 2)
+    assert [t["id"] for t in found] == ["t2", "t1"]
+    assert asked == [
+        "Ada Park in turin",
+        "Ada Park in turin Ada Park Leeds",
+        "Ada Park in turin Ada Park Turin",
+    ]
+
+
+def test_who_is_meant_judged_by_results() -> None:
+    around = whichone.Namesake.around(words, names=PEOPLE)
+    believed = around.resolve("Where is Ada Park?", TICKETS)
+    assert not believed.resolvable
+    assert believed.question == "Which Ada Park: Leeds or Turin?"
+    decided = around.resolve("Where is Ada Park?", TICKETS, answer="Turin")
+    assert decided.best is not None and decided.best.id == "c2"
+
+
+def test_texts_and_what_is_no_result() -> None:
+    around = whichone.Namesake.around(lambda text, k: ["one text", "another text"])
+    assert around.search("one", 2) == ["one text", "another text"]
+    broken = whichone.Namesake.around(lambda text, k: [1, 2])
+    with pytest.raises(BadInput, match="result 0 has no text"):
+        broken.search("one", 2)
