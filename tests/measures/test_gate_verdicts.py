@@ -70,7 +70,7 @@ def searches(amber: Benchmark):
         "half-dead": Altered(bm25, every_other),
         "stale": Altered(bm25, without_the_new),
         "as good as BM25": bm25,
-        "good": make_retriever("namesake", amber, work, {}),
+        "good": make_retriever("namesake", amber, work, {"encoder": "none"}),
     }
 
 
