@@ -135,3 +135,37 @@ def test_spacy_finds_the_mentions_of_kore50(onos: Benchmark, shared: Path) -> No
         gold, hit = gold + len(wanted), hit + len(wanted & spans)
     assert hit > 0.6 * gold
     assert find(Question(id="q", text="Nothing happened in 1984 or before 5 o'clock.")) == []
+
+
+@pytest.mark.slow
+def test_blink_is_evaluated_on_kore50(linked: Benchmark, tmp_path: Path) -> None:
+    """Both stages over an entity-linking set at hand, by KILT's measures; a BERT of random weights has none right but by chance."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from whichone.measures.measure import parse_measures
+    from whichone.measures.scores import score_run
+    from whichone.retrieval.linkers.blink.model import new_blink
+    from whichone.runs.retrieve import retrieve
+
+    words = sorted({w for title in linked.corpus.titles().values() for w in title.lower().split()})
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    numbers = {word: n for n, word in enumerate(vocabulary)}
+    transformers.BertTokenizerFast(vocab=numbers).save_pretrained(tmp_path / "bert")
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=16, max_position_embeddings=64,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    transformers.BertModel(config).save_pretrained(tmp_path / "bert")
+    new_blink(str(tmp_path / "bert"), "cpu").save(tmp_path / "blink")
+    run = retrieve(
+        linked.folder.root,
+        tmp_path / "run",
+        retriever="blink",
+        options={"model": str(tmp_path / "blink"), "mentions": "given", "candidates": 64},
+        k=64,
+    )
+    assert run.folder.manifest.counts["empty"] == 0
+    assert all(len(pages) == 64 for pages in run.ranked_pages().values())
+    scores = score_run(run, linked, parse_measures(["rprec", "kilt_recall@5", "acc@1"]))
+    assert 0 <= scores.values["rprec"].mean() < 0.2

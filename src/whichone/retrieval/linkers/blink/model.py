@@ -1,0 +1,222 @@
+"""BLINK's models in the layout of its release: `biencoder*.bin` and `crossencoder*.bin` with their `.json`."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.files.folder import file_hash
+from whichone.retrieval.dense.encoder import Vectors
+from whichone.retrieval.linkers.blink.text import CONTEXT, ENTITY, BlinkText, MentionText
+
+if TYPE_CHECKING:
+    import torch
+
+BATCH = 32
+BI, CROSS = "biencoder", "crossencoder"
+_TOKENIZERS = ("vocab.txt", "tokenizer.json")
+
+
+class BlinkModel:
+    """Vectors of mentions and entities, and scores of pairs; without a cross-encoder no pairs."""
+
+    def __init__(
+        self, bi: Any, cross: Any | None, text: BlinkText, *, name: str, weights: str, device: str
+    ) -> None:
+        self.bi, self.cross, self.text = bi.to(device).eval(), cross, text
+        if cross is not None:
+            cross.to(device).eval()
+        self.name, self.weights, self.device = name, weights, device
+        self.size = int(bi.cand_encoder.bert_model.config.hidden_size)
+
+    def describe(self) -> dict[str, Any]:
+        return {"model": self.name, "weights": self.weights, "size": self.size}
+
+    def mentions(self, mentions: Sequence[MentionText]) -> Vectors:
+        return self._encode(self.bi.context_encoder, [self.text.mention_ids(m) for m in mentions])
+
+    def entities(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        pairs = zip(titles, texts, strict=True)
+        return self._encode(self.bi.cand_encoder, [self.text.entity_ids(*pair) for pair in pairs])
+
+    def pairs(self, mention: MentionText, entities: Sequence[tuple[str, str]]) -> list[float]:
+        """The cross-encoder's score of one mention with each entity (title, description)."""
+        assert self.cross is not None
+        context = self.text.mention_ids(mention)
+        ids = [self.text.pair_ids(context, self.text.entity_ids(*entity)) for entity in entities]
+        found: list[float] = self._encode(self.cross.encoder, ids)[:, 0].tolist()
+        return found
+
+    def tensors(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        import torch
+
+        held = torch.tensor(ids, device=self.device)
+        return held, (held != self.text.pad).long()
+
+    def _encode(self, encoder: Any, ids: Sequence[Sequence[int]]) -> Vectors:
+        import torch
+
+        found = []
+        with torch.inference_mode():
+            for start in range(0, len(ids), BATCH):
+                found.append(
+                    encoder(*self.tensors(ids[start : start + BATCH])).float().cpu().numpy()
+                )
+        return np.concatenate(found) if found else np.zeros((0, self.size), np.float32)
+
+    def save(self, folder: Path) -> None:
+        """As `open_blink` reads it, and as BLINK's own program does."""
+        import torch
+
+        folder.mkdir(parents=True, exist_ok=True)
+        parameters = {"max_context_length": self.text.context, "max_cand_length": self.text.entity}
+        for kind, module in ((BI, self.bi), (CROSS, self.cross)):
+            if module is not None:
+                state = {key: value.cpu() for key, value in module.state_dict().items()}
+                torch.save(state, folder / f"{kind}.bin")
+                (folder / f"{kind}.json").write_bytes(msgspec.json.encode(parameters))
+        self.bi.cand_encoder.bert_model.config.save_pretrained(folder)
+        self.text.tokenizer.save_pretrained(folder)
+
+
+def open_blink(
+    place: str | Path, *, base: str | None = None, cross: bool = True, device: str | None = None
+) -> BlinkModel:
+    """A folder with released weights, or one of `train linker`.
+
+    Released files hold weights only: `base` is the folder of their BERT, for its words.
+    """
+    torch, transformers = _libraries()
+    from whichone.retrieval.linkers.blink.modules import BiEncoder, CrossEncoder, config_of
+
+    folder = Path(place)
+    if not folder.is_dir():
+        raise Missing("there is no such folder", where=str(place))
+    files = {kind: _file(folder, kind) for kind in ((BI, CROSS) if cross else (BI,))}
+    words = _words_folder(folder, base)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(words, local_files_only=True)
+    heads = _heads(words)
+    modules = {}
+    for kind, file in files.items():
+        state = _weights(file, torch)
+        prefix = "cand_encoder.bert_model." if kind == BI else "encoder.bert_model."
+        if f"{prefix}embeddings.word_embeddings.weight" not in state:
+            raise BadInput(f"these are not the weights of BLINK's {kind}: no {prefix}…", file=file)
+        config = config_of(state, prefix, heads)
+        if config.vocab_size < len(tokenizer):
+            raise BadInput(
+                f"the weights know {config.vocab_size:,} words, the tokenizer {len(tokenizer):,}",
+                file=file,
+                hint="name the folder of the BERT that they were trained from as base",
+            )
+        module = BiEncoder(config) if kind == BI else CrossEncoder(config)
+        _fill(module, state, file)
+        modules[kind] = module
+    lengths = _lengths(files[BI].with_suffix(".json"))
+    return BlinkModel(
+        modules[BI],
+        modules.get(CROSS),
+        BlinkText(tokenizer, *lengths),
+        name=folder.resolve().name,
+        weights="+".join(file_hash(file)[:16] for file in files.values()),
+        device=device or ("cuda" if torch.cuda.is_available() else "cpu"),
+    )
+
+
+def new_blink(
+    checkpoint: str, device: str, context: int = CONTEXT, entity: int = ENTITY
+) -> BlinkModel:
+    """Untrained: every encoder begins as the same BERT, the cross-encoder with a new head."""
+    _, transformers = _libraries()
+    from whichone.retrieval.linkers.blink.modules import BiEncoder, CrossEncoder
+
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint, local_files_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bert = transformers.AutoModel.from_pretrained(checkpoint, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise Missing(
+            f"cannot load the checkpoint {checkpoint}: {str(error).splitlines()[0]}",
+            hint="name a folder of a BERT, or a model that is on this machine",
+        ) from error
+    if bert.config.model_type != "bert":
+        raise UsageError(
+            f"BLINK's encoders are BERTs, not {bert.config.model_type}", where=checkpoint
+        )
+    if BlinkText.with_marks(tokenizer):
+        bert.resize_token_embeddings(len(tokenizer))
+    room = int(bert.config.max_position_embeddings)
+    entity = min(entity, room - context + 1)
+    bi, cross = BiEncoder(bert.config), CrossEncoder(bert.config)
+    for part in (bi.context_encoder, bi.cand_encoder, cross.encoder):
+        part.bert_model.load_state_dict(bert.state_dict(), strict=False)
+    text = BlinkText(tokenizer, context, entity)
+    return BlinkModel(bi, cross, text, name=Path(checkpoint).name, weights="", device=device)
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise missing_extra(error.name or "transformers", "dense") from None
+    return torch, transformers
+
+
+def _file(folder: Path, kind: str) -> Path:
+    found = sorted(folder.glob(f"{kind}*.bin"))
+    if len(found) != 1:
+        raise Missing(
+            f"{'no' if not found else len(found)} {kind}*.bin in this folder, one is wanted",
+            where=str(folder),
+            hint="-o cross=false searches without the cross-encoder" if kind == CROSS else None,
+        )
+    return found[0]
+
+
+def _words_folder(folder: Path, base: str | None) -> Path:
+    for place in (Path(base) if base else None, folder):
+        if place is not None and any((place / name).exists() for name in _TOKENIZERS):
+            return place
+    raise UsageError(
+        "BLINK's files hold weights only: there is no vocab.txt beside them",
+        where=str(folder),
+        hint="name the folder of its BERT (bert-large-uncased for the released ones): -o base=FOLDER",
+    )
+
+
+def _heads(words: Path) -> int | None:
+    config = words / "config.json"
+    if not config.exists():
+        return None
+    return msgspec.json.decode(config.read_bytes()).get("num_attention_heads")  # type: ignore[no-any-return]
+
+
+def _lengths(file: Path) -> tuple[int, int]:
+    told = msgspec.json.decode(file.read_bytes()) if file.exists() else {}
+    return int(told.get("max_context_length", CONTEXT)), int(told.get("max_cand_length", ENTITY))
+
+
+def _weights(file: Path, torch: Any) -> dict[str, Any]:
+    try:
+        state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
+        raise BadInput(f"not a file of weights: {str(error).splitlines()[0]}", file=file) from error
+    return {key.removeprefix("module."): value for key, value in state.items()}
+
+
+def _fill(module: Any, state: dict[str, Any], file: Path) -> None:
+    result = module.load_state_dict(state, strict=False)
+    missing = [
+        key for key in result.missing_keys if "position_ids" not in key and "pooler" not in key
+    ]
+    if missing:
+        raise BadInput(f"{len(missing)} weights are missing, such as {missing[0]}", file=file)

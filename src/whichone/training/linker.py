@@ -1,0 +1,250 @@
+"""`whichone train linker`: BLINK's two stages, on mentions with the pages they mean; exact to resume."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import UsageError
+from whichone.files.lines import write_atomic
+from whichone.progress import talk
+from whichone.retrieval.linkers.blink.model import BlinkModel, new_blink
+from whichone.retrieval.linkers.blink.retriever import CANDIDATES, Blink, descriptions
+from whichone.training.checkpoints import OneModel, save_model, training_folder
+from whichone.training.devices import chosen_device, quiet_libraries
+from whichone.training.linker_examples import LinkExample, link_examples
+from whichone.training.loop import Trained, Training
+from whichone.training.settings import Settings
+from whichone.training.start import Start, place_of
+from whichone.versions import environment
+
+if TYPE_CHECKING:
+    import torch
+
+BLOCK = 512
+"""Mentions whose candidates are looked for together."""
+
+
+class BlinkStage(OneModel):
+    """One of the two stages as a thing that learns."""
+
+    def __init__(self, blink: BlinkModel, key: str) -> None:
+        self.blink, self.key = blink, key
+        self.model: Any = blink.bi if key == "bi" else blink.cross
+
+    def save(self, folder: Path) -> None:
+        """The weights of this stage alone: both are joined in `model` at the end."""
+        import torch
+
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(self.model.state_dict(), folder / "weights.pt")
+
+
+class BiTraining(Training[LinkExample]):
+    """Each mention against the entities of its batch."""
+
+    def __init__(
+        self,
+        blink: BlinkModel,
+        examples: Sequence[LinkExample],
+        held_out: Sequence[LinkExample],
+        folder: Path,
+        settings: Settings,
+        identity: dict[str, Any],
+    ) -> None:
+        self.blink = blink
+        stage = BlinkStage(blink, "bi")
+        super().__init__(
+            stage, examples, held_out, folder, settings, device=blink.device, identity=identity
+        )
+
+    def loss(self, batch: Sequence[LinkExample], epoch: int) -> torch.Tensor:
+        """Softmax over the batch's entities; the same page of another mention is no wrong one."""
+        import torch
+
+        scores = self._scores(batch)
+        pages = [e.page for e in batch]
+        same = [[i != j and a == b for j, b in enumerate(pages)] for i, a in enumerate(pages)]
+        mask = torch.tensor(same, device=scores.device)
+        right = torch.arange(len(batch), device=scores.device)
+        return torch.nn.functional.cross_entropy(scores.masked_fill(mask, float("-inf")), right)
+
+    def accuracy(self) -> float:
+        """How often the right entity is the closest of those that the held-out mentions mean."""
+        entities = {e.page: (e.title, e.text) for e in self.held_out}
+        pages = list(entities)
+        about = list(entities.values())
+        vectors = self.blink.entities([t for t, _ in about], [d for _, d in about])
+        asked = self.blink.mentions([e.mention for e in self.held_out])
+        best = (asked @ vectors.T).argmax(1)
+        return float(
+            np.mean([pages[n] == e.page for n, e in zip(best, self.held_out, strict=True)])
+        )
+
+    def _scores(self, batch: Sequence[LinkExample]) -> torch.Tensor:
+        text, bi = self.blink.text, self.blink.bi
+        mentions = self.blink.tensors([text.mention_ids(e.mention) for e in batch])
+        entities = self.blink.tensors([text.entity_ids(e.title, e.text) for e in batch])
+        found: torch.Tensor = bi.context_encoder(*mentions) @ bi.cand_encoder(*entities).T
+        return found.float()
+
+
+class Candidates(msgspec.Struct, frozen=True):
+    """A mention with the entities to choose from, the right one first."""
+
+    id: str
+    example: LinkExample
+    wrong: tuple[tuple[str, str], ...]
+    source: str = ""
+
+
+class CrossTraining(Training[Candidates]):
+    """The right entity against the others that the bi-encoder finds."""
+
+    def __init__(
+        self,
+        blink: BlinkModel,
+        examples: Sequence[Candidates],
+        held_out: Sequence[Candidates],
+        folder: Path,
+        settings: Settings,
+        identity: dict[str, Any],
+    ) -> None:
+        self.blink = blink
+        stage = BlinkStage(blink, "cross")
+        super().__init__(
+            stage, examples, held_out, folder, settings, device=blink.device, identity=identity
+        )
+
+    def loss(self, batch: Sequence[Candidates], epoch: int) -> torch.Tensor:
+        import torch
+
+        text = self.blink.text
+        ids, sizes = [], []
+        for one in batch:
+            context = text.mention_ids(one.example.mention)
+            about = [(one.example.title, one.example.text), *one.wrong]
+            ids += [text.pair_ids(context, text.entity_ids(*entity)) for entity in about]
+            sizes.append(len(about))
+        assert self.blink.cross is not None
+        scores = self.blink.cross.encoder(*self.blink.tensors(ids)).float()[:, 0].split(sizes)
+        padded = torch.nn.utils.rnn.pad_sequence(
+            list(scores), batch_first=True, padding_value=float("-inf")
+        )
+        right = torch.zeros(len(batch), dtype=torch.long, device=padded.device)
+        return torch.nn.functional.cross_entropy(padded, right)
+
+    def accuracy(self) -> float:
+        won = []
+        for one in self.held_out:
+            about = [(one.example.title, one.example.text), *one.wrong]
+            scores = self.blink.pairs(one.example.mention, about)
+            won.append(scores[0] > max(scores[1:], default=float("-inf")))
+        return float(np.mean(won))
+
+
+def train_linker(
+    sources: Sequence[str | Path],
+    out: str | Path,
+    *,
+    corpus: str | Path,
+    checkpoint: str,
+    settings: Settings,
+    held_out: Sequence[str | Path] = (),
+    candidates: int = CANDIDATES,
+    cross_batch: int = 2,
+    device: str | None = None,
+) -> dict[str, Trained]:
+    """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""
+    if candidates < 2:
+        raise UsageError("the cross-encoder needs at least 2 candidates")
+    folder, device = training_folder(out), chosen_device(device)
+    Start(checkpoint).check()
+    quiet_libraries()
+    opened = Corpus.open(corpus)
+    examples = link_examples(sources, opened)
+    dev = link_examples(held_out, opened) if held_out else []
+    import torch
+
+    torch.manual_seed(settings.seed)  # of the cross-encoder's head, which is made anew
+    blink = new_blink(place_of(checkpoint), device)
+    told = {**Start(checkpoint).identity(), "corpus": opened.hash, "examples": _digest(examples)}
+    bi = BiTraining(
+        blink, examples, dev, folder / "bi", settings, {"model": "blink bi-encoder", **told}
+    ).run()
+    _take_best(blink.bi, folder / "bi")
+    talk("looking for the bi-encoder's best entities of every mention")
+    shutil.rmtree(folder / "index", ignore_errors=True)
+    index = Blink.build(opened, folder / "index", blink=blink, model="trained", mentions="given")
+    listed, watched = (_with_candidates(index, part, candidates) for part in (examples, dev))
+    cross = CrossTraining(
+        blink,
+        listed,
+        watched,
+        folder / "cross",
+        msgspec.structs.replace(settings, batch=max(2, cross_batch)),
+        {"model": "blink cross-encoder", **told, "candidates": candidates},
+    ).run()
+    _take_best(blink.cross, folder / "cross")
+    save_model(_Whole(blink), folder / "model")
+    _write_account(folder, checkpoint, settings, len(examples), {"bi": bi, "cross": cross})
+    return {"bi": bi, "cross": cross}
+
+
+class _Whole(BlinkStage):
+    def __init__(self, blink: BlinkModel) -> None:
+        super().__init__(blink, "bi")
+
+    def save(self, folder: Path) -> None:
+        self.blink.save(folder)
+
+
+def _digest(examples: Sequence[LinkExample]) -> str:
+    return hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
+
+
+def _take_best(module: Any, folder: Path) -> None:
+    """The epoch that was best on what was held out; the last one where nothing was."""
+    import torch
+
+    module.load_state_dict(torch.load(folder / "best" / "weights.pt", weights_only=True))
+    module.eval()
+
+
+def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -> list[Candidates]:
+    """Each mention with what the trained bi-encoder takes for it, the right page aside."""
+    found: list[Candidates] = []
+    for start in range(0, len(examples), BLOCK):
+        block = examples[start : start + BLOCK]
+        near = index.nearest([e.mention for e in block], most)
+        for example, pages in zip(block, near, strict=True):
+            ids = index.corpus.page_ids(pages)
+            wrong = [row for row, page in zip(pages, ids, strict=True) if page != example.page]
+            about = descriptions(index.corpus, wrong[: most - 1])
+            found.append(Candidates(example.id, example, tuple(about)))
+    return found
+
+
+def _write_account(
+    folder: Path, checkpoint: str, settings: Settings, examples: int, stages: dict[str, Trained]
+) -> None:
+    document = {
+        "kind": "linker",
+        "checkpoint": checkpoint,
+        "settings": msgspec.to_builtins(settings),
+        "examples": examples,
+        "stages": {
+            name: {"losses": t.losses, "held_out": t.held_out, "epochs": t.epochs}
+            for name, t in stages.items()
+        },
+        "made": environment(),
+    }
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    write_atomic(folder / "training.json", text)

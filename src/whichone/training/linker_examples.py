@@ -1,0 +1,106 @@
+"""What a linker learns from: mentions in context with the page they mean, from KILT's entity-linking files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput
+from whichone.files.lines import read_json_lines
+from whichone.files.manifest import MANIFEST
+from whichone.progress import talk
+from whichone.retrieval.linkers.blink.retriever import descriptions
+from whichone.retrieval.linkers.blink.text import MentionText
+
+_MARKED = re.compile(r"^(.*?)\[START_ENT\]\s*(.*?)\s*\[END_ENT\](.*)$", re.DOTALL)
+BLOCK = 10_000
+
+
+class LinkExample(msgspec.Struct, frozen=True):
+    """A mention, the page it means, and that page's title and description."""
+
+    id: str
+    mention: MentionText
+    page: str
+    title: str
+    text: str
+    source: str = ""
+
+
+class _Entry(msgspec.Struct):
+    wikipedia_id: str | int | None = None
+
+
+class _Output(msgspec.Struct):
+    provenance: list[_Entry] | None = None
+
+
+class _Record(msgspec.Struct):
+    id: str | int
+    input: str
+    output: list[_Output] = []
+
+
+def link_examples(sources: Sequence[str | Path], corpus: Corpus) -> list[LinkExample]:
+    """Mentions whose page is in the corpus; those without a mark or a page are counted."""
+    found: list[LinkExample] = []
+    for source in sources:
+        read = list(_mentions(Path(source), corpus))
+        kept = [(i, m, page) for i, m, page in read if page is not None]
+        rows = corpus.page_rows([page for _, _, page in kept])
+        usable = [(one, row) for one, row in zip(kept, rows, strict=True) if row is not None]
+        for start in range(0, len(usable), BLOCK):
+            block = usable[start : start + BLOCK]
+            about = descriptions(corpus, [row for _, row in block])
+            found += [
+                LinkExample(identity, mention, page, title, text)
+                for ((identity, mention, page), _), (title, text) in zip(block, about, strict=True)
+            ]
+        if len(read) > len(usable):
+            talk(
+                f"{source}: {len(read) - len(usable):,} of {len(read):,} mentions have no page here"
+            )
+    if not found:
+        raise BadInput(
+            "no mention of these files means a page of the corpus",
+            hint="make them from the corpus' own knowledge base: whichone export KB LINKS --format kilt-el",
+        )
+    return found
+
+
+def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[str, MentionText, str | None]]:
+    if (source / MANIFEST).exists():
+        for query in Benchmark.open(source).queries:
+            if (mention := marked(query.input)) is not None:
+                yield query.id, mention, min(query.gold_pages(), default=None)
+        return
+    if source.is_dir():
+        for file in sorted(source.glob("*-train-kilt.jsonl*")):
+            yield from _mentions(file, corpus)
+        return
+    prefix = corpus.page_ids([0])[0].partition(":")[0] if corpus.page_count else ""
+    for line, record in read_json_lines(source, _Record):
+        mention = marked(record.input)
+        if mention is None:
+            raise BadInput(
+                "the input marks no mention between [START_ENT] and [END_ENT]",
+                file=source,
+                line=line,
+            )
+        entries: list[Any] = [e for o in record.output for e in o.provenance or ()]
+        known = next((e.wikipedia_id for e in entries if e.wikipedia_id is not None), None)
+        yield str(record.id), mention, None if known is None else f"{prefix}:{known}"
+
+
+def marked(text: str) -> MentionText | None:
+    """A text with one marked mention, as KILT writes it."""
+    found = _MARKED.match(text)
+    if found is None or not found[2]:
+        return None
+    return MentionText(left=found[1].strip(), mention=found[2], right=found[3].strip())
