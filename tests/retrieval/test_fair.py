@@ -47,8 +47,10 @@ NOT_RUN = {
     "http": "a server of the user's",
     "langchain": "an object of the user's",
     "llama-index": "an object of the user's",
+    "lucene": "an index of the user's",
     "mteb": "a model of the user's",
     "opensearch": "a server, filled with the passages of a corpus",
+    "pgvector": "a server, filled with the passages of a corpus",
     "postgres": "a server, filled with the passages of a corpus",
 }
 """Built-in retrievers that are not run here, each with the reason."""

@@ -46,7 +46,7 @@ from whichone.errors import UsageError
     "index",
     type=click.Path(),
     default=None,
-    help="One finished index (`whichone index`) to ask; it says which retriever it is.",
+    help="One finished index (`whichone index`) to ask; it says which retriever it is. With lucene: a folder of Lucene's.",
 )
 @click.option("--name", default=None, help="The system's name in tables.")
 @click.option(
@@ -86,6 +86,7 @@ def command(
     whichone retrieve BENCH RUN --retriever bm25 -o k1=1.2 -o b=0.75
     whichone retrieve BENCH RUN --retriever namesake --encoder none
     whichone retrieve BENCH RUN --retriever my_package.search:search
+    whichone retrieve BENCH RUN --retriever lucene --index FOLDER
     whichone retrieve AMBER_H AMBER_N RUN && whichone score RUN --by benchmark,role
     """
     from whichone.cli.output import emit_json

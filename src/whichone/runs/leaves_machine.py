@@ -23,6 +23,7 @@ _SERVICES = {
     "opensearch": _Service("url", "http://localhost:9200", "index"),
     "qdrant": _Service("url", None, "collection"),
     "milvus": _Service("uri", None, "collection"),
+    "pgvector": _Service("dsn", "", "table"),
     "postgres": _Service("dsn", "", "table"),
     "rerank": _Service("endpoint"),
 }
@@ -41,7 +42,7 @@ def what_leaves(name: str, options: Mapping[str, Any], benchmark: Benchmark) -> 
     if host == "" or host in ("localhost", "::1") or host.startswith(("127.", "/")):
         return f"asking {name} on this machine: nothing leaves it"
     texts = f"{len(benchmark.queries):,} questions"
-    if name in ("qdrant", "milvus"):
+    if name in ("qdrant", "milvus", "pgvector"):
         texts = f"the vectors of {texts}"
     if name == "rerank":
         texts += f" with up to {options.get('depth', 100)} passages each"
@@ -52,7 +53,7 @@ def what_leaves(name: str, options: Mapping[str, Any], benchmark: Benchmark) -> 
 
 def _host(name: str, address: str) -> str | None:
     """The host alone, without user and password; empty for this machine, None for a file."""
-    if name == "postgres":
+    if name in ("postgres", "pgvector"):
         return _postgres_host(address)
     parts = urlsplit(address)
     return parts.hostname if parts.netloc else None

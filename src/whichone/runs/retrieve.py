@@ -80,6 +80,8 @@ def retrieve(
     """
     remember_secrets(options or {})
     opened = Benchmark.open(benchmark)
+    if index is not None and _takes_index(retriever):
+        options, index = {**(options or {}), "index": str(index)}, None
     if index is not None:
         made = index_over(index, opened.corpus, **(options or {}))
         retriever = getattr(made, "name", retriever)
@@ -107,6 +109,13 @@ def retrieve(
         close = getattr(made, "close", None)  # connections, stores; a retriever need not have it
         if callable(close):
             close()
+
+
+def _takes_index(retriever: str) -> bool:
+    """Whether an index of others is this retriever's, not one that `whichone index` made."""
+    if ":" in retriever:
+        return False
+    return bool(getattr(registry.find("retrievers", retriever), "takes_index", False))
 
 
 def _made_or_waited_for(
