@@ -129,7 +129,7 @@ def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Pa
 def test_sources_take_turns(made_examples: Any) -> None:
     from msgspec.structs import replace
 
-    from whichone.training.round_robin import round_robin
+    from whichone.training.loop import round_robin
 
     few = [replace(e, source="few") for e in made_examples(3)]
     many = [replace(e, source="many", id=f"m{n}") for n, e in enumerate(made_examples(20))]

@@ -24,7 +24,7 @@ from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
 from whichone.web.explorer import queries as index_queries
 from whichone.web.explorer.benchmark_index import build_benchmark_index
-from whichone.web.explorer.highlight import highlighted
+from whichone.web.explorer.views import highlighted
 from whichone.web.search_key import fold
 from whichone.web.served_folder import ServedFolder
 from whichone.web.site import Settings

@@ -9,8 +9,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from whichone.agents.function import FunctionAgent
-from whichone.agents.plain import PlainAgent, Policy
+from whichone.agents.plain import FunctionAgent, PlainAgent, Policy
 from whichone.agents.toolbox import Act, Toolbox, User
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError

@@ -18,12 +18,43 @@ from whichone.progress import talk
 from whichone.training import checkpoints
 from whichone.training.checkpoints import Learner, Progress
 from whichone.training.devices import enough_memory
-from whichone.training.round_robin import by_source, round_robin
 from whichone.training.settings import Settings
 from whichone.training.stopping import Stop, signals_wait
 
 if TYPE_CHECKING:
     import torch
+
+
+class HasSource(Protocol):
+    @property
+    def source(self) -> str: ...
+
+
+Sourced = TypeVar("Sourced", bound=HasSource)
+
+
+def by_source(examples: Sequence[Sourced]) -> dict[str, list[Sourced]]:
+    found: dict[str, list[Sourced]] = {}
+    for example in examples:
+        found.setdefault(example.source, []).append(example)
+    return dict(sorted(found.items()))
+
+
+def round_robin(
+    examples: Sequence[Sourced], batch: int, per_source: int, seed: int, epoch: int
+) -> list[list[Sourced]]:
+    """The batches of an epoch: `per_source` examples of each dataset, drawn anew by seed and epoch.
+
+    A dataset with fewer is drawn from more than once, each of its examples about equally often.
+    """
+    turns = []
+    for place, held in enumerate(by_source(examples).values()):
+        generator = np.random.default_rng([seed, epoch, place])
+        rounds = -(-per_source // len(held))
+        drawn = np.concatenate([generator.permutation(len(held)) for _ in range(rounds)])
+        chosen = [held[i] for i in drawn[:per_source]]
+        turns.append([chosen[at : at + batch] for at in range(0, per_source - batch + 1, batch)])
+    return [one for turn in zip(*turns, strict=True) for one in turn]
 
 
 class Taught(Protocol):

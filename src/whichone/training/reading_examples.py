@@ -10,16 +10,42 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, sample
+from whichone.progress import talk
 from whichone.reading.checkpoint_reader import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.sequence import NONE
 from whichone.reading.slots import as_question
-from whichone.records import Query
+from whichone.records import Query, Question
 from whichone.retrieval.bm25 import Bm25
+from whichone.retrieval.tfidf import TfIdf
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shows
+from whichone.training.examples import Example, Negative, Text
 from whichone.training.negatives import ExampleMaker
-from whichone.training.tfidf_negatives import tfidf_negatives
+
+DEPTH = 30
+
+
+def tfidf_negatives(benchmark: Benchmark, examples: Sequence[Example], work: Path) -> list[Example]:
+    """The examples, each with the first passage of the best wrong page as its one negative."""
+    corpus = benchmark.corpus
+    ranked = TfIdf.over(corpus, work).search(
+        [Question(id=e.id, text=e.question, task="") for e in examples], DEPTH
+    )
+    found: list[Example] = []
+    for example, ranking in zip(examples, ranked, strict=True):
+        wrong = next((page for page in ranking.passages if page not in example.gold), None)
+        passages = corpus.passages_of(wrong) if wrong is not None else ()
+        negatives: tuple[Negative, ...] = ()
+        if passages:
+            passage = corpus.passage(passages[0])
+            negatives = (Negative("tfidf", Text(passage.title, passage.text, passage.page)),)
+        found.append(msgspec.structs.replace(example, negatives=negatives))
+    bare = sum(not example.negatives for example in found)
+    if bare:
+        talk(f"TF-IDF finds no wrong page for {bare:,} of {len(found):,} questions")
+    return found
+
 
 Kind = Literal["extractive", "seq2seq", "claims"]
 Context = Literal["none", "gold", "retrieved"]

@@ -18,11 +18,44 @@ from whichone.web.exports import csv_response
 from whichone.web.forms import Form, received
 from whichone.web.links import Link, place_of_scope
 from whichone.web.pages import go, show, when
-from whichone.web.participants import delete_person
 from whichone.web.site import Site, clean, site_of
+from whichone.web.storage.database import Transaction
 from whichone.web.study.study import studies
 from whichone.web.tokens import DAY, Role
 from whichone.web.visitors import COOKIE, may_read, scheme_of, set_cookie
+
+
+def delete_person(site: Site, link: str) -> bool:
+    """Answers, annotations, consent, submissions and links of the person whom a link is for."""
+
+    def work(t: Transaction) -> str | None:
+        rows = t.read("select person from links where link = ?", (link,))
+        if not rows:
+            return None
+        person = str(rows[0]["person"])
+        for task in t.read("select campaign, task from annotations where person = ?", (person,)):
+            # a task that this person did is asked of somebody else again
+            t.execute(
+                "update tasks set claimed = claimed - 1 "
+                "where campaign = ? and task = ? and claimed > 0 and queue = 1",
+                (task["campaign"], task["task"]),
+            )
+        for table in ("annotations", "campaign_people", "skipped_tasks", "study_answers",
+                      "study_people"):  # fmt: skip
+            t.execute(f"delete from {table} where person = ?", (person,))
+        t.execute(
+            "delete from upload_parts where submission in "
+            "(select submission from submissions where person = ?)",
+            (person,),
+        )
+        t.execute("delete from submissions where person = ?", (person,))
+        t.execute("delete from links where person = ?", (person,))
+        return person
+
+    person = site.database.write(work)
+    site.links.forget()
+    return person is not None
+
 
 router = APIRouter(include_in_schema=False)
 LinkKey = Annotated[str, Path(pattern="^[0-9a-zA-Z-]{1,100}$")]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import sys
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whichone.errors import WhichoneError
 from whichone.versions import versions
@@ -23,12 +26,48 @@ from whichone.web.boards.scorer import Scorer
 from whichone.web.explorer import routes as explorer
 from whichone.web.explorer.indexes import NotReady
 from whichone.web.limits import Guard, TooLarge, TooSlow
-from whichone.web.logs import RequestLog
 from whichone.web.pages import asset, show, template_environment
 from whichone.web.settings import LOOPBACK, Settings
 from whichone.web.site import Site, open_site
 from whichone.web.storage.database import StorageUnavailable
 from whichone.web.study import routes as study
+
+_TOKEN = re.compile(r"(token=)[^&\s]+")
+
+
+class RequestLog:
+    """Neither tokens nor bodies nor addresses of visitors are logged."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 500
+
+        async def noting_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting_send)
+        finally:
+            person = scope.get("state", {}).get("person")
+            line = {
+                "time": round(time.time(), 3),
+                "method": scope["method"],
+                "path": scope["path"],
+                "query": _TOKEN.sub(r"\1...", scope.get("query_string", b"").decode("latin-1")),
+                "status": status,
+                "seconds": round(time.perf_counter() - started, 4),
+                "person": getattr(person, "id", None),
+            }
+            print(json.dumps(line), file=sys.stderr, flush=True)
+
 
 _ASSETS = {
     "web.css": "text/css; charset=utf-8",

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.cli import whichone
-from whichone.corpus.cut.blocks import load_tokenizer, token_blocks
 from whichone.corpus.cut.cut import Cut, cut_page, cut_passages, write_passages
-from whichone.corpus.cut.word_columns import word_columns
-from whichone.corpus.cut.words import word_passages
+from whichone.corpus.cut.ways import load_tokenizer, token_blocks, word_columns, word_passages
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.psgs import read_psgs

@@ -62,7 +62,7 @@ def test_chunks_on_disk_keep_section_and_anchors(tmp_path: Path) -> None:
 
     kb = builtin_benchmark("builtin/amber").parent / "kb"
     for words in (
-        ["passages", str(kb), str(tmp_path / "chunks.jsonl"), "--cut", "kilt"],
+        ["corpus", str(kb), str(tmp_path / "chunks.jsonl"), "--cut", "kilt"],
         ["export", str(kb), str(tmp_path / "kilt"), "--format", "kilt-chunks"],
     ):
         result = CliRunner().invoke(whichone, words)

@@ -1,1 +1,1 @@
-"""Pages cut into passages, one file a way of cutting."""
+"""Pages cut into passages: by words, tokens or whole, and as KILT's chunks."""

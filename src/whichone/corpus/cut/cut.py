@@ -14,16 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from whichone.corpus.cut.blocks import Tokenizer, load_tokenizer, token_blocks
 from whichone.corpus.cut.kilt_chunks import (
     Splitter,
     kilt_chunks,
     plain_sentences,
     spacy_sentences,
 )
-from whichone.corpus.cut.whole_pages import whole_page
-from whichone.corpus.cut.word_columns import word_columns
-from whichone.corpus.cut.words import word_passages
+from whichone.corpus.cut.ways import (
+    Tokenizer,
+    load_tokenizer,
+    token_blocks,
+    whole_page,
+    word_columns,
+    word_passages,
+)
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines

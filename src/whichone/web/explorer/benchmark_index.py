@@ -10,7 +10,8 @@ import contextlib
 import functools
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,40 @@ from whichone.benchmarks.benchmark import pages_of_others
 from whichone.benchmarks.several import BENCHMARK
 from whichone.files.beside import written_beside
 from whichone.files.folder import Folder
-from whichone.web.explorer.labels import labelled
 from whichone.web.explorer.set_numbers import number_sets, with_places
 from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
 from whichone.web.search_key import fold
+
+
+def labelled(folder: Folder) -> Callable[[str], str]:
+    """An id with its word before it, "Human (Q5)", where there is one."""
+    words = _published() | _own(folder.manifest.parameters)
+    return cache(lambda key: f"{words[key]} ({key})" if key in words else key)
+
+
+@cache
+def _published() -> dict[str, str]:
+    from whichone import registry
+
+    words: dict[str, str] = {}
+    for labels in registry.every("labels").values():
+        words |= labels()
+    return {key: word for key, word in words.items() if word}
+
+
+def _own(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Of the collections that a benchmark was built with, however deep they stand."""
+    found: dict[str, str] = {}
+    for key, value in parameters.items():
+        if not isinstance(value, Mapping):
+            continue
+        if key == "collection":
+            types = value.get("types") or {}
+            found |= {t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")}
+        else:
+            found |= _own(value)
+    return found
+
 
 FORMAT = 7
 _BATCH = 8192

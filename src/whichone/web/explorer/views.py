@@ -4,22 +4,50 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from markupsafe import Markup, escape
 
 from whichone.measures.retrieval import kind_of_page
 from whichone.records import page_of
 from whichone.runs.agents import TRACE
+from whichone.text.ambigdocs import stop_words
 from whichone.web.explorer import listing
 from whichone.web.explorer import queries as index_queries
-from whichone.web.explorer.highlight import highlighted
 from whichone.web.explorer.indexes import NotReady
+from whichone.web.search_key import fold
 from whichone.web.served_folder import ServedBenchmark, ServedRun
 from whichone.web.site import Site
+
+_WORD = re.compile(r"\w+")
+_LONGEST = 280
+
+
+@functools.lru_cache(maxsize=256)
+def words_of(question: str) -> frozenset[str]:
+    """The words of a question that say something."""
+    return frozenset(w for w in _WORD.findall(fold(question)) if w not in stop_words())
+
+
+def highlighted(text: str, question: str, longest: int = _LONGEST) -> Markup:
+    """The text, cut to a length, with the question's words in <mark>."""
+    wanted = words_of(question)
+    cut = text if len(text) <= longest else text[:longest].rsplit(" ", 1)[0] + " …"
+    parts: list[Markup] = []
+    end = 0
+    for found in _WORD.finditer(cut):
+        if fold(found.group()) in wanted:
+            parts += [escape(cut[end : found.start()]), Markup("<mark>"), escape(found.group())]
+            parts.append(Markup("</mark>"))
+            end = found.end()
+    parts.append(escape(cut[end:]))
+    return Markup("").join(parts)
+
 
 MOST_SYSTEMS = 50
 _AT_ONCE = 4

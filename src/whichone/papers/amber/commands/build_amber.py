@@ -127,7 +127,7 @@ def command(
     from whichone.papers.amber.build import explain_in
     from whichone.papers.amber.builtin import build_collections
     from whichone.papers.amber.collection import load_collection
-    from whichone.papers.amber.draw_figure import print_figure
+    from whichone.papers.amber.figure import print_figure
     from whichone.papers.amber.instantiate import TASKS
     from whichone.papers.amber.rules import rules_called
     from whichone.progress import talk

@@ -18,7 +18,6 @@ from whichone.papers.ambigdocs.scores.attribution import (
 from whichone.papers.ambigdocs.scores.categories import Category, Mention, category, mention
 from whichone.papers.ambigdocs.scores.disambig_f1 import disambig_f1
 from whichone.papers.ambigdocs.scores.exact_match import contains, ramdocs_em, str_em
-from whichone.papers.ambigdocs.scores.knowledge_precision import knowledge_precision
 from whichone.papers.ambigdocs.scores.overlap import distinguishing_tokens, entity_overlap, overlap
 from whichone.papers.ambigdocs.scores.rules import (
     DEFAULT,
@@ -29,6 +28,28 @@ from whichone.papers.ambigdocs.scores.rules import (
 )
 from whichone.text.ambigdocs import content_tokens, surface_name
 from whichone.text.squad import normalize
+
+_PROMPT_WORDS = (
+    "answer",
+    "answer",
+    "given",
+    "question",
+    "question",
+    "using",
+    "provided",
+    "context",
+)
+
+
+def knowledge_precision(question: str, shown: Sequence[Document], generated: str) -> float:
+    """Precision of the answer's content tokens against the prompt: question, titles, texts.
+
+    The words of the published prompt itself count as given, "context" once more a passage.
+    """
+    given = [*_PROMPT_WORDS, *["context"] * len(shown), *content_tokens(question)]
+    for document in shown:
+        given += content_tokens(document.title) + content_tokens(document.text)
+    return overlap(given, content_tokens(generated)).precision
 
 
 class BearerScore(msgspec.Struct, frozen=True, kw_only=True):
