@@ -124,16 +124,19 @@ KILT = {
         },
     ],
 }
-ELSEWHERE = {"popqa": "tests/papers/popqa/test_popqa.py"}
+ELSEWHERE = {
+    "popqa": "tests/papers/popqa/test_popqa.py",
+    "archive": "tests/integrations/publishing/test_release.py",
+}
+ABOUT = {"card.md", "CARD.md", "README.md", "task.py", "CITATION.cff", "croissant.json", "eval.yaml", "made.json",
+         "SHA256SUMS"}  # fmt: skip
 
 
 def contents(folder: Path) -> dict[str, object]:
     """What is in each file, cards and what names the benchmark's own hash apart."""
     found: dict[str, object] = {}
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):
-        if file.name in ("card.md", "CARD.md", "README.md", "task.py") or file.name.endswith(
-            ".card.md"
-        ):
+        if file.name in ABOUT or file.name.endswith(".card.md"):
             continue
         own = str(file.relative_to(folder))
         found[own] = (

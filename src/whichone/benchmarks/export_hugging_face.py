@@ -8,6 +8,7 @@ columns that mteb's retrieval tasks want; `sets` holds who shares a name.
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exports import exported_ids, judgements, split_of
+from whichone.benchmarks.release import write_archive, write_release
 from whichone.corpus.trec_ids import to_trec
 from whichone.errors import UsageError
 from whichone.files.beside import written_beside
@@ -33,6 +35,7 @@ _QUERIES = pa.schema(
         ("text", pa.string()),
         ("task", pa.string()),
         ("language", pa.string()),
+        ("answer", pa.string()),  # the first of the answers
         ("answers", pa.list_(pa.string())),
         ("gold_pages", pa.list_(pa.string())),
         ("gold_sets", pa.list_(pa.list_(pa.string()))),  # pages of one set are needed together
@@ -115,8 +118,17 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         with written_beside(file) as beside:
             pq.write_table(table, beside, compression="zstd", row_group_size=ROW_GROUP)
         written[f"{name}/{split}.parquet"] = table.num_rows
-    write_atomic(out / "README.md", _readme(benchmark, sorted(tables)).encode())
-    return {**written, "README.md": 1}
+    return {**written, **write_release(benchmark, out, tables)}
+
+
+def export_archive(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    """The same folder as one file to be deposited."""
+    if not str(out).endswith((".tar.gz", ".tgz")):
+        raise UsageError("an archive is called NAME.tar.gz", where=str(out))
+    with tempfile.TemporaryDirectory() as temporary:
+        written = export_hf(benchmark, Path(temporary))
+        write_archive(Path(temporary), Path(out))
+    return written
 
 
 def export_mteb(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
@@ -151,6 +163,7 @@ def _query(query: Query) -> dict[str, Any]:
         "text": query.input,
         "task": query.task,
         "language": query.language,
+        "answer": next(iter(query.answers()), ""),
         "answers": list(query.answers()),
         "gold_pages": sorted(query.gold_pages()),
         "gold_sets": [
@@ -175,20 +188,3 @@ def _set(name_set: Any) -> dict[str, Any]:
         "pages": [list(bearer.pages) for bearer in name_set.bearers],
         "popularity": [bearer.popularity for bearer in name_set.bearers],
     }
-
-
-def _readme(benchmark: Benchmark, names: list[tuple[str, str]]) -> str:
-    """The card, under the header that tells a hub which file is which configuration.
-
-    `datasets` keeps what it opened by the folder's last name and this header: without the benchmark's id in
-    it, two benchmarks exported to folders of one name would be taken for each other.
-    """
-    languages = sorted({query.language for query in benchmark.queries}) or ["en"]
-    lines = ["---", "license: other", "language:", *(f"- {language}" for language in languages)]
-    lines += ["tags:", "- whichone", "- entity-disambiguation", "configs:"]
-    for name in dict.fromkeys(name for name, _ in names):
-        lines += [f"- config_name: {name}", "  data_files:"]
-        for split in (split for other, split in names if other == name):
-            lines += [f"  - split: {split}", f"    path: {name}/{split}.parquet"]
-        lines += [f'  description: "{benchmark.folder.content_hash}"']
-    return "\n".join([*lines, "---", "", benchmark.card or f"# {benchmark.name}", ""])

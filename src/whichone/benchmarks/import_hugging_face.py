@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import RELEVANCE, check_gold
 from whichone.benchmarks.question_files import Judgements, read_hf_qrels
+from whichone.benchmarks.release import SIZES
 from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, passage_id
@@ -55,7 +56,8 @@ def _rows(root: Path, configuration: str) -> Iterator[dict[str, Any]]:
 def _card(root: Path) -> str:
     readme = root / "README.md"
     text = readme.read_text("utf-8") if readme.exists() else ""
-    return text.partition("---\n")[2].partition("---\n")[2].strip() + "\n" if text else ""
+    own = text.partition("---\n")[2].partition("---\n")[2].partition(f"\n{SIZES}\n")[0]
+    return own.strip() + "\n" if text else ""
 
 
 def _passages(root: Path) -> Iterator[Passage]:

@@ -47,4 +47,5 @@ def export(folder: str, out: str | Path, form: str, benchmark: str | None = None
 
 def _add_card(out: Path, card: str) -> None:
     """How it was made, licence and attribution go with every export of texts."""
-    write_atomic(card_beside(out), card.encode())
+    if not (out / "README.md").exists():  # which has it
+        write_atomic(card_beside(out), card.encode())

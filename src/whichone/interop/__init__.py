@@ -1,0 +1,1 @@
+"""Benchmarks and measures inside other people's tools."""
