@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +82,14 @@ def test_more_workers_than_needed_end_too() -> None:
     started = start_workers(3, "whichone.errors")
     assert list(run_jobs(square, [5], 3, started=started)) == [(5, 25)]
     assert all(worker.process.exitcode is not None for worker in started)
+
+
+def test_a_script_without_a_guard_is_not_run_again_in_the_workers(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from whichone.files.workers import run_jobs\n"
+        "print('begun')\n"
+        "print(sorted(result for _, result in run_jobs(abs, [-3, -1, -2], 2)))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "begun\n[1, 2, 3]\n"), done.stderr

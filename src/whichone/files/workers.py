@@ -12,10 +12,12 @@ import importlib
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from whichone.errors import BadInput
@@ -82,7 +84,7 @@ class Worker(Generic[Job, Result]):
         self.process: BaseProcess = context.Process(
             target=_serve, args=(theirs, module), daemon=True
         )
-        with _no_interrupt():
+        with _no_interrupt(), _own_main():
             self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -139,6 +141,21 @@ def _no_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _own_main() -> Iterator[None]:
+    """Workers do this package's tasks alone, so that a user's script is not run again in each of them.
+
+    A spawned process imports the main module, which in a script without `if __name__ == "__main__"` does
+    everything once more.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _next_ready(pool: list[Worker[Job, Result]]) -> Worker[Job, Result]:

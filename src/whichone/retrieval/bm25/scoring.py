@@ -20,6 +20,8 @@ from whichone.retrieval.bm25.real_weights import RealPostings
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 Backend = Literal["auto", "numba", "numpy"]
 Weighted = Sequence[tuple[int, np.float32]]
+_SMALL = 20_000
+"""Below so many passages, numpy has answered a thousand questions before numba is imported."""
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
@@ -31,7 +33,8 @@ class Scorer:
             raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
         self._scores = np.zeros(len(postings), np.float32)
-        kernels = None if backend == "numpy" else numba_kernels()
+        small = backend == "auto" and len(postings) < _SMALL
+        kernels = None if backend == "numpy" or small else numba_kernels()
         if backend == "numba" and kernels is None:
             raise missing_extra("numba", "fast")
         self._best = self._lookup = None
