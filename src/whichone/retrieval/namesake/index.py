@@ -73,6 +73,20 @@ class Index:
                     found[key] = found.get(key, []) + moved
         return found
 
+    def by_short_key(self, key: str, most: int) -> list[str]:
+        """The keys of names that a short form may stand for, over all parts."""
+        found = [
+            name for part in self.parts for v in part.variants for name in v.by_short_key(key, most)
+        ]
+        return list(dict.fromkeys(found))[:most]
+
+    def words_like(self, word: str, most: int = 8) -> list[str]:
+        """Words of names that may have been meant by a word, over all parts."""
+        found = [
+            like for part in self.parts for v in part.variants for like in v.words_like(word, most)
+        ]
+        return list(dict.fromkeys(found))[:most]
+
     def attributes(self, page: int) -> dict[str, str]:
         """What is known of the thing a page is about: what was given, and its passage's fields."""
         number, own = self._place(page)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from whichone.corpus.names import Bearing
 from whichone.names import plain_signs, token_key, token_places
+from whichone.retrieval.namesake.loose_names import Variants, loose_names
 
 LONGEST = 24
 """Of a question at most so many words and signs together are looked up as a name."""
@@ -80,6 +81,8 @@ class Mention:
     """It is written like a name there: with a capital, a digit, or between quotation marks."""
     whole: bool = True
     """No further name-like word stands beside it: "Paul" in "Paul Walker" is not whole."""
+    written: str = ""
+    """How it differs from the name it was found by: "typo", "initials"; empty where it does not."""
 
 
 SEPARATOR = " [SEP] "
@@ -110,7 +113,9 @@ class PageNames:
         names: Iterable[tuple[str, int]] = (),
         corpus: Lookup | None = None,
         is_place: Callable[[int], bool] = bool,
+        variants: Variants | None = None,
     ) -> None:
+        self._variants = variants
         self._corpus = corpus
         self._is_place = is_place
         held: dict[str, set[int]] = {}
@@ -183,7 +188,36 @@ class PageNames:
                 at, to = places[start][0], places[end - 1][1]
                 whole = not cased or _whole(text, places, words, start, end)
                 kept.append(Mention(text[at:to], at, to, pages, proper, whole))
+        if self._variants is not None:
+            kept = self._with_loose(text, places, words, kept)
         return sorted(kept, key=lambda m: m.start)
+
+    def _with_loose(
+        self, text: str, places: Sequence[Place], words: Sequence[str], kept: list[Mention]
+    ) -> list[Mention]:
+        """Names that are written in another way, where no whole name was found at that place."""
+        assert self._variants is not None
+        sure = [m for m in kept if m.whole and m.proper]
+        taken = [any(m.start <= at and to <= m.end for m in sure) for at, to in places]
+
+        def pages(keys: Sequence[str]) -> dict[str, tuple[int, ...]]:
+            return {key: own for key, (own, _) in self._look_up(keys).items()}
+
+        loose = loose_names(text, places, words, taken, _OPENERS, pages, self._variants)
+        added = [
+            Mention(
+                text[places[found.start][0] : places[found.end - 1][1]],
+                places[found.start][0],
+                places[found.end - 1][1],
+                found.pages,
+                True,
+                True,
+                found.written,
+            )
+            for found in loose
+        ]
+        rest = [m for m in kept if not any(a.start < m.end and m.start < a.end for a in added)]
+        return [*rest, *added]
 
 
 def names_page(bearing: Bearing, is_place: Callable[[int], bool]) -> bool:

@@ -21,6 +21,8 @@ from whichone.retrieval.namesake.fields import FieldIndex
 from whichone.retrieval.namesake.given import GivenNames, Thing
 from whichone.retrieval.namesake.lexical import Keys, MappedLexical, MemoryLexical, PartLexical
 from whichone.retrieval.namesake.sentence_table import SentenceTable, sentence_files
+from whichone.retrieval.namesake.variants import FILES as VARIANTS
+from whichone.retrieval.namesake.variants import NameVariants
 
 NAME = "namesake"
 
@@ -34,6 +36,7 @@ class Part:
     given: GivenNames | None
     fields: FieldIndex
     sentences: SentenceTable | None = None
+    variants: Sequence[NameVariants] = ()
     folder: Path | None = None
 
     @classmethod
@@ -47,7 +50,10 @@ class Part:
         # opened now: a writer may delete the folder of a part that it has merged
         _ = (corpus.page_table, corpus.names, corpus.page_firsts, corpus.has_source_ids)
         corpus.page_rows([""])
-        return cls(corpus, lexical, names, known, sentences, place.root)
+        variants = [NameVariants.open(place.root, corpus.names)] if place.has(VARIANTS[0]) else []
+        if names is not None:
+            variants.append(NameVariants.of(names.names))
+        return cls(corpus, lexical, names, known, sentences, variants, place.root)
 
     @classmethod
     def of(
@@ -63,11 +69,13 @@ class Part:
         table = pa.Table.from_pylist([dict(rows[n]) for n in order], PASSAGES.schema)
         digest = hashlib.sha256("\0".join(str(rows[n]["id"]) for n in order).encode()).hexdigest()
         corpus = Corpus.of_table(sort_rows(table, PASSAGES), hash=digest)
+        given_names = GivenNames.of(corpus, names, strict=False)
         return cls(
             corpus,
             MemoryLexical([terms[n] for n in order], parameters, mean),
-            GivenNames.of(corpus, names, strict=False),
+            given_names,
             FieldIndex.of(corpus),
+            variants=[NameVariants.of(corpus.names), NameVariants.of(given_names.names)],
         )
 
 
@@ -85,7 +93,8 @@ def build_part(
         if not (place.partial / "bm25" / MANIFEST).exists():
             Bm25.build(held, place.partial / "bm25")
         FieldIndex.of(held).save(place.partial)
-        written = [*fields.FILES]
+        NameVariants.of(held.names).save(place.partial)
+        written = [*fields.FILES, *VARIANTS]
         listed = list(names)
         if listed:
             GivenNames.of(held, listed, strict=strict).save(place.partial)

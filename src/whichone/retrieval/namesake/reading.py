@@ -57,6 +57,7 @@ class Reading:
                     "name": mention.name,
                     "bearers": len(bearers.get(mention, mention.pages)),
                     "whole": mention.whole,
+                    **({"written": mention.written} if mention.written else {}),
                     "candidates": [e.note(index) for e in shown]
                     or [
                         {"page": index.pages.id(p), "title": index.pages.title(p)}
@@ -92,6 +93,7 @@ class Searcher:
             knowledge.names() if knowledge is not None else (),
             index,
             lambda page: bool(index.pages.kinds(page) & PLACES),
+            index,
         )
         self._closeness: SentenceCloseness | None = None
         if parameters.encoder != "none":
