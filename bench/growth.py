@@ -281,6 +281,7 @@ def main() -> None:
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
     os.environ["WHICHONE_CACHE"] = str(options.place.resolve() / "cache")
+    os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent)  # for `HERE`
     if options.inside:
         inside(options.place, sizes[0], options.inside)
         return

@@ -193,7 +193,7 @@ def save_benchmark(
     *,
     name: str,
     queries: Iterable[Query],
-    passages: Passages = (),
+    passages: Passages | Corpus = (),
     corpus: Corpus | None = None,
     by_hash: bool = False,
     names: PageNames = (),
@@ -211,7 +211,7 @@ def save_benchmark(
 
     Over `corpus` it names that corpus by its hash; a corpus that belongs to another benchmark is
     linked, or with `by_hash` named all the same. Else `passages` (as a reader, in the order of page and number) and further `names` of their
-    pages become a corpus inside the benchmark's folder. `gold_file` is where an importer read the gold:
+    pages become a corpus inside the benchmark's folder, as does a corpus that is given as `passages`. `gold_file` is where an importer read the gold:
     mostly outside the corpus, it is an error that names the file. `files` are further files by name that a kind
     of benchmark keeps for its own format.
     """
@@ -225,7 +225,7 @@ def save_benchmark(
         folder.write(SETS, set_rows(sets))
         own = corpus is None or not _can_be_named(corpus, by_hash)
         if own:
-            inside = _put_inside(folder, corpus, name, passages, names, _language(rows))
+            inside = _put_inside(folder, corpus, name, passages, names, main_language(rows))
         else:
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash
@@ -259,13 +259,15 @@ def _put_inside(
     folder: Folder,
     corpus: Corpus | None,
     name: str,
-    passages: Passages,
+    passages: Passages | Corpus,
     names: PageNames,
     language: str,
 ) -> str:
     """Put a corpus into the benchmark's folder; its hash."""
     place = folder.partial / CORPUS
-    if corpus is None:
+    if isinstance(passages, Corpus):
+        put_corpus(passages, place)
+    elif corpus is None:
         save_corpus(place, passages, name=name, names=names, language=language)
     else:
         put_corpus(corpus, place)
@@ -276,7 +278,7 @@ def _put_inside(
     return opened.content_hash
 
 
-def _language(queries: Sequence[Query]) -> str:
+def main_language(queries: Sequence[Query]) -> str:
     """What most questions are asked in, which their passages are taken to be in; empty for English."""
     ((language, _),) = Counter(query.language for query in queries).most_common(1)
     return "" if base_code(language) == "en" else language

@@ -15,7 +15,7 @@ from whichone.corpus.passage_files import plain_title, sets_from_titles
 from whichone.errors import BadInput, sample
 from whichone.names import title_key
 from whichone.progress import talk
-from whichone.records import NameSet, Passage, Provenance, Query, page_id
+from whichone.records import NameSet, Provenance, Query, page_id
 
 GoldRule = Literal["any", "all"]
 RULES: dict[str, str] = {
@@ -49,36 +49,85 @@ class Place(msgspec.Struct, frozen=True):
     passage: str | None = None
 
 
+class CorpusTitles(Mapping[str, str]):
+    """The titles of a corpus' pages by the pages' ids, looked up as they are asked for."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def __getitem__(self, page: str) -> str:
+        row = self._corpus.page_row(page)
+        if row is None:
+            raise KeyError(page)
+        return str(self._corpus.page_table.value(row, "title") or "")
+
+    def __iter__(self) -> Iterator[str]:
+        for batch in self._corpus.page_table.batches(["page"]):
+            yield from batch["page"].to_pylist()
+
+    def __len__(self) -> int:
+        return self._corpus.page_count
+
+    def items(self) -> Any:
+        for batch in self._corpus.page_table.batches(["page", "title"]):
+            titles = (title or "" for title in batch["title"].to_pylist())
+            yield from zip(batch["page"].to_pylist(), titles, strict=True)
+
+
+class TitleSets:
+    """Pages whose titles name the same, by that name; of a corpus of any size those that are asked for."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._asked: dict[str, NameSet | None] = {}
+
+    def get(self, name: str) -> NameSet | None:
+        """The set of a `title_key`; None where fewer than two pages are called so."""
+        if name not in self._asked:
+            pages = sorted({b.page for b in self._corpus.names.bearers(name) if b.kind == "title"})
+            titles = {
+                page: str(self._corpus.page_table.value(row, "title") or "")
+                for row, page in zip(pages, self._corpus.page_ids(pages), strict=True)
+            }
+            own = {page: title for page, title in titles.items() if title_key(title) == name}
+            self._asked[name] = sets_from_titles(own).get(name)
+        return self._asked[name]
+
+    def values(self) -> list[NameSet]:
+        """Those that were asked for and exist, by name."""
+        return [found for _, found in sorted(self._asked.items()) if found is not None]
+
+
 class GoldPages:
     """The pages and passages of a corpus by every name that a question may use for them."""
 
-    def __init__(self, passages: Iterable[Passage], source: str) -> None:
-        self._source = source
-        self.titles: dict[str, str] = {}
-        self._places: dict[str, Place] = {}
-        self.entity_pages: dict[str, list[str]] = {}
+    def __init__(self, corpus: Corpus, source: str) -> None:
+        self._corpus, self._source = corpus, source
+        self.titles = CorpusTitles(corpus)
+        self.entity_pages = _entity_pages(corpus)
         """The pages about each entity, where the corpus says whom a passage is about."""
-        titled: dict[str, Place] = {}
-        for passage in passages:
-            page = Place(passage.page)
-            self.titles.setdefault(passage.page, passage.title)
-            self._places.setdefault(passage.page, page)
-            for own in (passage.id, passage.source_id):
-                if own:
-                    self._places.setdefault(own, Place(passage.page, passage.id))
-            if passage.entity is not None:
-                own_pages = self.entity_pages.setdefault(passage.entity, [])
-                if passage.page not in own_pages:
-                    own_pages.append(passage.page)
-            if passage.title:
-                titled.setdefault(passage.title, page)
-        for title, page in titled.items():
-            self._places.setdefault(title, page)
-        self.sets = sets_from_titles(self.titles)
+        self.sets = TitleSets(corpus)
 
     def place(self, gold: str) -> Place | None:
         """The page or passage that a gold title, page id or passage id means."""
-        return self._places.get(gold) or self._places.get(plain_title(gold))
+        plain = plain_title(gold)
+        return self._place(gold) or (self._place(plain) if plain != gold else None)
+
+    def _place(self, key: str) -> Place | None:
+        if self._corpus.page_row(key) is not None:
+            return Place(key)
+        row = self._corpus.row(key)
+        if row is None:
+            row = self._corpus.by_source_id([key])[0]
+        if row is not None:
+            (passage,) = self._corpus.take([row], ["id", "page"]).to_pylist()
+            return Place(passage["page"], passage["id"])
+        return self._titled(key) if key else None
+
+    def _titled(self, title: str) -> Place | None:
+        rows = sorted({b.page for b in self._corpus.names.bearers(title) if b.kind == "title"})
+        pages = self._corpus.page_ids(rows)
+        return next((Place(page) for page in pages if self.titles[page] == title), None)
 
     def entry(self, gold: str, relevance: int = 1) -> Provenance:
         """A gold page that the corpus does not have gets an id that no system can return."""
@@ -97,6 +146,18 @@ class GoldPages:
             if found := self.sets.get(title_key(self.titles.get(page, ""))):
                 return found
         return None
+
+
+def _entity_pages(corpus: Corpus) -> dict[str, list[str]]:
+    pages: dict[str, dict[str, None]] = {}
+    for batch in corpus.batches(["page", "entity"]):
+        if batch["entity"].null_count == batch.num_rows:
+            continue
+        columns = (batch["page"].to_pylist(), batch["entity"].to_pylist())
+        for page, entity in zip(*columns, strict=True):
+            if entity is not None:
+                pages.setdefault(entity, {})[page] = None
+    return {entity: list(own) for entity, own in pages.items()}
 
 
 def evidence(gold: Any, rule: str, pages: GoldPages) -> tuple[tuple[Provenance, ...], ...]:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
+from whichone.benchmarks.benchmark import Benchmark, given_corpus, main_language, save_benchmark
 from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.benchmarks.passage_corpus import corpus_beside
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.passage_files import (
-    PassageFields,
-    plain_title,
-    read_passages,
-    sets_from_titles,
-)
-from whichone.errors import BadInput, UsageError
+from whichone.corpus.passage_files import PassageFields, plain_title, sets_from_titles
+from whichone.errors import UsageError
 from whichone.files.folder import file_hash
 from whichone.names import title_key
-from whichone.records import NameSet, Passage, Provenance, Query
+from whichone.records import NameSet, Provenance, Query
 from whichone.text.drqa import decomposed, is_sublist, tokens
 
 SOURCE = "corpus"
@@ -37,15 +34,6 @@ class _Titles:
             self.pages.setdefault(title_key(title), []).append(page)
         self.by_title = {plain_title(title): page for page, title in titles.items()}
         self.sets = sets_from_titles(titles)
-
-    @classmethod
-    def of_passages(cls, passages: Sequence[Passage]) -> _Titles:
-        titles: dict[str, str] = {}
-        texts: dict[str, list[str]] = {}
-        for passage in passages:
-            titles.setdefault(passage.page, passage.title)
-            texts.setdefault(passage.page, []).append(passage.text)
-        return cls(titles, texts.__getitem__)
 
     @classmethod
     def of_corpus(cls, corpus: Corpus, queries: Sequence[Query]) -> _Titles:
@@ -97,32 +85,38 @@ def import_published(
     if (passages is None) == (given is None):
         raise UsageError("give --passages or --corpus, one of the two")
     asked = list(queries)
-    held: list[Passage] = []
-    if passages is not None:
-        held = list(read_passages(passages, fields, SOURCE))
-        if not held:
-            raise BadInput("there are no passages", file=passages)
-    corpus = _Titles.of_corpus(given, asked) if given else _Titles.of_passages(held)
-    size = len(given) if given else len(held)
-    placed = [_placed(query, corpus) for query in asked]
-    gold = check_gold(placed, corpus.titles, passages or files[0])
-    without = sum(not query.attributes["gold_in_corpus"] for query in placed)
-    shared = sum(bool(query.attributes["shared_name"]) for query in placed)
-    return save_benchmark(
-        out,
-        name=name,
-        queries=placed,
-        passages=held,
-        sets=corpus.sets.values(),
-        card=_card(name, about, placed, size, shared, without),
-        parameters={"passage_fields": msgspec.to_builtins(fields), "source": SOURCE},
-        sources=[
-            {"file": Path(p).name, "sha256": file_hash(Path(p))}
-            for p in (*files, passages)
-            if p is not None and Path(p).is_file()
-        ],
-        counts={"passages": size, "shared_names": shared, **gold},
-    )
+    with contextlib.ExitStack() as stack:
+        held = (
+            given
+            if passages is None
+            else stack.enter_context(
+                corpus_beside(
+                    out, passages, fields, SOURCE, name=name, language=main_language(asked)
+                )
+            )
+        )
+        assert held is not None
+        corpus = _Titles.of_corpus(held, asked)
+        size = len(held)
+        placed = [_placed(query, corpus) for query in asked]
+        gold = check_gold(placed, corpus.titles, passages or files[0])
+        without = sum(not query.attributes["gold_in_corpus"] for query in placed)
+        shared = sum(bool(query.attributes["shared_name"]) for query in placed)
+        return save_benchmark(
+            out,
+            name=name,
+            queries=placed,
+            passages=() if passages is None else held,
+            sets=corpus.sets.values(),
+            card=_card(name, about, placed, size, shared, without),
+            parameters={"passage_fields": msgspec.to_builtins(fields), "source": SOURCE},
+            sources=[
+                {"file": Path(p).name, "sha256": file_hash(Path(p))}
+                for p in (*files, passages)
+                if p is not None and Path(p).is_file()
+            ],
+            counts={"passages": size, "shared_names": shared, **gold},
+        )
 
 
 def _placed(query: Query, corpus: _Titles) -> Query:

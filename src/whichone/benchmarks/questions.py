@@ -13,18 +13,15 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.entity_sets import by_entity
 from whichone.benchmarks.gold import NOT_RELEVANT, RULES, GoldPages, check_gold, evidence, in_corpus
 from whichone.benchmarks.import_hugging_face import import_hugging_face
+from whichone.benchmarks.passage_corpus import corpus_beside
 from whichone.benchmarks.question_files import SourceRecord, kind_of, read_questions
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.passage_files import (
-    PassageFields,
-    field,
-    read_passages,
-)
+from whichone.corpus.passage_files import PassageFields, field
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
 from whichone.names import title_key
 from whichone.progress import talk
-from whichone.records import Output, Passage, Query
+from whichone.records import Output, Query
 
 
 class QuestionFields(msgspec.Struct, frozen=True):
@@ -72,75 +69,79 @@ def import_questions(
     passage_fields = passage_fields or PassageFields()
     own = None if isinstance(passages, Corpus) else Path(passages)
     language = language or (passages.language if isinstance(passages, Corpus) else "en")
-    held = list(
-        passages.passage_records()
-        if isinstance(passages, Corpus)
-        else read_passages(passages, passage_fields, source)
-    )
-    if not held:
-        raise BadInput("there are no passages", file=own)
-    corpus = GoldPages(held, source)
-    queries: list[Query] = []
-    skipped: list[str] = []
-    bad = skipped if on_error == "skip" else None
-    given = read_questions(
-        Path(questions),
-        qrels=Path(qrels) if qrels else None,
-        split=split,
-        id_field=fields.id,
-        bad=bad,
-    )
-    for record in given:
-        try:
-            queries.append(_query(record, fields, corpus, rule, task, language))
-        except BadInput as error:
-            if on_error == "fail":
-                raise
-            skipped.append(str(error))
-    if skipped and not queries:
-        raise BadInput(f"no question could be used: {skipped[0]}", file=questions)
-    if not queries:
-        raise BadInput("there are no questions", file=questions)
-    if skipped:
-        talk(f"{len(skipped)} questions were left out, the first: {skipped[0]}")
-    sets = list(corpus.sets.values())
-    if fields.entity or corpus.entity_pages:
-        queries, sets = by_entity(queries, corpus)
-    counts = check_gold(queries, corpus.titles, questions)
-    several = sum(len(q.gold_pages()) > 1 for q in queries)
-    if several and gold_rule is None:
-        talk(
-            f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
+    called = name or Path(questions).name.partition(".")[0]
+    with contextlib.ExitStack() as stack:
+        held = (
+            passages
+            if isinstance(passages, Corpus)
+            else stack.enter_context(
+                corpus_beside(out, passages, passage_fields, source, name=called, language=language)
+            )
         )
-    shared = sum(bool(q.attributes["shared_name"]) for q in queries)
-    _tell_of_names(queries, shared)
-    return save_benchmark(
-        out,
-        name=name or Path(questions).name.partition(".")[0],
-        queries=queries,
-        passages=() if own is None else held,
-        corpus=passages if isinstance(passages, Corpus) else None,
-        sets=sets,
-        card=_card(questions, own or "a corpus", queries, held, shared, skipped, several, rule),
-        parameters={
-            "fields": msgspec.to_builtins(fields),
-            "passage_fields": msgspec.to_builtins(passage_fields),
-            "source": source,
-            "gold_rule": rule,
-            **({"split": split} if split else {}),
-        },
-        sources=[
-            {"file": Path(p).name, "sha256": file_hash(Path(p))}
-            for p in (questions, own, qrels)
-            if p is not None and Path(p).is_file()
-        ],
-        counts={
-            "passages": len(held),
-            "shared_names": shared,
-            **counts,
-            "skipped": len(skipped),
-        },
-    )
+        if not len(held):
+            raise BadInput("there are no passages", file=own)
+        corpus = GoldPages(held, source)
+        queries: list[Query] = []
+        skipped: list[str] = []
+        bad = skipped if on_error == "skip" else None
+        given = read_questions(
+            Path(questions),
+            qrels=Path(qrels) if qrels else None,
+            split=split,
+            id_field=fields.id,
+            bad=bad,
+        )
+        for record in given:
+            try:
+                queries.append(_query(record, fields, corpus, rule, task, language))
+            except BadInput as error:
+                if on_error == "fail":
+                    raise
+                skipped.append(str(error))
+        if skipped and not queries:
+            raise BadInput(f"no question could be used: {skipped[0]}", file=questions)
+        if not queries:
+            raise BadInput("there are no questions", file=questions)
+        if skipped:
+            talk(f"{len(skipped)} questions were left out, the first: {skipped[0]}")
+        sets = list(corpus.sets.values())
+        if fields.entity or corpus.entity_pages:
+            queries, sets = by_entity(queries, corpus)
+        counts = check_gold(queries, corpus.titles, questions)
+        several = sum(len(q.gold_pages()) > 1 for q in queries)
+        if several and gold_rule is None:
+            talk(
+                f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
+            )
+        shared = sum(bool(q.attributes["shared_name"]) for q in queries)
+        _tell_of_names(queries, shared)
+        return save_benchmark(
+            out,
+            name=called,
+            queries=queries,
+            passages=() if own is None else held,
+            corpus=held if own is None else None,
+            sets=sets,
+            card=_card(questions, own or "a corpus", queries, held, shared, skipped, several, rule),
+            parameters={
+                "fields": msgspec.to_builtins(fields),
+                "passage_fields": msgspec.to_builtins(passage_fields),
+                "source": source,
+                "gold_rule": rule,
+                **({"split": split} if split else {}),
+            },
+            sources=[
+                {"file": Path(p).name, "sha256": file_hash(Path(p))}
+                for p in (questions, own, qrels)
+                if p is not None and Path(p).is_file()
+            ],
+            counts={
+                "passages": len(held),
+                "shared_names": shared,
+                **counts,
+                "skipped": len(skipped),
+            },
+        )
 
 
 def _tell_of_names(queries: list[Query], shared: int) -> None:
@@ -246,7 +247,7 @@ def _card(
     questions: str | Path,
     passages: str | Path,
     queries: list[Query],
-    held: list[Passage],
+    held: Corpus,
     shared: int,
     skipped: list[str],
     several: int,

@@ -42,12 +42,13 @@ def save_corpus(
     parents: Mapping[str, str] | None = None,
     counts: Mapping[str, Any] | None = None,
     origin: Mapping[str, Any] | None = None,
+    remembered: bool = True,
 ) -> Corpus:
     """Write a corpus; passages that come as a reader come in the order of page and number.
 
     `language` decides how names are read from first sentences and how retrievers read the texts; English
     where it is not given. `origin` describes exactly what the passages and names come from: a call that was killed is continued by the next
-    one of the same origin, which does not read what is complete again.
+    one of the same origin, which does not read what is complete again. Not `remembered`, it is not found by its hash.
     """
     with Folder.create(path, KIND, resume=origin is not None) as folder, _no_rest_of_errors(folder):
         if origin is not None:
@@ -72,7 +73,8 @@ def save_corpus(
             counts={"passages": rows, "pages": len(pages), "names": known, **(counts or {})},
         )
     corpus = Corpus.open(path)
-    remember(corpus)
+    if remembered:
+        remember(corpus)
     return corpus
 
 

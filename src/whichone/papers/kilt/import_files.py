@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
 from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.benchmarks.passage_corpus import corpus_beside
 from whichone.corpus.corpus import Corpus as GivenCorpus
 from whichone.corpus.cut.cut import Cut
 from whichone.corpus.cut_pages import ARTICLE, cut_corpus
@@ -19,7 +22,6 @@ from whichone.corpus.name_runs import PageNames
 from whichone.corpus.passage_files import (
     PassageFields,
     plain_title,
-    read_passages,
     sets_from_titles,
 )
 from whichone.errors import BadInput, UsageError, sample
@@ -42,7 +44,7 @@ class Corpus(msgspec.Struct, frozen=True):
     """What the queries are asked of: passages, name sets, and what could not be found there."""
 
     queries: list[Query]
-    passages: pa.RecordBatchReader | list[Passage]
+    passages: pa.RecordBatchReader | GivenCorpus | list[Passage]
     names: PageNames = ()
     sets: Sequence[NameSet] = ()
     problems: Mapping[str, list[str]] = {}
@@ -64,8 +66,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     on_error: str = "fail"
 
 
-def read_kilt(files: Sequence[str | Path], plan: Plan) -> tuple[list[ReadFile], Corpus]:
-    """Everything but the writing: what `--dry-run` does."""
+def read_kilt(
+    files: Sequence[str | Path], plan: Plan, held: GivenCorpus | None = None
+) -> tuple[list[ReadFile], Corpus]:
+    """Everything but the writing: what `--dry-run` does. `held` is the plan's passages as a corpus."""
     if plan.knowledge and plan.passages:
         raise UsageError("give a knowledge base or passages, not both")
     originals = Originals(plan.originals) if plan.originals else None
@@ -87,8 +91,11 @@ def read_kilt(files: Sequence[str | Path], plan: Plan) -> tuple[list[ReadFile], 
     _tell_inputs(read)
     if plan.knowledge:
         return read, _over_knowledge(queries, plan)
+    if plan.passages and held is not None:
+        return read, _over_passages(queries, plan, held)
     if plan.passages:
-        return read, _over_passages(queries, plan)
+        with tempfile.TemporaryDirectory() as place, _passages(Path(place) / "kilt", plan) as made:
+            return read, _over_passages(queries, plan, made)
     if (given := given_corpus()) is not None:
         return read, _over_corpus(queries, given)
     return read, Corpus(queries=queries, passages=[])
@@ -96,29 +103,31 @@ def read_kilt(files: Sequence[str | Path], plan: Plan) -> tuple[list[ReadFile], 
 
 def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Benchmark:
     """Write the benchmark."""
-    read, corpus = read_kilt(files, plan)
-    bad = [error for part in read for error in part.bad]
-    counts = summary(read, corpus)
-    datasets = _datasets(read)
-    return save_benchmark(
-        out,
-        name="-".join(dict.fromkeys(d.name for d in datasets))
-        if 0 < len(datasets) <= 3
-        else ("kilt" if datasets else Path(files[0]).name.split(".")[0]),
-        queries=corpus.queries,
-        passages=corpus.passages,
-        names=corpus.names,
-        sets=corpus.sets,
-        card=_card(read, corpus, counts),
-        parameters={"format": "kilt", **msgspec.to_builtins(plan)},
-        sources=[
-            {"file": part.path.name, "sha256": file_hash(part.path), **_licence(part.dataset)}
-            for part in read
-        ],
-        counts=counts,
-        allow_no_gold=True,
-        files={SKIPPED: b"".join(_line(error) for error in bad)} if bad else None,
-    )
+    with contextlib.ExitStack() as stack:
+        held = stack.enter_context(_passages(out, plan)) if plan.passages else None
+        read, corpus = read_kilt(files, plan, held)
+        bad = [error for part in read for error in part.bad]
+        counts = summary(read, corpus)
+        datasets = _datasets(read)
+        return save_benchmark(
+            out,
+            name="-".join(dict.fromkeys(d.name for d in datasets))
+            if 0 < len(datasets) <= 3
+            else ("kilt" if datasets else Path(files[0]).name.split(".")[0]),
+            queries=corpus.queries,
+            passages=corpus.passages,
+            names=corpus.names,
+            sets=corpus.sets,
+            card=_card(read, corpus, counts),
+            parameters={"format": "kilt", **msgspec.to_builtins(plan)},
+            sources=[
+                {"file": part.path.name, "sha256": file_hash(part.path), **_licence(part.dataset)}
+                for part in read
+            ],
+            counts=counts,
+            allow_no_gold=True,
+            files={SKIPPED: b"".join(_line(error) for error in bad)} if bad else None,
+        )
 
 
 def summary(read: Sequence[ReadFile], corpus: Corpus) -> dict[str, int]:
@@ -169,15 +178,25 @@ def _over_corpus(queries: list[Query], corpus: GivenCorpus) -> Corpus:
     return _over_titles(queries, titles, [], place, f"Asked of the corpus {corpus.id}.")
 
 
-def _over_passages(queries: list[Query], plan: Plan) -> Corpus:
-    held = list(read_passages(plan.passages or "", plan.passage_fields, plan.source))
-    titles = {passage.page: passage.title for passage in held}
+def _passages(out: str | Path, plan: Plan) -> contextlib.AbstractContextManager[GivenCorpus]:
+    """The passages of the plan's file, as a corpus beside the benchmark."""
+    file = plan.passages or ""
+    return corpus_beside(out, file, plan.passage_fields, plan.source, name=Path(file).name)
+
+
+def _over_passages(queries: list[Query], plan: Plan, held: GivenCorpus) -> Corpus:
+    gold = {page for query in queries for page in query.gold_pages()}
+    titles = titles_asked(held, gold, gold_titles(queries))
     told = f"Asked of the passages of `{Path(plan.passages or '').name}`."
     return _over_titles(queries, titles, held, plan.passages or "", told)
 
 
 def _over_titles(
-    queries: list[Query], titles: dict[str, str], held: list[Passage], place: str, told: str
+    queries: list[Query],
+    titles: dict[str, str],
+    held: GivenCorpus | list[Passage],
+    place: str,
+    told: str,
 ) -> Corpus:
     by_title = {plain_title(title): page for page, title in titles.items()}
     sets = sets_from_titles(titles)
