@@ -13,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from campaigns import ambigdocs_benchmark, answer_all, complete
 from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import Page, sync_playwright
+from small_benchmark import answer_by, staff_benchmark, work_on
 from web_server import served
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
@@ -30,6 +31,10 @@ def place(served_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = shutil.copytree(served_folder, work / "served")
     benchmark = ambigdocs_benchmark(folder / "with-answers" / "ambigdocs")
     answer_all(benchmark, folder / "with-answers" / "good", "good", complete)
+    staff = staff_benchmark(folder / "staff")
+    for rank, name in enumerate(("perfect", "second")):
+        answer_by(staff, folder / "staff-runs" / name, name, rank)
+    work_on(staff, folder / "staff-answers" / "asks")
     with served(folder, str(work / "web.sqlite"), work / "cache") as (_, address):
         yield address
 
@@ -127,6 +132,51 @@ def test_explorer(page: Page) -> None:
     page.get_by_role("link", name="compare two systems").click()  # shows something on arrival
     assert page.get_by_text("12 queries on which they differ").is_visible()
     seen(page, "compare")
+
+
+def test_agents_and_bearers_of_one_title(page: Page) -> None:
+    page.goto("/")
+    page.locator(".cards").get_by_role("link", name="Staff of the lab").click()
+    page.get_by_role("link", name="Ada Park").click()
+    assert page.get_by_role("heading", name="Ada Park, department Legal").is_visible()
+    seen(page, "name-set-alike")
+    page.get_by_role("link", name="In which city does Ada Park from Payroll work?").click()
+    page.get_by_text("search 1 brought a namesake in, search 2 mended it").wait_for()
+    seen(page, "query-agents")
+
+
+def test_study_back_skip_pause_and_undo(page: Page) -> None:
+    """By its buttons: what is skipped or kept can be gone back to, and a mark can be undone."""
+    page.goto("/study")
+    page.get_by_label("Items", exact=True).fill("3")
+    page.get_by_label("Practice items").fill("0")
+    page.get_by_role("button", name="Make the study").click()
+    page.goto(f"/study/{page.url.rpartition(':')[2]}")
+    page.get_by_role("button", name="I agree").click()
+    question = page.locator("#question")
+    first = question.inner_text()
+    page.get_by_role("button", name="I cannot tell").click()
+    page.get_by_text("1 of 3").wait_for()
+    assert question.inner_text() != first
+    page.get_by_role("button", name="Back").click()
+    page.get_by_text("0 of 3").wait_for()
+    assert question.inner_text() == first
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("heading", name="Paused").wait_for()
+    seen(page, "study-paused")
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("radio").nth(1).check()
+    page.get_by_role("button", name="This page").click()
+    text = page.locator("[data-marks] p").first
+    text.dblclick(position={"x": 8, "y": 10})
+    page.wait_for_function("document.getElementById('span').value")
+    assert page.locator("mark.marked").count() == 1
+    page.get_by_role("button", name="Undo the mark").click()
+    assert page.locator("#span").input_value() == ""
+    assert page.locator("mark.marked").count() == 0
+    page.get_by_role("button", name="Back").click()  # from the mark to the choice of the page
+    page.get_by_role("button", name="This page").wait_for()
+    assert question.inner_text() == first
 
 
 def test_study_by_keyboard(page: Page) -> None:

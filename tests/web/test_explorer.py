@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from campaigns import ambigdocs_benchmark
 from msgspec.structs import replace
-from small_benchmark import small_benchmark
+from small_benchmark import answer_by, small_benchmark, staff_benchmark, work_on
 from starlette.testclient import TestClient
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
@@ -195,3 +196,41 @@ def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
     right, confused = (np.nanmean(scores.values[m]) for m in ("acc@1", "confused@20"))
     told = [f"{100 * right:.1f} %", f"{100 * confused:.1f} %", f"{len(run.failures)}"]
     assert re.findall(r'<td class="n">([^<]*)</td>', page)[:3] == told
+
+
+@pytest.fixture
+def staff(settings: Settings) -> Iterator[tuple[Any, str]]:
+    assert settings.folder is not None
+    benchmark = staff_benchmark(settings.folder / "staff")
+    for place, name in enumerate(("perfect", "second")):
+        answer_by(benchmark, settings.folder / "staff-runs" / name, name, place)
+    work_on(benchmark, settings.folder / "staff-answers" / "asks")
+    with TestClient(make_app(settings)) as client:
+        yield client, benchmark.folder.content_hash[:12]
+
+
+def test_bearers_of_one_title_are_told_apart_on_every_page(staff: tuple[Any, str]) -> None:
+    client, key = staff
+    about = "about Ada Park, department Payroll"
+    assert about in client.get(f"/b/{key}/queries").text
+    number = client.get(f"/api/benchmarks/{key}/queries?q=payroll").json()["queries"][0]["q"]
+    query = client.get(f"/b/{key}/query/{number}").text
+    assert '<b>Ada Park, department Legal</b> <span class="tag">✗ namesake</span>' in query
+    assert "about <b>Ada Park, department Payroll</b>" in query
+    name_set = client.get(f"/b/{key}/set/1").text
+    assert "<h2>Ada Park, department Payroll</h2>" in name_set
+    assert "Ada Park, department Legal</text>" in name_set  # the drawing
+    assert "<td>Ada Park, department Payroll" in client.get(f"/b/{key}/compare").text
+    assert "Staff of the lab" in client.get("/").text
+
+
+def test_an_agents_trace_shows_where_the_namesake_came_in(staff: tuple[Any, str]) -> None:
+    client, key = staff
+    number = client.get(f"/api/benchmarks/{key}/queries?q=payroll").json()["queries"][0]["q"]
+    page = client.get(f"/b/{key}/query/{number}").text
+    assert "3 calls; search 1 brought a namesake in, search 2 mended it" in page
+    assert "1 call; search 1 brought a namesake in, and no later search mended it" in page
+    assert "✓ brought the right one in first" in page and "✗ brought a namesake in first" in page
+    assert "<b>ask user</b> Which department?" in page
+    assert "I mean the one with the department Payroll." in page
+    assert "✓ right" in page and "✗ answered for a namesake" in page

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
 from whichone.records import Bearer, NameSet
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
@@ -29,7 +31,9 @@ class BearerLabels:
     def of_set(self, name_set: NameSet) -> list[str]:
         """A label for each bearer of a name set, no two of them equal."""
         if name_set.id not in self._known:
-            self._known[name_set.id] = self._labels(name_set.bearers)
+            self._known[name_set.id] = distinct_labels(
+                name_set.bearers, self._benchmark.corpus, self._attributes
+            )
         return self._known[name_set.id]
 
     def of_page(self, page: str, name_set: str | None = None) -> str:
@@ -37,7 +41,7 @@ class BearerLabels:
         places = self._places.get(page, ())
         for candidate, number in places:
             if name_set is None or candidate.id == name_set:
-                return _with_title(self.of_set(candidate)[number], self.title(page))
+                return with_title(self.of_set(candidate)[number], self.title(page))
         return self.title(page)
 
     def of_entity(self, entity: str, name_set: str | None = None) -> str | None:
@@ -61,66 +65,63 @@ class BearerLabels:
         return places
 
     @cached_property
-    def _qualifiers(self) -> dict[str, list[str]]:
+    def _attributes(self) -> dict[str, list[str]]:
         """What questions say of an entity to tell it apart, "department Payroll", each once."""
         found: dict[str, dict[str, None]] = {}
         for query in self._benchmark.queries:
-            value = query.attributes.get("qualifier")
-            if value and query.entity:
-                label = query.attributes.get("qualifier_label") or ""
-                found.setdefault(query.entity, {})[f"{label} {value}".strip()] = None
+            if query.entity and (said := qualifier_of(query.attributes)):
+                found.setdefault(query.entity, {})[said] = None
         return {entity: list(values) for entity, values in found.items()}
 
-    def _labels(self, bearers: Sequence[Bearer]) -> list[str]:
-        labels = [self._plain(bearer) for bearer in bearers]
-        for describe, joined in _WAYS:
-            often = Counter(labels)
-            if max(often.values(), default=1) == 1:
-                break
-            said = [describe(self, bearer) if often[label] > 1 else "" for bearer, label in zip(bearers, labels, strict=True)]  # fmt: skip
-            alike = Counter(
-                (label, own) for label, own in zip(labels, said, strict=True) if often[label] > 1
-            )
-            labels = [
-                joined.format(label, own) if own and alike[label, own] == 1 else label
-                for label, own in zip(labels, said, strict=True)
-            ]
-        return labels
 
-    def _plain(self, bearer: Bearer) -> str:
-        corpus = self._benchmark.corpus
-        titles = {corpus.title(p) for p in bearer.pages if corpus.page_row(p) is not None}
-        if len(titles) == 1:
-            return titles.pop()
-        return bearer.label or min(titles, default=bearer.entity)
-
-    def _attribute(self, bearer: Bearer) -> str:
-        return next(iter(self._qualifiers.get(bearer.entity, ())), "")
-
-    def _type(self, bearer: Bearer) -> str:
-        return ", ".join(bearer.types)
-
-    def _first_words(self, bearer: Bearer) -> str:
-        corpus = self._benchmark.corpus
-        for page in bearer.pages:
-            for passage in corpus.get(corpus.passages_of(page)[:1]).values():
-                return first_words(passage.text, passage.title)
-        return ""
-
-    def _id(self, bearer: Bearer) -> str:
-        return bearer.entity
+def qualifier_of(attributes: Mapping[str, Any]) -> str:
+    """What a question says of an entity to tell it from its namesakes, "department Payroll"; may be empty."""
+    value = attributes.get("qualifier")
+    return f"{attributes.get('qualifier_label') or ''} {value}".strip() if value else ""
 
 
-_WAYS: tuple[tuple[Callable[[BearerLabels, Bearer], str], str], ...] = (
-    (BearerLabels._attribute, "{}, {}"),
-    (BearerLabels._type, "{} ({})"),
-    (BearerLabels._first_words, "{}: {}"),
-    (BearerLabels._id, "{} ({})"),
-)
-"""How bearers are described, and how that is joined with their title; the first way that tells them apart is taken."""
+def distinct_labels(
+    bearers: Sequence[Bearer], corpus: Corpus, attributes: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """A label for each bearer of one name; `attributes` are what questions say of each entity."""
+    ways: tuple[tuple[Callable[[Bearer], str], str], ...] = (
+        (lambda bearer: next(iter(attributes.get(bearer.entity, ())), ""), "{}, {}"),
+        (lambda bearer: ", ".join(bearer.types), "{} ({})"),
+        (lambda bearer: _first_words(bearer, corpus), "{}: {}"),
+        (lambda bearer: bearer.entity, "{} ({})"),
+    )
+    labels = [_plain(bearer, corpus) for bearer in bearers]
+    for describe, joined in ways:
+        often = Counter(labels)
+        if max(often.values(), default=1) == 1:
+            break
+        described = [
+            describe(bearer) if often[label] > 1 else ""
+            for bearer, label in zip(bearers, labels, strict=True)
+        ]
+        alike = Counter(zip(labels, described, strict=True))
+        labels = [
+            joined.format(label, own) if own and alike[label, own] == 1 else label
+            for label, own in zip(labels, described, strict=True)
+        ]
+    return labels
 
 
-def _with_title(label: str, title: str) -> str:
+def _plain(bearer: Bearer, corpus: Corpus) -> str:
+    titles = {corpus.title(p) for p in bearer.pages if corpus.page_row(p) is not None}
+    if len(titles) == 1:
+        return titles.pop()
+    return bearer.label or min(titles, default=bearer.entity)
+
+
+def _first_words(bearer: Bearer, corpus: Corpus) -> str:
+    for page in bearer.pages:
+        for passage in corpus.get(corpus.passages_of(page)[:1]).values():
+            return first_words(passage.text, passage.title)
+    return ""
+
+
+def with_title(label: str, title: str) -> str:
     """A document's own title before whom it is about, where it says something else."""
     return label if title in label else f"{title} ({label})"
 

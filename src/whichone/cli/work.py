@@ -24,6 +24,14 @@ from whichone.cli.options import BenchmarkName, json_option, names_of
     shell_complete=names_of("retrievers"),
     help="Its search tool: a retriever's name, or module:function.",
 )
+@click.option(
+    "-o",
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A parameter of the search tool, such as encoder=none.",
+)
 @click.option("--budget", default=10, show_default=True, help="Calls of tools for a question.")
 @click.option("--turns", default=0, show_default=True, help="Questions back that end a turn.")
 @click.option(
@@ -37,6 +45,7 @@ def command(
     answers: str,
     agent: str,
     search: str,
+    options: tuple[str, ...],
     budget: int,
     turns: int,
     user: bool,
@@ -48,13 +57,14 @@ def command(
 
     \b
     whichone work BENCH ANSWERS --agent my_module:agent --search namesake
-    whichone work TASKS ANSWERS --agent guess --search bm25
+    whichone work TASKS ANSWERS --agent guess --search namesake -o encoder=none
     """
     from pathlib import Path
 
     from whichone.api_answers import answer_by_agent
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.cli.output import emit_json
+    from whichone.cli.retrieve import parse_options
     from whichone.runs.agents import named_agent, named_search
 
     opened = Benchmark.open(benchmark)
@@ -63,6 +73,7 @@ def command(
         opened,
         Path(answers),
         search=named_search(search),
+        search_options=parse_options(options),
         user="simulated" if user else None,
         budget=budget,
         turns=turns,

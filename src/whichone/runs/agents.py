@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -205,12 +206,15 @@ def named_search(name: str) -> Any:
     return load_function(name) if ":" in name else name
 
 
-def search_tool(search: Any, benchmark: Benchmark) -> Retriever:
-    """The agent's search: a retriever, a function, the name of a registered one, or BM25."""
+def search_tool(
+    search: Any, benchmark: Benchmark, options: Mapping[str, Any] | None = None
+) -> Retriever:
+    """The agent's search: a retriever, a function, the name of a registered one with options, or BM25."""
     if search is None or isinstance(search, str):
-        return make_retriever(
-            search or "bm25", benchmark, default_index_folder(benchmark.corpus), {}
-        )
+        place = default_index_folder(benchmark.corpus)
+        return make_retriever(search or "bm25", benchmark, place, dict(options or {}))
+    if options:
+        search = functools.partial(search, **options)
     return as_retriever(search)
 
 
@@ -220,6 +224,7 @@ def run_agent(
     path: str | Path,
     *,
     search: Any = None,
+    search_options: Mapping[str, Any] | None = None,
     budget: int = BUDGET,
     user: User | None = None,
     act: Act | None = None,
@@ -229,7 +234,7 @@ def run_agent(
 ) -> Answers:
     """Let an agent work on every question; `options` are those of `ReadingRunner`."""
     made = as_agent(agent, name=name)
-    retriever = search_tool(search, benchmark)
+    retriever = search_tool(search, benchmark, search_options)
     reader = AgentReader(made, retriever, benchmark, budget=budget, user=user, act=act, turns=turns)
     setting = Setting(passages="none")
     called = name or f"{reader.name} + {getattr(retriever, 'name', type(retriever).__name__)}"

@@ -65,7 +65,7 @@ class ServedBenchmark:
     @property
     def corpus(self) -> Corpus:
         """Its corpus; mapped, so that it may stay open."""
-        return _corpus(self.folder.root, self.key)
+        return corpus_of(self.folder.root, self.key)
 
     def tasks(self) -> frozenset[str]:
         """The tasks of its queries."""
@@ -85,7 +85,7 @@ def _tasks(queries: Path, key: str) -> frozenset[str]:
 
 
 @functools.lru_cache(64)
-def _corpus(root: Path, key: str) -> Corpus:
+def corpus_of(root: Path, key: str) -> Corpus:
     return Benchmark.open(root).corpus
 
 

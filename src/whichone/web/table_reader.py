@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from whichone.corpus.corpus import Corpus
 from whichone.records import page_of
 
@@ -54,13 +56,15 @@ class TableReader:
 
     def answer(self, answers: Path, question: str) -> dict[str, Any] | None:
         """What a reader answered to a question: its text (None for a refusal), its passages, its notes."""
+        asks = "asks" if "asks" in pq.read_schema(answers).names else "null as asks"
         rows = self._rows(
-            "select text, passages, notes from read_parquet(?) where question = ? limit 1",
+            f"select text, passages, notes, {asks} from read_parquet(?) where question = ? limit 1",
             [str(answers), question],
         )
         if not rows:
             return None
-        return {"text": rows[0][0], "passages": rows[0][1] or [], "notes": rows[0][2]}
+        text, passages, notes, asks = rows[0]
+        return {"text": text, "passages": passages or [], "notes": notes, "asks": asks}
 
     def passages(self, corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Title and text by passage id; a page id gives the page's first passage."""

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
+from whichone.benchmarks.bearer_labels import qualifier_of
 from whichone.benchmarks.benchmark import pages_of_others
 from whichone.benchmarks.several import BENCHMARK
 from whichone.files.beside import written_beside
@@ -58,7 +59,7 @@ def _own(parameters: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-FORMAT = 7
+FORMAT = 8
 _BATCH = 8192
 _SET_COLUMNS = [
     "name",
@@ -83,7 +84,7 @@ create table bearers (
 );
 create table queries (
     q integer primary key, id text, n integer, task text, relation text, role text, entity text,
-    name text, input text, gold text, others text, answers text, key text, benchmark text
+    name text, input text, gold text, others text, answers text, qualifier text, key text, benchmark text
 );
 create table bearer_answers (n integer, entity text, relation text, answers text);
 """
@@ -225,10 +226,11 @@ def _add_query(
         ]
         database.executemany("insert into bearer_answers values (?, ?, ?, ?)", answers_of_bearers)
     database.execute(
-        "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
          row["input"], json.dumps(sorted(gold)), json.dumps(sorted(others)),
-         json.dumps(list(dict.fromkeys(answers))), fold(row["input"]), attributes.get(BENCHMARK)),
+         json.dumps(list(dict.fromkeys(answers))), qualifier_of(attributes), fold(row["input"]),
+         attributes.get(BENCHMARK)),
     )  # fmt: skip
 
 

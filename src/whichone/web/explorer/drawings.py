@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup, escape
 
+from whichone.report.figure import shortened
+
 _WIDTH, _ROW = 360, 40
 _BAR = 290
 """Narrow enough to be read on a phone without being made smaller."""
@@ -33,8 +35,7 @@ def popularity_bars(bearers: Sequence[Mapping[str, object]]) -> Markup:
         width = max(2.0, _BAR * math.log10(max(number, 1.0)) / decades)
         role = "head" if bearer.get("role") == "head" else "tail"
         shown = f"{number:,.0f}" if bearer["popularity"] is not None else "unknown"
-        label = str(bearer["label"])
-        label = label if len(label) < 42 else label[:40] + "…"
+        label = shortened(str(bearer["label"]))
         parts.append(f'<text class="label" x="0" y="{y + 12}">{escape(label)}</text>')
         parts.append(f'<rect class="{role}" x="0" y="{y + 16}" width="{width:.1f}" height="16"/>')
         parts.append(f'<text class="label" x="{width + 5:.1f}" y="{y + 29}">{shown}</text>')

@@ -70,7 +70,10 @@ def find_queries(database: sqlite3.Connection, wanted: Wanted, systems: int = 0)
         if kind in QUERY_FACETS
     ]
     ways += _query_outcome(database, wanted.outcome, systems)
-    columns = "queries.q, queries.id, queries.task, queries.role, queries.relation, queries.input"
+    columns = (
+        "queries.q, queries.id, queries.n, queries.entity, queries.task, queries.role, "
+        "queries.relation, queries.input"
+    )
     for n in range(systems):
         for what in ("right", "confused", "failed", "gold_rank"):
             columns += f", (select {what} from run{n}.outcomes where q = queries.q) as {what}{n}"

@@ -90,6 +90,18 @@ def set_queries(
     return [query_row(row) for row in rows], count
 
 
+def others_answers(database: sqlite3.Connection, query: dict[str, Any]) -> list[str]:
+    """What would be right for the namesakes: their answers to the same relation, else all of theirs."""
+    rows = database.execute(
+        "select relation, answers from queries where n = ? and entity <> ? and task <> 'fc' order by q",
+        (query["n"], query["entity"]),
+    ).fetchall()
+    same = [row["answers"] for row in rows if row["relation"] == query["relation"]]
+    listed = same or [row["answers"] for row in rows]
+    texts = dict.fromkeys(text for answers in listed for text in json.loads(answers))
+    return [text for text in texts if text not in query["answers"]]
+
+
 def one_query(database: sqlite3.Connection, q: int) -> dict[str, Any] | None:
     row = database.execute("select * from queries where q = ?", (q,)).fetchone()
     return query_row(row) if row else None
@@ -172,7 +184,7 @@ def differences(database: sqlite3.Connection, offset: int = 0) -> tuple[list[dic
     """
     count = database.execute(f"select count(*) {COMPARED}").fetchone()[0]
     rows = database.execute(
-        "select q, queries.id, queries.n, queries.name, queries.task, queries.role, queries.input,"
+        "select q, queries.id, queries.n, queries.entity, queries.name, queries.task, queries.role, queries.input,"
         " a.right as a_right, b.right as b_right, a.confused as a_confused, b.confused as b_confused,"
         " a.gold_rank as a_rank, b.gold_rank as b_rank, sets.gap"
         f" {COMPARED} order by case when a.right <> b.right and a.confused + b.confused > 0 then 0"

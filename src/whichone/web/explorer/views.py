@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +14,12 @@ from markupsafe import Markup, escape
 
 from whichone.measures.retrieval import kind_of_page
 from whichone.records import page_of
-from whichone.runs.agents import TRACE
 from whichone.text.ambigdocs import stop_words
 from whichone.web.explorer import listing
 from whichone.web.explorer import queries as index_queries
+from whichone.web.explorer.bearers import SetLabels, set_labels, with_about
 from whichone.web.explorer.indexes import NotReady
+from whichone.web.explorer.readers import readers_of
 from whichone.web.search_key import fold
 from whichone.web.served_folder import ServedBenchmark, ServedRun
 from whichone.web.site import Site
@@ -71,7 +71,10 @@ def search(
     index = site.folder.benchmark_index(served)
     indexes = [site.folder.run_index(served, run) for run in runs]
     with index_queries.opened(index, indexes) as database:
-        return find(database, wanted, len(indexes))
+        found = find(database, wanted, len(indexes))
+    if find is listing.find_queries:
+        with_about(served, index, found.rows)
+    return found
 
 
 def facets(
@@ -159,14 +162,18 @@ def set_view(
     site: Site, served: ServedBenchmark, n: int, runs: Sequence[ServedRun], offset: int = 0
 ) -> dict[str, Any] | None:
     """A set with its bearers, their pages, and some of its queries with what systems ranked."""
-    with index_queries.opened(site.folder.benchmark_index(served)) as database:
+    index = site.folder.benchmark_index(served)
+    with index_queries.opened(index) as database:
         name_set = index_queries.one_set(database, n)
         if name_set is None:
             return None
         queries, count = index_queries.set_queries(database, n, offset)
+    with_about(served, index, queries)
+    labels = set_labels(served, index, n)
     pages = {p for bearer in name_set["bearers"] for p in bearer["pages"]}
     texts = site.tables.passages(served.corpus, pages)
     for bearer in name_set["bearers"]:
+        bearer["label"] = labels.by_entity[bearer["entity"]]
         bearer["texts"] = [(p, *texts.get(p, (p, ""))) for p in bearer["pages"]]
     with_rankings(site, served, queries, runs)
     return {**name_set, "queries": queries, "count": count, "offset": offset}
@@ -175,14 +182,21 @@ def set_view(
 def query_view(
     site: Site, served: ServedBenchmark, q: int, runs: Sequence[ServedRun]
 ) -> dict[str, Any] | None:
-    with index_queries.opened(site.folder.benchmark_index(served)) as database:
+    index = site.folder.benchmark_index(served)
+    with index_queries.opened(index) as database:
         query = index_queries.one_query(database, q)
+        others = index_queries.others_answers(database, query) if query else []
     if query is not None:
+        with_about(served, index, [query])
         with_rankings(site, served, [query], runs)
         texts = site.tables.passages(served.corpus, query["gold"])
-        query["gold_texts"] = [(page, *texts.get(page, (page, ""))) for page in query["gold"]]
+        labels = set_labels(served, index, query["n"])
+        query["gold_texts"] = [
+            (page, labels.page(page, title), text)
+            for page, (title, text) in ((p, texts.get(p, (p, ""))) for p in query["gold"])
+        ]
         query["systems"].sort(key=_best_first)
-        query["readers"] = _readers(site, served, query["id"])
+        query["readers"] = readers_of(site, served, query, others, labels)
     return query
 
 
@@ -191,20 +205,6 @@ def _best_first(system: Mapping[str, Any]) -> tuple[int, int, str]:
     kinds = [result["kind"] for result in system["top"]]
     gold = kinds.index("gold") if "gold" in kinds else 99
     return gold, int("namesake" in kinds[:1]), system["run"].name
-
-
-def _readers(site: Site, served: ServedBenchmark, question: str) -> list[dict[str, Any]]:
-    """What each folder of answers has for a question, with an agent's calls where one answered."""
-    readers = []
-    for folder in served.answers:
-        row = site.tables.answer(folder.path("answers.parquet"), question)
-        if row is None:
-            continue
-        notes = json.loads(row.pop("notes") or "{}")
-        trace = notes.get(TRACE) if isinstance(notes, dict) else None
-        calls = trace.get("calls", []) if isinstance(trace, dict) else []
-        readers.append({"name": folder.manifest.name or folder.root.name, "calls": calls, **row})
-    return readers
 
 
 def with_rankings(
@@ -216,25 +216,29 @@ def with_rankings(
     """Adds to each query, for each system, its first ten: what each is, and its text marked."""
     ids = [query["id"] for query in queries]
     tops = {run.key: site.tables.top(run.folder.path("rankings.parquet"), ids) for run in runs}
+    index = site.folder.benchmark_index(served)
     wanted = {p for top in tops.values() for rows in top.values() for _, p, _ in rows}
     texts = site.tables.passages(served.corpus, wanted)
     for query in queries:
+        labels = set_labels(served, index, query["n"])
         query["systems"] = [
-            {"run": run, "top": [_result(query, row, texts) for row in tops[run.key].get(query["id"], ())]}
+            {"run": run, "top": [_result(query, row, texts, labels) for row in tops[run.key].get(query["id"], ())]}
             for run in runs
         ]  # fmt: skip
 
 
 def _result(
-    query: Mapping[str, Any], row: tuple[int, str, float], texts: Mapping[str, tuple[str, str]]
-) -> dict[str, Any]:
+    query: Mapping[str, Any], row: tuple[int, str, float], texts: Mapping[str, tuple[str, str]],
+    labels: SetLabels,
+) -> dict[str, Any]:  # fmt: skip
     rank, passage, score = row
     page = page_of(passage)
     title, text = texts.get(passage, (passage, ""))
     kind = kind_of_page(page, query["gold"], query["others"])
     leads_on = title.endswith("(disambiguation)") or "may refer to:" in text[:200]
     return {
-        "rank": rank, "disambiguation": leads_on, "id": passage, "score": score, "kind": kind, "title": title,
+        "rank": rank, "disambiguation": leads_on, "id": passage, "score": score, "kind": kind,
+        "title": labels.page(page, title),
         "text": highlighted(text, query["input"]),
     }  # fmt: skip
 
@@ -242,9 +246,11 @@ def _result(
 def compare_view(
     site: Site, served: ServedBenchmark, first: ServedRun, second: ServedRun, offset: int = 0
 ) -> dict[str, Any]:
+    index = site.folder.benchmark_index(served)
     indexes = [site.folder.run_index(served, run) for run in (first, second)]
-    with index_queries.opened(site.folder.benchmark_index(served), indexes) as database:
+    with index_queries.opened(index, indexes) as database:
         rows, count = index_queries.differences(database, offset)
+        with_about(served, index, rows)
         return {
             "rows": rows,
             "count": count,
