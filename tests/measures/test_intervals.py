@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -141,3 +143,15 @@ def test_cluster_sums_keep_the_order_of_appearance() -> None:
     sums, counts = cluster_sums(np.array([1.0, 2.0, 4.0]), np.array(["z", "a", "z"]))
     assert sums.tolist() == [5, 2]
     assert counts.tolist() == [2, 1]
+
+
+def test_a_count_has_no_upper_bound() -> None:
+    """Two calls for everything: no interval; one and three: mean 2 and a plain t-interval around it."""
+    same = interval([2.0] * 20, range(20), bounds=(0.0, math.inf))
+    assert (same.value, same.low, same.high) == (2.0, None, None)
+    spread = interval([1.0, 3.0] * 10, range(20), bounds=(0.0, math.inf))
+    assert spread.low is not None and spread.high is not None
+    assert spread.low == pytest.approx(
+        2 - 2.228 * math.sqrt(1 / 19), abs=0.001
+    )  # 10 degrees of freedom
+    assert spread.high - 2 == pytest.approx(2 - spread.low)

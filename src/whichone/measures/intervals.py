@@ -110,6 +110,8 @@ def jackknife(
         low, high = value - share * (value - least), value + share * (greatest - value)
         return Estimate(value, low, high, n, size, SAME)
     error = math.sqrt((size - 1) / size * float(((left_out - value) ** 2).sum()))
+    if not bounded and not error:
+        return Estimate(value, None, None, n, size, "none, all clusters the same")
     freedom = degrees_of_freedom(counts)
     if differing is not None and 0 < differing.sum() < size - 1:
         freedom = min(freedom, 1 + degrees_of_freedom(counts[differing]))

@@ -80,6 +80,8 @@ class Measure:
     value: Callable[[Any], float | None]
     k: int | None = None
     aggregate: Literal["mean", "all"] = "mean"
+    bounds: tuple[float, float] = (0.0, 1.0)
+    """The least and the greatest value there can be."""
     needs_text: bool = False
     of: Literal["rankings", "answers", "both"] = "rankings"
     needs: str = ""

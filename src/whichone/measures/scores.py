@@ -251,7 +251,7 @@ def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> E
     chosen = [scores.queries[i] for i in rows]
     values = scores.values[str(measure)][rows]
     if measure.aggregate == "mean":
-        return interval(values, [":".join(cluster(q)) for q in chosen])
+        return interval(values, [":".join(cluster(q)) for q in chosen], bounds=measure.bounds)
     lowest: dict[str, float] = {}
     for query, value in zip(chosen, values, strict=True):
         if query.name_set is not None and not np.isnan(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -23,17 +24,19 @@ def steps(trace: Trace, gold: frozenset[str], others: frozenset[str]) -> list[St
     return [step_of(call, gold, others) for call in trace.of("search")]
 
 
-def _of_trace(name: str, value: Callable[[Answered, Trace], float | None]) -> Measure:
+def _of_trace(
+    name: str, value: Callable[[Answered, Trace], float | None], greatest: float = 1.0
+) -> Measure:
     def measured(answered: Answered) -> float | None:
         return value(answered, answered.trace) if answered.trace is not None else None
 
-    return Measure(name, measured, of="answers")
+    return Measure(name, measured, of="answers", bounds=(0.0, greatest))
 
 
 def calls(k: int | None) -> Measure:
     """How many calls of tools an agent made."""
     no_depth("calls", k)
-    return _of_trace("calls", lambda _, trace: float(len(trace.calls)))
+    return _of_trace("calls", lambda _, trace: float(len(trace.calls)), math.inf)
 
 
 def asked_user(k: int | None) -> Measure:
