@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import UsageError
-from whichone.measures.gate import Budgets, GateReport, gate_depth
+from whichone.measures.gate import Budgets, GateReport, check_budgets, gate_depth
 from whichone.measures.gate_run import gate_run
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import Scores
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
 from whichone.report.gate import junit, markdown
 from whichone.runs.retrieve import default_index_folder, make_retriever
@@ -197,3 +200,23 @@ def test_the_fixture_compares_with_a_baseline(namesake_gate, staff) -> None:
         namesake_gate(good, staff, budgets={"min_acuracy": 0.2})
     with pytest.raises(pytest.fail.Exception, match=r"meant Ada Park, Turin"):
         namesake_gate(bad, staff, budgets={"min_accuracy": 1.0}, returns="page", strict=True)
+
+
+def test_a_search_that_is_better_than_the_floor_is_not_left_undecided() -> None:
+    """Gold first for 30 of 40 names where the floor has 10, and one more name confused."""
+    queries = [
+        Query(id=f"q{n}", task="qa", input="?", outputs=(Output(answer="a"),), name_set=f"s{n}")
+        for n in range(40)
+    ]
+    measures = parse_measures(["acc@1", "acc@20", "confused@20"])
+
+    def scores(name: str, right: int, confused: int) -> Scores:
+        first = np.array([float(n < right) for n in range(40)])
+        wrong = np.array([float(n >= 40 - confused) for n in range(40)])
+        values = {"acc@1": first, "acc@20": np.ones(40), "confused@20": wrong}
+        return Scores(name, "b", queries, measures, values, frozenset())
+
+    better = check_budgets(scores("x", 30, 9), Budgets(), floor=scores("bm25", 10, 8), depth=20)
+    assert better.verdict == "passed"
+    same = check_budgets(scores("x", 10, 9), Budgets(), floor=scores("bm25", 10, 8), depth=20)
+    assert same.verdict == "undecided"

@@ -460,8 +460,12 @@ def test_health_head_and_logs(settings: Settings, capfd: pytest.CaptureFixture[s
         assert (head.status_code, head.content) == (200, b"")
         refused = client.get("/enter", params={"token": "abc-def"})
         assert "lab@example.org" in refused.text
+        assert client.get("/api/nowhere").json()["contact"] == "lab@example.org"
+        assert "lab@example.org" in client.get("/nowhere").text
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line[:1] == "{"]
-    assert [line["path"] for line in lines] == ["/health", "/boards", "/enter"]
+    assert [line["path"] for line in lines] == [
+        "/health", "/boards", "/enter", "/api/nowhere", "/nowhere",
+    ]  # fmt: skip
     assert all(set(line) >= {"time", "status", "seconds", "person"} for line in lines)
     assert "abc-def" not in json.dumps(lines)
 

@@ -44,6 +44,16 @@ class BearerLabels:
                 return with_title(self.of_set(candidate)[number], self.title(page))
         return self.title(page)
 
+    def of_pages(self, pages: Sequence[str], name_set: str | None = None) -> list[str]:
+        """Labels for a list of pages; pages of nobody that share a title have their first words, or id, too."""
+        labels = [self.of_page(page, name_set) for page in pages]
+        often, corpus = Counter(labels), self._benchmark.corpus
+        for n, page in enumerate(pages):
+            if often[labels[n]] > 1:
+                said = _first_words(Bearer(entity=page, pages=(page,)), corpus)
+                labels[n] = f"{labels[n]}: {said}" if said else f"{labels[n]} ({page})"
+        return labels
+
     def of_entity(self, entity: str, name_set: str | None = None) -> str | None:
         """The label of a bearer; None for an entity that bears no name here."""
         for candidate, number in self._places.get(entity, ()):

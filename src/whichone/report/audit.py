@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,8 +17,10 @@ from whichone.corpus.tables import KIND as CORPUS
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
+from whichone.measures.worst import ASKING
 from whichone.names import name_key, title_key
 from whichone.records import Passage
+from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 MOST = 20
@@ -142,12 +144,25 @@ def _named(text: str, known: Container[str]) -> set[str]:
     while start < len(words):
         for end in range(min(start + _LONGEST, len(words)), start, -1):
             key = re.sub(r"['’]s$", "", name_key(" ".join(words[start:end])))
-            if key in known:
+            if key in known and (end - start > 1 or _is_name(words, start)):
                 found.add(key)
                 start = end - 1
                 break
         start += 1
     return found
+
+
+def _is_name(words: Sequence[str], place: int) -> bool:
+    """Whether a single word is used as a name: "More" is also a word, and "John" a part of many names.
+
+    Words that are in every text never are. In a question with capitals it has one, and its neighbours
+    have none.
+    """
+    capital = [word[:1].isupper() for word in words]
+    if words[place].lower() in LUCENE_STOP_WORDS | ASKING:
+        return False
+    beside = capital[max(1, place - 1) : place] + capital[place + 1 : place + 2]
+    return not any(capital[1:]) or (capital[place] and not any(beside))
 
 
 def in_words(found: Audit) -> str:

@@ -129,9 +129,10 @@ def _column(
     for system, found in systems.items():
         pages = found.get(query.id, ())
         block: list[Line] = [(f"Ranked by {_short(system)}:", GREY, "normal")]
+        titles = labels.of_pages(pages[:SHOWN], query.name_set)
         block += [
-            _entry(f"{n}.", page, page in gold, colours.get(page, "black"), labels)
-            for n, page in enumerate(pages[:SHOWN], 1)
+            _entry(f"{n}.", title, page in gold, colours.get(page, "black"))
+            for n, (page, title) in enumerate(zip(pages[:SHOWN], titles, strict=True), 1)
         ]
         if not gold & {*pages[:SHOWN]}:
             block.append(_gold_below(pages, gold, colours, labels))
@@ -139,9 +140,8 @@ def _column(
     return blocks
 
 
-def _entry(place: str, page: str, gold: bool, colour: str, labels: BearerLabels) -> Line:
-    title = _short(labels.of_page(page))
-    return f"{place} {title}", colour, "bold" if gold else "normal"
+def _entry(place: str, title: str, gold: bool, colour: str) -> Line:
+    return f"{place} {_short(title)}", colour, "bold" if gold else "normal"
 
 
 def _gold_below(
@@ -150,10 +150,10 @@ def _gold_below(
     """Where the gold page is when it is not among those shown."""
     for n, page in enumerate(pages, 1):
         if page in gold:
-            return _entry(f"… {n}.", page, True, colours.get(page, "black"), labels)
+            return _entry(f"… {n}.", labels.of_page(page), True, colours.get(page, "black"))
     page = min(gold, default="")
     told = f"not among its {len(pages)}:" if pages else "it returned nothing:"
-    return _entry(told, page, True, colours.get(page, "black"), labels)
+    return _entry(told, labels.of_page(page), True, colours.get(page, "black"))
 
 
 def _short(text: str) -> str:

@@ -140,15 +140,15 @@ def _ranking(place: str, question: str) -> Shown:
         raise BadInput(f"no question {question!r}", file=place, hint=did_you_mean(question, known))
     query = known[question]
     gold, others = query.gold_pages(), benchmark.other_pages(query)
-    labels = BearerLabels(benchmark)
+    found = [row for row in run.rankings.to_pylist() if row["question"] == question]
+    titles = BearerLabels(benchmark).of_pages([row["page"] for row in found], query.name_set)
     rows = [
         {
             **row,
-            "title": labels.of_page(row["page"], query.name_set),
+            "title": title,
             "is": kind_of_page(row["page"], gold, others).replace("other", ""),
         }
-        for row in run.rankings.to_pylist()
-        if row["question"] == question
+        for row, title in zip(found, titles, strict=True)
     ]
     notes = {}
     if run.folder.has("notes.parquet"):

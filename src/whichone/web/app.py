@@ -28,7 +28,7 @@ from whichone.web.explorer.indexes import NotReady
 from whichone.web.limits import Guard, TooLarge, TooSlow
 from whichone.web.pages import asset, show, template_environment
 from whichone.web.settings import LOOPBACK, Settings
-from whichone.web.site import Site, open_site
+from whichone.web.site import Site, open_site, site_of
 from whichone.web.storage.database import StorageUnavailable
 from whichone.web.study import routes as study
 
@@ -138,7 +138,9 @@ async def _asset(name: str) -> Response:
 
 def _answer(request: Request, status: int, message: str, headers: Any = None) -> Response:
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"detail": message}, status, headers)
+        contact = site_of(request).settings.contact
+        told = {"detail": message, **({"contact": contact} if contact else {})}
+        return JSONResponse(told, status, headers)
     response = show(request, "refusal.html", status, code=status, message=message)
     response.headers.update(headers or {})
     return response

@@ -11,6 +11,8 @@ class Refusal(BaseModel):
     """Why a request was refused."""
 
     detail: str
+    contact: str | None = None
+    """Whom to ask, where the server has said so."""
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {

@@ -209,12 +209,24 @@ def _list(
 
 
 @router.get("/b/{key}/set/{n}", include_in_schema=False)
-def name_set(request: Request, key: Key, n: Number, run: Runs = (), offset: Offset = 0) -> Response:
+def name_set(
+    request: Request, key: Key, n: Number, run: Runs = (), offset: Offset = 0, form: Form = ""
+) -> Response:
+    """One name: its bearers, its queries, and what some systems returned."""
     site, served = site_of(request), benchmark_of(request, key)
     runs = views.chosen_runs(served, run)
     view = views.set_view(site, served, n, runs, offset)
     if view is None:
         raise HTTPException(404, "there is no such name set")
+    if form == "csv":
+        rows = [
+            {"query": query["id"], "input": query["input"], **row}
+            for query in view["queries"]
+            for row in _rankings(query)
+        ]
+        return csv_response(rows, f"{served.key}-name-{n}.csv")
+    if form == "json":
+        return JSONResponse(_without_texts(view))
     return show(
         request,
         "name_set.html",
@@ -247,6 +259,17 @@ def _rankings(query: dict[str, Any]) -> list[dict[str, Any]]:
         for s in query["systems"]
         for r in s["top"]
     ]
+
+
+def _without_texts(view: dict[str, Any]) -> dict[str, Any]:
+    """A set with its rankings, without the texts of what is ranked."""
+    for query in view["queries"]:
+        query["systems"] = [
+            {"run": s["run"].key, "name": s["run"].name,
+             "top": [{k: v for k, v in r.items() if k != "text"} for r in s["top"]]}
+            for s in query["systems"]
+        ]  # fmt: skip
+    return view
 
 
 def _plain(query: dict[str, Any]) -> dict[str, Any]:
@@ -329,13 +352,7 @@ def get_set(
     view = views.set_view(site, served, n, views.chosen_runs(served, run), offset)
     if view is None:
         raise HTTPException(404, "there is no such name set")
-    for query in view["queries"]:
-        query["systems"] = [
-            {"run": s["run"].key, "name": s["run"].name,
-             "top": [{k: v for k, v in r.items() if k != "text"} for r in s["top"]]}
-            for s in query["systems"]
-        ]  # fmt: skip
-    return view
+    return _without_texts(view)
 
 
 @router.get("/api/benchmarks/{key}/compare", responses=REFUSALS)

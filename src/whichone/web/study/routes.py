@@ -231,8 +231,9 @@ def _results(
 
 @router.get("/study/{key}/export/{what}", include_in_schema=False)
 def export(
-    request: Request, key: Key, what: Literal["answers.csv", "items.csv", "results.json"]
-) -> Response:
+    request: Request, key: Key, what: Literal["answers.csv", "items.csv", "results.json"],
+    everybody: bool = False,
+) -> Response:  # fmt: skip
     """Raw answers, the results of each item, or all results; for admins."""
     may_read(request, "admin")
     site = site_of(request)
@@ -244,7 +245,7 @@ def export(
             for r in scored_answers(site, key, plan)
         ]
         return csv_response(rows, f"study-{key}-answers.csv")
-    found = _results(site, key, row, plan)
+    found = _results(site, key, row, plan, everybody)
     if what == "items.csv":
         return csv_response(found["per_item"], f"study-{key}-items.csv")
     return JSONResponse(found)

@@ -1,0 +1,33 @@
+"""Shared names in logged questions: a word that is also a name counts where it is used as one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from whichone.report.audit import audit
+
+TITLES = ("More (song)", "More (magazine)", "John (song)", "John (name)", "Ada Park (poet)", "Ada Park (judge)")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("Who is more famous, Bob or Jim?", []),
+        ("Who sang More?", ["More"]),
+        ("Who was John Smith?", []),
+        ("Where was John born?", ["John"]),
+        ("where was john born", ["John"]),
+        ("where was ada park born", ["Ada Park"]),
+        ("Where was Ada Park, not John Smith, born?", ["Ada Park"]),
+    ],
+)
+def test_names_in_questions(tmp_path: Path, question: str, named: list[str]) -> None:
+    passages = [{"id": title, "title": title, "text": "x"} for title in TITLES]
+    (tmp_path / "passages.jsonl").write_text("\n".join(map(json.dumps, passages)))
+    (tmp_path / "log.txt").write_text(question + "\n")
+    found = audit(tmp_path / "passages.jsonl", log=tmp_path / "log.txt")
+    assert [s.name for s in found.worst if s.questions] == named
+    assert found.affected_questions == bool(named)
