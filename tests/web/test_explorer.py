@@ -220,7 +220,7 @@ def test_bearers_of_one_title_are_told_apart_on_every_page(staff: tuple[Any, str
     name_set = client.get(f"/b/{key}/set/1").text
     assert "<h2>Ada Park, department Payroll</h2>" in name_set
     assert "Ada Park, department Legal</text>" in name_set  # the drawing
-    assert "about\">Ada Park, department Payroll" in client.get(f"/b/{key}/compare").text
+    assert 'about">Ada Park, department Payroll' in client.get(f"/b/{key}/compare").text
     assert "Staff of the lab" in client.get("/").text
     rows = client.get(f"/b/{key}/set/1?form=csv").text.splitlines()
     assert rows[0].startswith("query,input,system,rank") and len(rows) == 1 + 2 * 2 * 2
