@@ -8,9 +8,8 @@ from typing import Any
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
-from whichone.runs.agents import run_agent
+from whichone.runs.agents import SimulatedUser, run_agent
 from whichone.runs.runner import run_retriever
-from whichone.runs.simulated_user import SimulatedUser
 
 NAMES = ("Abe Lincoln", "Zoë Önö", "<script>alert(1)</script>", "Kim Park")
 JOBS = ("president", "trombonist", "sprinter")
