@@ -10,10 +10,11 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.cli import whichone
 from whichone.corpus.make import make_corpus
+from whichone.records import Output, Passage, Provenance, Query
 from whichone.report.export import export
 from whichone.retrieval.bm25 import Bm25
 from whichone.runs.read import read
@@ -29,6 +30,10 @@ id = "id"
 name = "name"
 text = "text"
 """
+KILT_DATASETS = (
+    "fever-dev", "aidayago2-dev", "wned-dev", "cweb-dev", "trex-dev", "structured_zeroshot-dev", "nq-dev",
+    "hotpotqa-dev", "triviaqa-dev_id", "eli5-dev", "wow-dev",
+)  # fmt: skip
 SEARCH = "def search(text, k, index=''):\n    return []\n"
 POPQA = {
     "id": 1, "subj": "Abe Lincoln", "prop": "occupation", "obj": "musician", "subj_id": 1,
@@ -71,6 +76,44 @@ def build_stage(stage: Path) -> None:
     _ambigdocs(stage)
     _other_runs(stage)
     _corpora(stage)
+    _readers_and_people(stage)
+
+
+def _readers_and_people(stage: Path) -> None:
+    """Answers of one reader a task with gold and retrieved passages, and of people in a study."""
+    bench = stage / "BENCH"
+    for task in ("fc", "sf", "qa"):
+        name = task.upper()
+        options: dict[str, Any] = {"reader": "kb-lookup", "tasks": [task]}
+        read(bench, stage / f"{name}_GOLD", passages="gold", **options)
+        read(bench, stage / f"{name}_FOUND", passages="retrieved", run=stage / "RUN", **options)
+    _buckets(stage)
+    asked = [q.id for q in Benchmark.open(bench).queries if q.task == "qa"]
+    rows = [f"ann,{query},1,1,0" for query in asked[:12]]
+    header = "person,query,right,exact,check"
+    labels = [f"{q.id},complete" for q in Benchmark.open("builtin/ambigdocs").queries]
+    (stage / "labels.csv").write_text("\n".join(["qid,category", *labels]) + "\n")
+    (stage / "answers.csv").write_text("\n".join([header, *rows]) + "\n")
+
+
+def _buckets(stage: Path) -> None:
+    """Enough questions of one relation for buckets, as the released files have them."""
+    passages = [
+        Passage(
+            id=f"b:{n}#0", page=f"b:{n}", title=f"Name {n}", text=f"Name {n} was born in Town {n}."
+        )
+        for n in range(200)
+    ]
+    queries = [
+        Query(
+            id=f"P19-{n}", task="EntityQuestions", input=f"Where was Name {n} born?", relation="P19", name=f"Name {n}",
+            outputs=(Output(answer=f"Town {n}", provenance=((Provenance(page=f"b:{n}"),),)),),
+            attributes={"bucket": n % 8, "rand_ent": True, "train_ent": n % 3 == 0, "frequency": n},
+        )
+        for n in range(200)
+    ]  # fmt: skip
+    save_benchmark(stage / "BUCKETS", name="buckets", queries=queries, sets=[], passages=passages)
+    retrieve(stage / "BUCKETS", stage / "BUCKETS_RUN", retriever="bm25", k=20)
 
 
 def _corpora(stage: Path) -> None:
@@ -123,11 +166,22 @@ def _amber_and_kilt(stage: Path) -> None:
     for name in ("nq-dev-kilt.jsonl", "hotpotqa-dev-kilt.jsonl"):
         lines(stage / name, [{**g, "id": f"{name}-{g['id']}"} for g in gold[:20]])
     for place in ("gold", "predictions/bart", "predictions/rag"):
-        lines(stage / place / "nq-dev-kilt.jsonl", gold[:20])
+        for name in KILT_DATASETS:
+            lines(stage / place / f"{name}-kilt.jsonl", [_of_dataset(g, name) for g in gold[:20]])
     evidence = "Abe Lincoln played the trombone"
     task = {"input": "What did Abe Lincoln play?", "answer": "trombone", "evidence": evidence}
     lines(stage / "my-task.jsonl", [task])
     lines(stage / "mapped.jsonl", gold[:5])
+
+
+def _of_dataset(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """A record as one of KILT's datasets has it."""
+    record = {**record, "id": f"{name}-{record['id']}"}
+    if name.startswith(("aidayago2", "wned", "cweb")):
+        record["input"] = "[START_ENT] Abe Lincoln [END_ENT] played the trombone."
+    if name.startswith("fever"):
+        record["output"] = [{**record["output"][0], "answer": "SUPPORTS"}]
+    return record
 
 
 def _questions(stage: Path) -> None:

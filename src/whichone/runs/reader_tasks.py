@@ -9,6 +9,14 @@ from whichone.errors import UsageError, did_you_mean, sample
 from whichone.protocols import Reader
 from whichone.records import Query
 
+OTHERS = frozenset({"fc", "sf", "el", "dialogue", "ambigdocs", "act"})
+"""Tasks that are no plain questions; every other name (EntityQuestions, PopQA and so on) is of question answering."""
+
+
+def kind_of(task: str) -> str:
+    """What a reader is asked to do: one of the tasks above, or to answer a question (qa)."""
+    return task if task in OTHERS else "qa"
+
 
 def tasks_of(reader: Reader) -> tuple[str, ...]:
     """The tasks that a reader says it can do (its attribute `tasks`); none: any task."""
@@ -26,7 +34,7 @@ def checked_tasks(wanted: Sequence[str], reader: Reader, benchmark: Benchmark) -
                 hint=did_you_mean(task, there),
             )
     able = tasks_of(reader)
-    beyond = [task for task in wanted if able and task not in able]
+    beyond = [task for task in wanted if able and not {task, kind_of(task)} & set(able)]
     if beyond:
         name = getattr(reader, "name", type(reader).__name__)
         raise UsageError(
@@ -42,7 +50,7 @@ def not_for_reader(
     able = tasks_of(reader)
     reasons: dict[str, str] = {}
     for query in queries:
-        if able and query.task not in able:
+        if able and not {query.task, kind_of(query.task)} & set(able):
             reasons[query.id] = f"the reader can do {', '.join(able)} only"
         elif wanted and query.task not in wanted:
             reasons[query.id] = f"only the task {', '.join(wanted)} is asked"

@@ -18,6 +18,7 @@ from whichone.reading.slots import as_question
 from whichone.records import Query, Question
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.tfidf import TfIdf
+from whichone.runs.reader_tasks import kind_of
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shows
 from whichone.training.examples import Example, Negative, Text
@@ -102,7 +103,7 @@ def reading_examples(
     Returned beside: the ids of queries that teach nothing (no gold passage, or none that holds the answer).
     """
     tasks = tasks or TASKS[kind]
-    chosen = [q for q in queries if q.task in tasks]
+    chosen = [q for q in queries if {q.task, kind_of(q.task)} & set(tasks)]
     if not chosen:
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
     own = negatives != "tfidf"

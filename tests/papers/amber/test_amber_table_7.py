@@ -125,6 +125,21 @@ def test_a_reader_is_not_asked_what_it_cannot_do(toy_amber, tmp_path: Path) -> N
         )
 
 
+def test_questions_of_every_benchmark_are_question_answering() -> None:
+    from whichone.runs.reader_tasks import kind_of, not_for_reader
+
+    assert [kind_of(t) for t in ("EntityQuestions", "PopQA", "qa", "fc", "ambigdocs")] == [
+        "qa", "qa", "qa", "fc", "ambigdocs",
+    ]  # fmt: skip
+    simple = Benchmark.open("builtin/entityquestions").queries
+
+    def extractive(text: str) -> str:
+        return ""
+
+    extractive.tasks = ("qa", "sf")
+    assert not_for_reader(simple, as_reader(extractive), ()) == {}
+
+
 @pytest.fixture
 def toy_amber():
     return Benchmark.open("builtin/amber")
