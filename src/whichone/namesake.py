@@ -57,14 +57,18 @@ class Namesake:
         A record's `entity` says whom it is about (several passages may be about one), `page` which passages
         belong together; further fields can be filtered by. `names` are records too, or a file of
         records: `id` (an entity, page or passage), `name`, `aliases`, and attributes such as company or
-        city; or a mapping from names to ids. The index is temporary until it is saved.
+        city; or a mapping from names to ids. `language` ("de", "fr", "es"; else English) is that of the
+        passages. The index is temporary until it is saved.
         """
         place = Path(tempfile.mkdtemp(prefix="whichone-namesake-"))
         delete = weakref.finalize(cls, shutil.rmtree, place, ignore_errors=True)
         try:
             corpus = passages
             if not isinstance(passages, Corpus):
-                corpus = save_passages(place / "corpus", passage_rows(passages))
+                language = str(options.get("language", ""))
+                corpus = save_passages(
+                    place / "corpus", passage_rows(passages), language=language.replace("auto", "")
+                )
             elif not len(passages):
                 raise BadInput("there are no passages")
             index = place / "index"

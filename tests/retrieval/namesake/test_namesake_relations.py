@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.retrieval.namesake.relations import RelationTable, contains, lists_bearers, stems
+from whichone.retrieval.namesake.relations import RelationTable, contains, stems
 
 TABLE = RelationTable.load()
 
@@ -47,9 +47,9 @@ def test_a_page_that_says_nothing_has_no_kind() -> None:
 
 
 def test_disambiguation_pages() -> None:
-    assert lists_bearers("Her (disambiguation)", "")
-    assert lists_bearers("Her", "Her may refer to: a film, a song.")
-    assert not lists_bearers("Her", "Her is a film.")
+    assert RelationTable.load().lists_bearers("Her (disambiguation)", "")
+    assert RelationTable.load().lists_bearers("Her", "Her may refer to: a film, a song.")
+    assert not RelationTable.load().lists_bearers("Her", "Her is a film.")
 
 
 def test_what_comes_after_by_is_not_the_kind() -> None:

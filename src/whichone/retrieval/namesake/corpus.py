@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from whichone.corpus.corpus import RECORD, Corpus
 from whichone.records import Passage
-from whichone.retrieval.namesake.relations import RelationTable, Stems, lists_bearers, stems
+from whichone.retrieval.namesake.relations import RelationTable, Stems
 
 Ints = npt.NDArray[np.int64]
 
@@ -19,7 +19,9 @@ Ints = npt.NDArray[np.int64]
 class Pages:
     """Pages and rows are numbered through all corpora; a page's passages follow one another."""
 
-    def __init__(self, corpus: Corpus, *further: Corpus) -> None:
+    def __init__(self, corpus: Corpus, *further: Corpus, language: str | None = None) -> None:
+        self.language = corpus.language if language is None else language
+        self.table = RelationTable.load(self.language)
         self._corpora = (corpus, *further)
         self._page_starts = _starts([c.page_count for c in self._corpora])
         self._row_starts = _starts([len(c) for c in self._corpora])
@@ -113,14 +115,14 @@ class Pages:
         return corpus.value(own, column)
 
     def _kinds(self, page: int) -> frozenset[str]:
-        return RelationTable.load().kinds_of(self.title(page), self.opening(page))
+        return self.table.kinds_of(self.title(page), self.opening(page))
 
     def lists_bearers(self, page: int) -> bool:
         title = self.title(page)
-        return all(lists_bearers(title, text) for text in self.texts(page))
+        return all(self.table.lists_bearers(title, text) for text in self.texts(page))
 
     def _stems(self, page: int) -> Stems:
-        return stems(" ".join([self.title(page), *self.texts(page)]))
+        return self.table.language.stems(" ".join([self.title(page), *self.texts(page)]))
 
 
 def _starts(sizes: Sequence[int]) -> Ints:

@@ -16,7 +16,7 @@ from whichone.retrieval.namesake.knowledge import Knowledge
 from whichone.retrieval.namesake.model import Fit
 from whichone.retrieval.namesake.pairs import SentenceJudge
 from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.relations import Relation, Stems, contains, stems
+from whichone.retrieval.namesake.relations import Relation, Stems, contains
 from whichone.retrieval.namesake.selection import Selection
 from whichone.retrieval.namesake.sentences import SentenceCloseness
 
@@ -236,7 +236,7 @@ class Weigher:
         """Attributes whose values the question names: company, department, city."""
         named = []
         for name, value in self._index.attributes(evidence.page).items():
-            wanted = stems(value)
+            wanted = self._pages.table.language.stems(value)
             if wanted and len(wanted) <= 8 and contains(asked.words, wanted):
                 named.append(f"{name} {value}")
         if named:

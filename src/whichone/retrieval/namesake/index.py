@@ -29,9 +29,10 @@ class Index:
         parts: Sequence[Part],
         parameters: Bm25Parameters,
         removed: Sequence[Rows] | None = None,
+        language: str | None = None,
     ) -> None:
         self.parts = tuple(parts)
-        self.pages = Pages(*(part.corpus for part in parts))
+        self.pages = Pages(*(part.corpus for part in parts), language=language)
         self.lexical = Lexical([part.lexical for part in parts], parameters)
         gone = removed or [np.zeros(0, np.int64) for _ in parts]
         starts = self.pages.row_starts

@@ -9,63 +9,10 @@ from typing import Protocol
 from whichone.corpus.names import Bearing
 from whichone.names import plain_signs, token_key, token_places
 from whichone.retrieval.namesake.loose_names import Variants, loose_names
+from whichone.retrieval.namesake.relations import RelationTable
 
 LONGEST = 24
 """Of a question at most so many words and signs together are looked up as a name."""
-_OPENERS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "has",
-        "have",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "their",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-    ]
-)
-"""Words that open a question or hold it together; alone and unquoted they name nobody."""
-
 Place = tuple[int, int]
 
 
@@ -114,7 +61,10 @@ class PageNames:
         corpus: Lookup | None = None,
         is_place: Callable[[int], bool] = bool,
         variants: Variants | None = None,
+        openers: frozenset[str] | None = None,
     ) -> None:
+        # words that open a question or hold it together; alone and unquoted they name nobody
+        self.openers = RelationTable.load().language.openers if openers is None else openers
         self._variants = variants
         self._corpus = corpus
         self._is_place = is_place
@@ -174,10 +124,12 @@ class PageNames:
         found = []
         for start, end in spans:
             pages, small = named.get(keys[start, end], ((), frozenset()))
-            if pages and not (end - start == 1 and words[start] in _OPENERS and start == 0):
+            if pages and not (end - start == 1 and words[start] in self.openers and start == 0):
                 written = end - start > 1 or words[start].isdigit()
                 spelt = self._spelt | small
-                proper = _proper(text, places, words, start, end, spelt) if cased else written
+                proper = written
+                if cased:
+                    proper = _proper(text, places, words, start, end, spelt, self.openers)
                 found.append((start, end, pages, proper))
         found.sort(key=lambda f: (not f[3], places[f[0]][0] - places[f[1] - 1][1], f[0]))
         taken = [False] * len(words)
@@ -186,7 +138,7 @@ class PageNames:
             if not any(taken[start:end]):
                 taken[start:end] = [True] * (end - start)
                 at, to = places[start][0], places[end - 1][1]
-                whole = not cased or _whole(text, places, words, start, end)
+                whole = not cased or _whole(text, places, words, start, end, self.openers)
                 kept.append(Mention(text[at:to], at, to, pages, proper, whole))
         if self._variants is not None:
             kept = self._with_loose(text, places, words, kept)
@@ -203,7 +155,7 @@ class PageNames:
         def pages(keys: Sequence[str]) -> dict[str, tuple[int, ...]]:
             return {key: own for key, (own, _) in self._look_up(keys).items()}
 
-        loose = loose_names(text, places, words, taken, _OPENERS, pages, self._variants)
+        loose = loose_names(text, places, words, taken, self.openers, pages, self._variants)
         added = [
             Mention(
                 text[places[found.start][0] : places[found.end - 1][1]],
@@ -238,11 +190,12 @@ def _proper(
     start: int,
     end: int,
     spelt: set[str],
+    openers: frozenset[str],
 ) -> bool:
     at, to = places[start][0], places[end - 1][1]
     if text[at - 1 : at] == '"' and text[to : to + 1] == '"':
         return True
-    significant = [n for n in range(start, end) if _signifies(text, places, words, n)]
+    significant = [n for n in range(start, end) if _signifies(places, words, n, openers)]
     if not significant:  # "It" within a question is a title, "I" is not
         inside = start > 0 and words[start - 1].isalnum() and words[start] != "i"
         return text[at].isupper() and (inside or (end - start > 1 and start > 0))
@@ -259,13 +212,22 @@ def mostly_small(name: str) -> bool:
     return 2 * sum(word[0].isupper() for word in words) < len(words)
 
 
-def _signifies(text: str, places: Sequence[Place], words: Sequence[str], n: int) -> bool:
+def _signifies(
+    places: Sequence[Place], words: Sequence[str], n: int, openers: frozenset[str]
+) -> bool:
     """Whether a word tells something; neither "the" does nor the end of "It's"."""
     ending = n > 1 and words[n - 1] == "'" and places[n - 1] == (places[n - 2][1], places[n][0])
-    return words[n].isalnum() and words[n] not in _OPENERS and not ending
+    return words[n].isalnum() and words[n] not in openers and not ending
 
 
-def _whole(text: str, places: Sequence[Place], words: Sequence[str], start: int, end: int) -> bool:
+def _whole(
+    text: str,
+    places: Sequence[Place],
+    words: Sequence[str],
+    start: int,
+    end: int,
+    openers: frozenset[str],
+) -> bool:
     """Whether the words right before and after are no part of a longer name."""
     if text[places[start][0] - 1 : places[start][0]] == '"':
         return True
@@ -275,7 +237,7 @@ def _whole(text: str, places: Sequence[Place], words: Sequence[str], start: int,
     if after < len(words) - 1 and words[after] in (",", ".", "-", ":"):  # "Smith, Jr."
         after += 1
     return not any(
-        text[places[n][0]].isupper() and words[n] not in _OPENERS
+        text[places[n][0]].isupper() and words[n] not in openers
         for n in (before, after)
         if 0 <= n < len(words) and n > 0
     )
@@ -292,7 +254,9 @@ def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:
     return [piece for piece in pieces if piece.strip()]
 
 
-def names_one_thing(text: str, mentions: Sequence[Mention]) -> bool:
+def names_one_thing(
+    text: str, mentions: Sequence[Mention], openers: frozenset[str] = frozenset()
+) -> bool:
     """Whether a question holds one whole name, and no other word of it is written as one."""
     if len({mention.pages for mention in mentions}) != 1:
         return False
@@ -302,7 +266,7 @@ def names_one_thing(text: str, mentions: Sequence[Mention]) -> bool:
     taken = [(mention.start, mention.end) for mention in mentions]
     for at, to in token_places(text):
         inside = any(start <= at < end for start, end in taken)
-        capital = text[at].isupper() and text[at:to].casefold() not in _OPENERS
+        capital = text[at].isupper() and text[at:to].casefold() not in openers
         if capital and not inside and not first:
             return False
         first = False

@@ -28,7 +28,7 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     pool: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
     device: str | None = None
     language: str = "auto"
-    """Of the corpus: which words name kinds, relations and questions; "auto" reads it off the corpus."""
+    """Which words name kinds, relations and questions; "auto" takes what the corpus says it is in."""
 
     # among all pages: is this the page the question is about?
     named: Weight = 3.0

@@ -76,14 +76,17 @@ def _of_passage(passage: Passage) -> Row:
     }
 
 
-def save_passages(place: Path, rows: Iterable[Row], *, name: str = "corpus") -> Corpus:
+def save_passages(
+    place: Path, rows: Iterable[Row], *, name: str = "corpus", language: str = ""
+) -> Corpus:
     """A corpus of rows, sorted on disk where they are many."""
     iterator = iter(rows)
     first = list(islice(iterator, _PART))
     if not first:
         raise BadInput("there are no passages")
     if len(first) < _PART:
-        return save_corpus(place, _checked(pa.Table.from_pylist(first, PASSAGES.schema)), name=name)
+        table = _checked(pa.Table.from_pylist(first, PASSAGES.schema))
+        return save_corpus(place, table, name=name, language=language)
     place.parent.mkdir(parents=True, exist_ok=True)
     parts: list[Path] = []
     try:
@@ -94,7 +97,7 @@ def save_passages(place: Path, rows: Iterable[Row], *, name: str = "corpus") -> 
         with connect(spill=place.parent) as connection:
             batches = sorted_batches(connection, parts, PASSAGES)
             reader = pa.RecordBatchReader.from_batches(PASSAGES.schema, batches)
-            return save_corpus(place, reader, name=name)
+            return save_corpus(place, reader, name=name, language=language)
     finally:
         for part in parts:
             part.unlink(missing_ok=True)

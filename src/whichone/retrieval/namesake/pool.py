@@ -45,7 +45,14 @@ class Pool:
 class Pooler:
     """Scores the bearers of a question's names beside what ordinary retrieval finds."""
 
-    def __init__(self, index: Index, dense: Dense | None, parameters: NamesakeParameters) -> None:
+    def __init__(
+        self,
+        index: Index,
+        dense: Dense | None,
+        parameters: NamesakeParameters,
+        openers: frozenset[str],
+    ) -> None:
+        self._openers = openers
         self._index = index
         self._pages = index.pages
         self._dense = dense
@@ -95,7 +102,7 @@ class Pooler:
             if page not in best or score > best[page][0]:
                 best[page] = (score, row)
         length = max(len(subject(text)), 1)
-        alone = self._weights.alone if names_one_thing(text, mentions) else 0.0
+        alone = self._weights.alone if names_one_thing(text, mentions, self._openers) else 0.0
         scores = {
             page: score + self._name(named.get(page), length) + alone * (page in named)
             for page, (score, _) in best.items()

@@ -23,7 +23,7 @@ from whichone.retrieval.namesake.names import SEPARATOR, Mention, PageNames, rem
 from whichone.retrieval.namesake.pairs import SentenceJudge
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler
-from whichone.retrieval.namesake.relations import RelationTable, stems
+from whichone.retrieval.namesake.relations import RelationTable
 from whichone.retrieval.namesake.resolution import Resolution, resolution
 from whichone.retrieval.namesake.selection import Selection
 from whichone.retrieval.namesake.sentences import SentenceCloseness
@@ -84,7 +84,7 @@ class Searcher:
         self.parameters = parameters
         self._pages = index.pages
         self._find_encoder = encoder
-        self._relations = RelationTable.load()
+        self._relations: RelationTable = index.pages.table
         self._knowledge: Knowledge | None = None
         if parameters.knowledge:
             self._knowledge = Knowledge(parameters.knowledge, index.parts[0].corpus)
@@ -94,6 +94,7 @@ class Searcher:
             index,
             lambda page: bool(index.pages.kinds(page) & PLACES),
             index,
+            self._relations.language.openers,
         )
         self._closeness: SentenceCloseness | None = None
         if parameters.encoder != "none":
@@ -107,7 +108,7 @@ class Searcher:
         if parameters.judge:
             kept = before._judge if before is not None else None
             self._judge = SentenceJudge(parameters.judge, self._passage_to_read, kept)
-        self._pooler = Pooler(index, self._dense(), parameters)
+        self._pooler = Pooler(index, self._dense(), parameters, self._relations.language.openers)
         judged = self._judge.kind if self._judge is not None else None
         self.fit = EvidenceModel.load().fit(sentences=self._closeness is not None, judge=judged)
         self._weigher = Weigher(
@@ -158,7 +159,7 @@ class Searcher:
         if answer:
             # whatever is answered tells bearers apart, however it is written
             more = " ".join(_WORD.findall(answer))
-            words = (*asked.words, *stems(answer))
+            words = (*asked.words, *self._relations.language.stems(answer))
             proper = f"{asked.proper} {more}"
             asked = dataclasses.replace(
                 asked,
@@ -268,7 +269,7 @@ class Searcher:
         return Asked(
             plain_text(question.text),
             pieces,
-            tuple(stem for piece in pieces for stem in stems(piece)),
+            tuple(stem for piece in pieces for stem in self._relations.language.stems(piece)),
             " ".join(plain),
             " ".join(proper),
             self._relations.asked(pieces),

@@ -9,46 +9,19 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 from whichone.retrieval.bm25.analysis import stemmer
+from whichone.text.language import base_code, stemmer_of
 
 _WORD = re.compile(r"[^\W_]+")
 _PARENTHESES = re.compile(r"\(([^()]*)\)")
-_BE = re.compile(r"\b(?:is|was|are|were|refers to)\b\s+(?:(?:a|an|the|one of the|both|also)\b)?")
-_LIFE = re.compile(r"\(.{0,80}?(?:\bborn\b|\bdied\b|\bb\.\s|\d{3,4}\s*[–—-]\s*.{0,25}\d{3,4})")
-_HEAD_ENDS = frozenset(
-    [
-        "by",
-        "from",
-        "in",
-        "that",
-        "who",
-        "which",
-        "whose",
-        "where",
-        "directed",
-        "written",
-        "starring",
-        "based",
-        "for",
-        "with",
-        "about",
-        "released",
-        "produced",
-        "set",
-        "created",
-        "published",
-        "performed",
-        "recorded",
-        "located",
-        "on",
-        "at",
-    ]
-)
-_LISTS = re.compile(r"\b(?:may|might|can|could) (?:also )?refer to\b")
+_YEARS = r"\d{3,4}\s*[–—-]\s*.{0,25}\d{3,4}"
+LANGUAGES = ("en", "de", "fr", "es")
+"""Languages with a table of their own; pages of others have no known kinds."""
 _OPENING = 300
 _HEAD_WORDS = 14
 
@@ -66,17 +39,73 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class Language:
+    """How pages open and questions are asked in a language."""
+
+    stem: Callable[[str], str]
+    be: re.Pattern[str]
+    head_ends: frozenset[str]
+    openers: frozenset[str]
+    lists: re.Pattern[str]
+    life: re.Pattern[str]
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> Language:
+        def any_of(texts: Sequence[str]) -> str:
+            return (
+                "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+                or r"(?!)"
+            )
+
+        articles = any_of(raw.get("articles", ()))
+        born = "|".join(
+            rf"\b{re.escape(m)}" if m[0].isalpha() else re.escape(m) for m in raw.get("born", ())
+        )
+        return cls(
+            functools.lru_cache(100_000)(stemmer(raw["stemmer"])),
+            re.compile(rf"\b(?:{any_of(raw.get('be', ()))})\b\s+(?:(?:{articles})\b)?"),
+            frozenset(raw.get("head_ends", ())),
+            frozenset(raw.get("openers", ())),
+            re.compile(any_of(raw.get("lists", ()))),
+            re.compile(rf"[(,].{{0,80}}?(?:{born or r'(?!)'}|{_YEARS})"),
+        )
+
+    def stems(self, text: str) -> Stems:
+        return tuple(map(self.stem, _WORD.findall(text.lower())))
+
+    def opening_head(self, text: str) -> Stems:
+        """The words between "is a" and the first "by", "in", "who" ... of a text's opening, as stems."""
+        match = self.be.search(text[:_OPENING])
+        if match is None:
+            return ()
+        words = []
+        for word in _WORD.findall(text[match.end() : match.end() + _OPENING].lower())[:_HEAD_WORDS]:
+            if word in self.head_ends:
+                break
+            words.append(word)
+        return tuple(map(self.stem, words))
+
+
+@dataclass(frozen=True)
 class RelationTable:
     """All relations and kinds, as stems."""
 
     relations: tuple[Relation, ...]
     kinds: Mapping[Stems, tuple[str, ...]]
     """From a word that names a kind to the kinds it may mean."""
+    language: Language
 
     @classmethod
     @functools.cache
-    def load(cls) -> RelationTable:
-        raw = tomllib.loads(files(__package__).joinpath("relations.toml").read_text("utf-8"))
+    def load(cls, language: str = "en") -> RelationTable:
+        """The table of a language; an empty one where there is none, so that no kind counts."""
+        code = base_code(language)
+        if code not in LANGUAGES:
+            return cls((), {}, Language.of({"stemmer": stemmer_of(code)}))
+        file = "relations.toml" if code == "en" else f"relations.{code}.toml"
+        raw = tomllib.loads(files(__package__).joinpath(file).read_text("utf-8"))
+        own = Language.of(raw["language"])
+        stems = own.stems
         relations = tuple(
             Relation(
                 name,
@@ -90,7 +119,7 @@ class RelationTable:
         for kind, words in raw["kinds"].items():
             for word in words:
                 kinds.setdefault(stems(word), []).append(kind)
-        return cls(relations, {word: tuple(k) for word, k in kinds.items()})
+        return cls(relations, {word: tuple(k) for word, k in kinds.items()}, own)
 
     def asked(self, remainder: Sequence[str]) -> list[Relation]:
         """The relations that the pieces of a question around its names ask for, the longest cue wins."""
@@ -100,11 +129,11 @@ class RelationTable:
         """What the pieces say besides asking: "Who played Leia in" of a film leaves "Who Leia in"."""
         cue = self._asked(remainder)[1]
         words = [word for piece in remainder for word in _WORD.findall(piece)]
-        return " ".join(word for word in words if _stem()(word.lower()) not in cue)
+        return " ".join(word for word in words if self.language.stem(word.lower()) not in cue)
 
     def _asked(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
         """The relations asked for, and the stems of the words that ask."""
-        pieces = [stems(piece) for piece in remainder]
+        pieces = [self.language.stems(piece) for piece in remainder]
         longest = 0
         found: list[Relation] = []
         words: set[str] = set()
@@ -121,9 +150,9 @@ class RelationTable:
     def kinds_of(self, title: str, text: str) -> frozenset[str]:
         """What a page says it is about: by its title's parentheses, else by its opening words."""
         inside = _PARENTHESES.findall(title)
-        told = self._kinds_in(stems(inside[-1])) if inside else frozenset()
-        return told or self._kinds_in(opening_head(text)) | (
-            frozenset(["person"]) if _LIFE.search(text[:_OPENING]) else frozenset()
+        inner = self._kinds_in(self.language.stems(inside[-1])) if inside else frozenset()
+        return inner or self._kinds_in(self.language.opening_head(text)) | (
+            frozenset(["person"]) if self.language.life.search(text[:_OPENING]) else frozenset()
         )
 
     def _kinds_in(self, words: Stems) -> frozenset[str]:
@@ -133,27 +162,18 @@ class RelationTable:
                 found.update(self.kinds.get(words[at : at + size], ()))
         return frozenset(found)
 
-
-def lists_bearers(title: str, text: str) -> bool:
-    """Whether a page is a disambiguation page: it lists who bears the name, and is none of them."""
-    return title.endswith("(disambiguation)") or bool(_LISTS.search(text[:150]))
-
-
-def opening_head(text: str) -> Stems:
-    """The words between "is a" and the first "by", "in", "who" ... of a text's opening, as stems."""
-    match = _BE.search(text[:_OPENING])
-    if match is None:
-        return ()
-    words = []
-    for word in _WORD.findall(text[match.end() : match.end() + _OPENING].lower())[:_HEAD_WORDS]:
-        if word in _HEAD_ENDS:
-            break
-        words.append(word)
-    return tuple(map(_stem(), words))
+    def lists_bearers(self, title: str, text: str) -> bool:
+        """Whether a page is a disambiguation page: it lists who bears the name, and is none of them."""
+        if title.endswith(
+            ("(disambiguation)", "(Begriffsklärung)", "(homonymie)", "(desambiguación)")
+        ):
+            return True
+        return bool(self.language.lists.search(text[:150].lower()))
 
 
 def stems(text: str) -> Stems:
-    return tuple(map(_stem(), _WORD.findall(text.lower())))
+    """Stems of English words."""
+    return RelationTable.load().language.stems(text)
 
 
 def contains(words: Stems, phrase: Stems) -> bool:
@@ -162,8 +182,3 @@ def contains(words: Stems, phrase: Stems) -> bool:
         return phrase[0] in words
     size = len(phrase)
     return any(words[at : at + size] == phrase for at in range(len(words) - size + 1))
-
-
-@functools.cache
-def _stem():  # type: ignore[no-untyped-def]
-    return functools.lru_cache(100_000)(stemmer("porter"))

@@ -63,6 +63,8 @@ class Updates:
         self.folder = folder
         self._bm25 = parameters
         self._options = options
+        wanted = str(options.get("language") or "auto")
+        self._language = None if wanted == "auto" else wanted
         self._parts: dict[str, Part] = {}
         self._terms: dict[str, tuple[str, Keys]] = {}
         self._load()
@@ -167,12 +169,14 @@ class Updates:
     def _snapshot(self) -> Index:
         parts = list(self._parts.values())
         removed = [_sorted(self._removed[name]) for name in self._parts]
-        self._committed = Index(parts, self._bm25, removed)
+        self._committed = Index(parts, self._bm25, removed, self._language)
         if not self._recent:
             return self._committed
         rows = list(self._recent.values())
         recent = Part.of(rows, self._given(rows), self._keys(rows), self._bm25, self._mean)
-        return Index([*parts, recent], self._bm25, [*removed, np.zeros(0, np.int64)])
+        return Index(
+            [*parts, recent], self._bm25, [*removed, np.zeros(0, np.int64)], self._language
+        )
 
     def _keys(self, rows: Sequence[Row]) -> list[Keys]:
         """Each passage's terms, analysed once."""
@@ -310,7 +314,8 @@ class Updates:
         shutil.rmtree(place, ignore_errors=True)
         beside = self.folder / f"segments/corpus-{generation:06}"
         shutil.rmtree(beside, ignore_errors=True)
-        corpus = save_passages(beside, rows)
+        language = self._parts["."].corpus.language
+        corpus = save_passages(beside, rows, language="" if language == "en" else language)
         build_part(corpus, place, self._options, things, strict=False)
         shutil.rmtree(beside)
         return name
