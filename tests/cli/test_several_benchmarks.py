@@ -104,6 +104,13 @@ def test_its_id_is_of_its_parts_wherever_they_are(place: Path, tmp_path: Path) -
     assert copied.place != joined.place
     assert Benchmark.open([place / "amber", place / "own"]).id != joined.id
     assert Benchmark.open([tmp_path / "b"]).id == Benchmark.open(tmp_path / "b").id
+    kb = Benchmark.open("builtin/amber").folder.root.parent / "kb"
+    words = ["build", "amber", kb, tmp_path / "c", "--collection", "human", "--tasks", "sf"]
+    typed(*words, "--corpus", place / "corpus")
+    alike = [Benchmark.open(p) for p in (tmp_path / "b", tmp_path / "c")]  # of one name
+    asked = Benchmark.open(alike).queries
+    assert {q.attributes["benchmark"] for q in asked} == {b.id for b in alike}
+    assert len(asked) == sum(len(b.queries) for b in alike)
     twice = Benchmark.open([place / "amber" / "human", tmp_path / "b"])
     assert twice.id == Benchmark.open(tmp_path / "b").id
 

@@ -14,7 +14,7 @@ from seeds import prepare
 COMMANDS = {
     "retrieve": ["retrieve", "bench", "OUT", "--retriever", "bm25"],
     "export": ["export", "kb", "OUT.jsonl", "--format", "kilt"],
-    "passages": ["passages", "kb", "OUT.jsonl"],
+    "corpus": ["corpus", "kb", "OUT.jsonl"],
     "import": ["import", "questions", "questions.jsonl", "OUT", "--passages", "passages.jsonl",
                "--gold", "gold"],
     "read": ["read", "bench", "OUT", "--reader", "title"],

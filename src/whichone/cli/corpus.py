@@ -83,6 +83,7 @@ def command(
         keep_lists=keep_lists,
         tokenizer=tokenizer,
         sentences=sentences,
+        language=language,
     )
     if corpus.endswith(_FILES):
         written = {"passages": write_passages(source, corpus, cut)}

@@ -31,7 +31,7 @@ from whichone.corpus.cut.ways import (
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.tables import KIND, page_language
 from whichone.progress import Advance
 from whichone.records import Passage, passage_id
 
@@ -151,11 +151,16 @@ def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) ->
 
     KILT's chunks keep their section, anchors and sources in `.jsonl`.
     """
+    cut = cut or Cut()
+    if not cut.language:
+        cut = msgspec.structs.replace(cut, language=page_language(Folder.open(base, KIND)))
     passages = cut_passages(base, cut)
-    if cut is not None and cut.way == "kilt" and _is_json(out):
+    if cut.way == "kilt" and _is_json(out):
         from whichone.corpus.cut.chunk_records import chunk_records
 
-        chunks = chunk_records(base, size=cut.size, sentences=_splitter(cut.sentences))
+        chunks = chunk_records(
+            base, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
+        )
         return write_lines(out, map(msgspec.json.encode, chunks))
     if _is_json(out):
         return write_lines(out, map(msgspec.json.encode, passages))
