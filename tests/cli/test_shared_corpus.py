@@ -51,7 +51,7 @@ def test_another_corpus_is_refused(kb: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-OF_OTHERS = {"import run", "import answers", "build small", "build splits"}
+OF_OTHERS = {"import run", "import answers", "build noise", "build small", "build splits"}
 """What is over a benchmark that is there already, and asked of its corpus."""
 
 
@@ -99,6 +99,9 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "popqa.jsonl").write_bytes(encode(POPQA))
     (tmp_path / "nq.jsonl").write_bytes(encode(NQ))
     (tmp_path / "test.json").write_bytes(encode([AMBIGDOCS]))
+    for name, gold in (("by-title", "Abe Lincoln (musician)"), ("by-id", "7")):
+        own = {"question": "Who was the trombonist?", "gold": [gold], "answers": ["Abe"]}
+        (tmp_path / f"{name}.jsonl").write_bytes(encode(own))
     (tmp_path / "nq-dev-kilt.jsonl").write_bytes(encode(KILT))
     typed("corpus", tmp_path / "passages.jsonl", tmp_path / "corpus")
     return tmp_path
@@ -111,6 +114,8 @@ def files(tmp_path: Path) -> Path:
         (["popqa", "popqa.jsonl"], {"corpus:Abe Lincoln (musician)"}),
         (["open-questions", "nq.jsonl", "--format", "nq-open"], set()),
         (["kilt", "nq-dev-kilt.jsonl"], {"corpus:Abe Lincoln (musician)"}),
+        (["questions", "by-title.jsonl", "--gold", "gold"], {"corpus:Abe Lincoln (musician)"}),
+        (["questions", "by-id.jsonl", "--gold", "gold"], {"corpus:Abe Lincoln (musician)"}),
     ],
 )
 def test_imports_over_a_corpus_are_those_over_its_passages(
