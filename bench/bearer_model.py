@@ -1,0 +1,56 @@
+"""A trained reader of bearers, and the ladder it stands in: names never seen, three seeds.
+
+    python bench/bearer_model.py prepare SHARED WORK                    # lists, questions, candidates
+    python bench/bearer_model.py train WORK OUT --models .models        # best on a GPU; needs onnx
+    python bench/bearer_model.py rank WORK OUT --models .models         # every encoder over the corpora
+    python bench/bearer_model.py table WORK OUT                         # the ladder, with paired tests
+
+`train` starts from the cross-encoder trained on MS MARCO that `./dev models` unpacks (its int8 weights
+multiplied out), keeps every other layer, learns from lists of one right and several wrong passages,
+and writes OUT/namesake-reader, an int8 ONNX cross-encoder for `-o judge=` and `rerank --model`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("stage", choices=["prepare", "train", "rank", "table"])
+    parser.add_argument("a", type=Path)
+    parser.add_argument("b", type=Path)
+    parser.add_argument("--models", type=Path, default=Path(".models"))
+    parser.add_argument("--only", default="", help="rank: encoders, between commas")
+    parser.add_argument("--steps", type=int, help="train: stop each training after so many steps")
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    if options.stage == "prepare":
+        from bearers.data import prepare
+
+        prepare(options.a, options.b)
+    elif options.stage == "train":
+        from bearers.training import train
+
+        train(options.a, options.b, options.models, seeds=options.seeds, steps=options.steps)
+    elif options.stage == "rank":
+        from bearers.encoders import rank
+
+        rank(
+            options.a, options.b, options.models, options.only.split(",") if options.only else None
+        )
+    else:
+        from bearers.table import table
+
+        table(options.a, options.b)
+
+
+if __name__ == "__main__":
+    main()

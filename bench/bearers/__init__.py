@@ -1,0 +1,1 @@
+"""A small model that reads a question with a bearer's passage: its data, training, weights and table."""
