@@ -7,7 +7,7 @@
 
 `train` starts from the cross-encoder trained on MS MARCO that `./dev models` unpacks (its int8 weights
 multiplied out), keeps every other layer, learns from lists of one right and several wrong passages,
-and writes OUT/namesake-reader, an int8 ONNX cross-encoder for `-o judge=` and `rerank --model`.
+and writes OUT/namesake-reader-6-layers, an int8 ONNX cross-encoder for `-o judge=` and `rerank --model`.
 """
 
 from __future__ import annotations

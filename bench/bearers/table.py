@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,16 @@ from bearers.data import read
 MEASURES = ("acc@1", "acc@5", "confused@20")
 KINDS = {"corpus": "{}", "bm25": "{} over BM25's first 20", "bearers": "{} over all bearers"}
 FUSED = ("BM25", "bge-small")
+CONTRASTS = [
+    (f"trained {n} layers {where}", f"cross-encoder {where}")
+    for where in ("over BM25's first 20", "over all bearers")
+    for n in (12, 6, 4)
+] + [
+    ("late interaction", "MiniLM"),
+    ("late interaction", "e5-small"),
+    ("late interaction", "gte-small"),
+    ("late interaction over all bearers", "e5-small over all bearers"),
+]
 
 
 def table(work: Path, out: Path) -> None:
@@ -143,12 +154,23 @@ def print_table(name: str, work: Path, out: Path) -> None:
             best = max(group, key=lambda one: float(np.nanmean(one.values[str(measures[0])])))
             print(f"\n{s}, {'bearers' if bearers else 'systems'}: acc@1 against {best.system}")
             for pair in comparison_rows(compare(group, measures[:1], baseline=best.system)):
-                kept = {
-                    k: pair[k]
-                    for k in pair
-                    if k in ("system", "difference", "low", "high", "p", "p_holm")
-                }
-                print(kept or pair)
+                print(pair)
+    for label, base in CONTRASTS:
+        if label in scored and base in scored:
+            for s, keep in parts.items():
+                if "bearers" in label and s in ("unique", "HotpotQA"):
+                    continue
+                both = [subset(averaged(scored[row]), keep) for row in (label, base)]
+                for pair in comparison_rows(compare(both, measures[:1], baseline=both[1].system)):
+                    print(f"{s}: {label} - {base}", pair)
+
+
+def averaged(seeds: Sequence[Any]) -> Any:
+    """Scores of several seeds as one system: each question's mean."""
+    made = copy.copy(seeds[0])
+    values = {m: np.mean([one.values[m] for one in seeds], axis=0) for m in seeds[0].values}
+    object.__setattr__(made, "values", values)
+    return made
 
 
 def mean(values: Any) -> str:

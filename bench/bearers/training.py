@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -205,7 +206,7 @@ def export(model: Any, folder: Path, out: Path, name: str, scorer: Scorer, tests
     import torch
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    place = out / "export" / name.replace(" ", "-")
+    place = out / f"namesake-reader-{name.replace(' ', '-')}"
     place.mkdir(parents=True, exist_ok=True)
     plain = copy.deepcopy(model).cpu().float().eval()
     plain.config._attn_implementation = "eager"
@@ -224,6 +225,8 @@ def export(model: Any, folder: Path, out: Path, name: str, scorer: Scorer, tests
     quantize_dynamic(
         place / "fp32.onnx", place / "model.onnx", per_channel=True, weight_type=QuantType.QInt8
     )
+    (place / "fp32.onnx").unlink()
+    shutil.copy(folder / "tokenizer.json", place)
     session = onnxruntime.InferenceSession(str(place / "model.onnx"))
     asked, passages = tests["48k"]
     pairs = [(q["q"], text_of(passages[n])) for q in asked[:20] for n in q["bm25"][:5]]

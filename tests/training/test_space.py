@@ -54,21 +54,21 @@ def bench(tmp_path: Path) -> Benchmark:
 
 
 def test_means_by_hand(bench: Benchmark, tmp_path: Path) -> None:
-    sample = space.sample_passages(bench, tmp_path, "P1")
+    sample = space.sample_passages([bench], tmp_path, "P1")
     assert (len(sample.asked), len(sample.others), len(sample.bearers)) == (6, 6, 1)
     told = space.closeness("c", space.vectors_of(Corners(), sample), sample)
     assert (told.relation, told.others, told.between, told.bearers) == (1.0, 1.0, 0.0, 0.0)
     assert space.mean_pairwise(np.eye(2, dtype=np.float32)) == 0.0
     with pytest.raises(UsageError, match="did you mean P1"):
-        space.sample_passages(bench, tmp_path, "P11")
+        space.sample_passages([bench], tmp_path, "P11")
     with pytest.raises(BadInput, match="too few"):
-        space.sample_passages(bench, tmp_path, "P1", most=3)
+        space.sample_passages([bench], tmp_path, "P1", most=3)
 
 
 def test_the_same_seed_draws_the_same_figure(bench: Benchmark, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("sklearn")
-    sample = space.sample_passages(bench, tmp_path, None)
+    sample = space.sample_passages([bench], tmp_path, None)
     generator = np.random.default_rng(0)
     vectors = generator.normal(size=(len(sample.texts()), 4)).astype(np.float32)
     found = [(space.closeness("c", vectors, sample), vectors)]

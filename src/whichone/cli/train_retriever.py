@@ -20,7 +20,10 @@ from whichone.cli.training_options import plan_of, settings_of, tell, training_o
 @click.option("--passage-checkpoint", help="The passage encoder, where it is another one (DPR).")
 @click.option("--base", help="The BERT folder that a checkpoint file of DPR's own belongs to.")
 @click.option(
-    "--preset", default="default", show_default=True, help="default, eq-finetune or eq-scratch."
+    "--preset",
+    default="default",
+    show_default=True,
+    help="default, dpr, eq-finetune or eq-scratch.",
 )
 @click.option(
     "--mode",
@@ -69,6 +72,7 @@ def command(
     whichone train retriever nq-train-kilt.jsonl OUT --knowledge KB --checkpoint all-MiniLM-L6-v2
     whichone train retriever BENCH OUT --checkpoint FOLDER --mode only-questions --per relation
     whichone train retriever nq.json OUT --checkpoint dpr.cp --base BERT --preset eq-finetune
+    whichone train retriever BENCH OUT --checkpoint bert-base-uncased --preset dpr
     whichone retrieve BENCH RUN --retriever dense --encoder OUT/best
     whichone train retriever BENCH OUT --kind late --checkpoint all-MiniLM-L6-v2
     whichone retrieve BENCH RUN --retriever late -o model=OUT/best

@@ -6,12 +6,12 @@ import click
 
 from whichone.cli.again import makes
 from whichone.cli.options import BenchmarkName, json_option, seed_option
+from whichone.errors import UsageError
 
 
 @click.command()
-@makes("out", decides=False)
-@click.argument("benchmark", type=BenchmarkName())
-@click.argument("out", type=click.Path(dir_okay=False))
+@makes("places", decides=False)
+@click.argument("places", nargs=-1, required=True, type=BenchmarkName(), metavar="BENCHMARK... OUT")
 @click.option(
     "--encoder",
     "encoders",
@@ -28,8 +28,7 @@ from whichone.cli.options import BenchmarkName, json_option, seed_option
 @seed_option
 @json_option
 def command(
-    benchmark: str,
-    out: str,
+    places: tuple[str, ...],
     encoders: tuple[str, ...],
     relation: str | None,
     most: int,
@@ -37,10 +36,10 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Draw the gold passages of BENCHMARK as encoders see them (t-SNE) to OUT (.png, .svg, .pdf).
+    """Draw the gold passages of BENCHMARKs as encoders see them (t-SNE) to OUT (.png, .svg, .pdf).
 
     Printed are mean cosines: of the relation's passages, of the others, between both, and of the
-    first passages of pages that share a name.
+    first passages of pages that share a name. An encoder may be a DPR pair or its passage half.
 
     \b
     whichone train space BENCH space.png --encoder all-MiniLM-L6-v2 --encoder OUT/best --relation P19
@@ -51,17 +50,19 @@ def command(
 
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.cli.output import emit_json, emit_table
-    from whichone.retrieval.dense.encoder import need_encoder
     from whichone.runs.retrieve import default_index_folder
     from whichone.training import space
 
-    opened = Benchmark.open(benchmark)
+    *benchmarks, out = places
+    if not benchmarks:
+        raise UsageError("benchmarks first, then the figure", hint="BENCHMARK... OUT")
+    opened = [Benchmark.open(place) for place in benchmarks]
     sample = space.sample_passages(
-        opened, default_index_folder(opened.corpus), relation, most=most, seed=seed
+        opened, default_index_folder(opened[0].corpus), relation, most=most, seed=seed
     )
     found = []
     for name in encoders:
-        vectors = space.vectors_of(need_encoder(name, device=device), sample)
+        vectors = space.vectors_of(space.open_space_encoder(name, device), sample)
         found.append((space.closeness(name, vectors, sample), vectors))
     space.draw_space(Path(out), found, sample, seed=seed)
     rows = [msgspec.structs.asdict(told) for told, _ in found]

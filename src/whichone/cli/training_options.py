@@ -63,9 +63,8 @@ _TRAINING = (
     click.option(
         "--negatives",
         type=Words(),
-        default="bm25,namesake",
-        show_default=True,
-        help="Kinds of wrong passages: bm25, namesake, given (DPR's own), or none.",
+        help="Kinds of wrong passages: bm25, namesake, given (DPR's own), or none."
+        " [default: bm25,namesake; the preset dpr: bm25]",
     ),
     click.option("--epochs", type=int),
     click.option("--batch", type=int),
@@ -133,7 +132,7 @@ def settings_of(preset: str, values: dict[str, Any]) -> Settings:
     from whichone.training.settings import preset as named
 
     negatives = values.pop("negatives")
-    kinds = () if negatives == ("none",) else negatives
+    kinds = None if not negatives else () if negatives == ("none",) else negatives
     return named(preset, kinds=kinds, **values)
 
 

@@ -50,10 +50,35 @@ class SettingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seeds: list[int] = []
 
 
+class TrainingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A `whichone train` that is done before the cells, unless OUT has finished already."""
+
+    train: str
+    """retriever, reranker, reader, rag or linker."""
+    sources: list[str]
+    out: str
+    options: dict[str, Any] = {}
+    """By the names of the command's options; true for a flag."""
+
+    @property
+    def words(self) -> list[str]:
+        words = ["train", self.train, *self.sources, self.out]
+        for name, value in self.options.items():
+            flag = f"--{name.replace('_', '-')}"
+            for each in value if isinstance(value, list) else [value]:
+                words += [flag] if each is True else [flag, str(each)]
+        return words
+
+    @property
+    def done(self) -> bool:
+        return (Path(self.out) / "training.json").is_file()
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that is crossed; `limit` asks only so many questions of each benchmark, drawn by name."""
 
     benchmarks: list[str]
+    training: list[TrainingPlan] = []
     retriever: list[RetrieverPlan] = []
     reader: list[ReaderPlan] = []
     setting: list[SettingPlan] = []

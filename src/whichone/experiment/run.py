@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,9 +48,20 @@ def output_folder(plan: Plan, file: Path, out: str | Path | None = None) -> Path
 def dry_run(file: str | Path, out: str | Path | None = None) -> list[dict[str, Any]]:
     """Every cell with what it would take; nothing is run."""
     plan = read_plan(file)
+    trainings = [
+        {
+            "kind": "training",
+            "name": each.out,
+            "status": "done" if each.done else "to do",
+            "path": each.out,
+        }
+        for each in plan.training
+    ]
+    if any(not each.done for each in plan.training):
+        return trainings  # what the cells are depends on the models
     listed = list(cells(plan, output_folder(plan, Path(file), out)))
     estimator = Estimator(plan.limit)
-    return [
+    return trainings + [
         {
             "kind": cell.kind,
             "benchmark": cell.benchmark,
@@ -61,12 +74,28 @@ def dry_run(file: str | Path, out: str | Path | None = None) -> list[dict[str, A
     ]
 
 
+def train_all(plan: Plan) -> None:
+    """Each training in a process of its own; one that was stopped goes on."""
+    for each in plan.training:
+        if each.done:
+            continue
+        talk(f"whichone {shlex.join(each.words)}")
+        done = subprocess.run([sys.executable, "-m", "whichone", *each.words], check=False)
+        if done.returncode:
+            raise BadInput(
+                f"the training ended with exit code {done.returncode}",
+                file=each.out,
+                hint=f"whichone {shlex.join(each.words)}",
+            )
+
+
 def run_experiment(file: str | Path, out: str | Path | None = None) -> list[CellResult]:
     """Do every cell that is not done, score all of them; a failing cell does not stop the others."""
     plan = read_plan(file)
     place = output_folder(plan, Path(file), out)
     results: list[CellResult] = []
     failed: set[str] = set()
+    train_all(plan)
     listed = list(cells(plan, place))
     for n, cell in enumerate(listed, 1):
         status = cell.status

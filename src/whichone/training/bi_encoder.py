@@ -38,7 +38,9 @@ class BiEncoderTraining(Training[Example]):
     ) -> None:
         check_negatives(examples, settings.kinds)
         device = chosen_device(device)
-        self.towers = Towers.load(start, settings.mode, settings.longest, device)
+        self.towers = Towers.load(
+            start, settings.mode, settings.longest, device, dpr=settings.towers == "dpr"
+        )
         self.scale = settings.scale or self.towers.scale
         super().__init__(
             self.towers,

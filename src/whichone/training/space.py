@@ -17,7 +17,8 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean, missing_extra
 from whichone.names import title_key
-from whichone.retrieval.dense.encoder import Encoder
+from whichone.retrieval.dense.dpr import is_dpr, open_side
+from whichone.retrieval.dense.encoder import Encoder, need_encoder
 from whichone.training.examples import Text
 from whichone.training.negatives import ExampleMaker
 
@@ -50,13 +51,19 @@ class Closeness(msgspec.Struct, frozen=True):
 
 
 def sample_passages(
-    benchmark: Benchmark, work: Path, relation: str | None, *, most: int = 400, seed: int = 0
+    benchmarks: Sequence[Benchmark],
+    work: Path,
+    relation: str | None,
+    *,
+    most: int = 400,
+    seed: int = 0,
 ) -> Sample:
-    """Drawn by the seed alone; without a relation the one with most questions."""
-    maker = ExampleMaker(benchmark, work, kinds=())
+    """Drawn by the seed alone; without a relation the one with most questions of all benchmarks."""
     by_relation: dict[str, dict[Text, None]] = {}
-    for example in maker.examples(benchmark.queries)[0]:
-        by_relation.setdefault(example.relation, {})[example.positive] = None
+    for benchmark in benchmarks:
+        maker = ExampleMaker(benchmark, work, kinds=())
+        for example in maker.examples(benchmark.queries)[0]:
+            by_relation.setdefault(example.relation, {})[example.positive] = None
     known = {r: tuple(held) for r, held in by_relation.items() if r}
     if relation is None:
         relation = max(sorted(known), key=lambda r: len(known[r]), default="")
@@ -75,7 +82,15 @@ def sample_passages(
         raise BadInput(
             f"{len(asked)} passages of {relation} and {len(others)} of other questions are too few"
         )
-    return Sample(relation, asked, others, _drawn(_bearers(benchmark), most, generator))
+    bearers = [pair for benchmark in benchmarks for pair in _bearers(benchmark)]
+    return Sample(relation, asked, others, _drawn(bearers, most, generator))
+
+
+def open_space_encoder(told: str, device: str | None = None) -> Encoder:
+    """Any encoder; of DPR the passage half's folder alone is enough."""
+    if Path(told).is_dir() and is_dpr(Path(told)):
+        return open_side("passage", Path(told), device)
+    return need_encoder(told, device=device)
 
 
 def _drawn(items: Sequence[Any], most: int, generator: np.random.Generator) -> tuple[Any, ...]:

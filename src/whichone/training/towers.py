@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whichone.errors import UsageError
 from whichone.retrieval.dense.dpr import is_dpr, open_dpr
+from whichone.retrieval.dense.dpr_layouts import dpr_from_bert, save_own_checkpoint
 from whichone.training.examples import Text
 from whichone.training.settings import Mode
 from whichone.training.start import Start, place_of
@@ -30,13 +31,18 @@ class Towers:
             tower.module.requires_grad_(name in self.learning())
 
     @classmethod
-    def load(cls, start: Start, mode: Mode, longest: int, device: str) -> Towers:
+    def load(
+        cls, start: Start, mode: Mode, longest: int, device: str, *, dpr: bool = False
+    ) -> Towers:
         """From one checkpoint or two; a folder with `questions/` and `passages/` holds two."""
         place, other = place_of(start.checkpoint), start.passages and place_of(start.passages)
         if other is None and (Path(place) / "questions").is_dir():
             place, other = str(Path(place) / "questions"), str(Path(place) / "passages")
         if Path(place).is_file() or is_dpr(Path(place)):
             pair = open_dpr(place, other, base=start.base, device=device)
+            return cls(DprTower(pair.question, longest), DprTower(pair.passage, longest), mode)
+        if dpr:
+            pair = dpr_from_bert(place, other or place, device)
             return cls(DprTower(pair.question, longest), DprTower(pair.passage, longest), mode)
         first = sentence_tower(place, longest, device)
         if other is not None:
@@ -108,3 +114,5 @@ class Towers:
         kept = self.towers() if self.saves_fixed else self._learning_towers()
         for name, tower in kept.items():
             tower.save(folder if self.shared else folder / name)
+        if isinstance(self.questions, DprTower) and isinstance(self.passages, DprTower):
+            save_own_checkpoint(folder / "dpr.cp", self.questions.module, self.passages.module)

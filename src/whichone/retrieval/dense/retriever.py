@@ -35,7 +35,8 @@ class DenseParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     `encoder` is a folder, a model's name, an installed package, or "auto"; `passage_encoder` the other
     half of a DPR pair, and `base` the configuration and words of DPR's own checkpoints. `search` says
-    where exact search runs: "numpy", or a torch device such as "cuda".
+    where exact search runs: "numpy", or a torch device such as "cuda". `vectors` are files of
+    passage vectors that others published; then no passage is encoded.
     """
 
     encoder: str = "auto"
@@ -45,6 +46,7 @@ class DenseParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     index: Index = "exact"
     device: str | None = None
     search: str = "numpy"
+    vectors: str | None = None
 
 
 class Searcher(Protocol):
@@ -124,7 +126,12 @@ class Dense:
     def _made(
         cls, corpus: Corpus, work: Path, model: Encoder, named: str, wanted: DenseParameters
     ) -> Dense:
-        stored = encode_corpus(corpus, model, work, precision=wanted.precision)
+        if wanted.vectors is not None:
+            from whichone.retrieval.dense.published import published_vectors
+
+            stored = published_vectors(corpus, wanted.vectors, work)
+        else:
+            stored = encode_corpus(corpus, model, work, precision=wanted.precision)
         exact = (
             NumpySearch(stored) if wanted.search == "numpy" else TorchSearch(stored, wanted.search)
         )
