@@ -284,7 +284,7 @@ def test_a_row_may_have_many_documents_and_a_document_nobody(tmp_path: Path) -> 
         ("tools:a1", "Falcon", "tools:a1"),
         ("tools:a1/deep/care.html", "Care", "tools:a1"),
         ("tools:a1/manual.txt", "Falcon", "tools:a1"),
-        ("tools:house rules.md", "tools:house rules.md", None),
+        ("tools:house rules.md", "house rules", None),
     ]
     assert folder.manifest.sources[0]["counts"] == {
         "records": 2, "documents": 4, "documents of nobody": 1,

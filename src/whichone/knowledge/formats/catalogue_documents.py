@@ -117,8 +117,10 @@ def with_owners(pages: str, entities: str) -> str:
 
     Documents come without their title as first paragraph, which a page of the knowledge base has.
     """
+    file = r"regexp_replace(regexp_extract(d.page, '[^/:]*$'), '\.\w+$', '')"
+    title = f"coalesce(nullif(d.title, ''), e.label, {file})"
     return f"""
-        select d.page, coalesce(nullif(d.title, ''), e.label, d.page) as title, e.entity, d.kind,
-            list_concat([coalesce(nullif(d.title, ''), e.label, d.page)], d.paragraphs) as paragraphs,
+        select d.page, {title} as title, e.entity, d.kind,
+            list_concat([{title}], d.paragraphs) as paragraphs,
             d.categories, d.revision, d.timestamp, d.position, d.history
         from ({pages}) d left join ({entities}) e on e.entity = d.entity"""
