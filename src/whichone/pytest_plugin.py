@@ -13,7 +13,8 @@ import pytest
 def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
     """Asks every question of a benchmark and checks what came back; its report can be printed.
 
-    Budgets are those of `whichone check`: max_confusion, max_tail_gap, min_accuracy, ... `strict` fails
+    Budgets are those of `whichone check`: max_confusion, max_tail_gap, min_accuracy, ..., in `budgets` or as
+    arguments of their own (`max_confusion=0.2`). `strict` fails
     on undecided ones too. `baseline` is the folder of an older run, or a search to compare with.
     `floor=False` leaves out the comparison with BM25 over the same corpus.
     """
@@ -33,7 +34,8 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
         strict: bool = False,
         **options: Any,
     ) -> Any:
-        wanted = Budgets.of(budgets or {})
+        named = {n: options.pop(n) for n in list(options) if n.startswith(("max_", "min_"))}
+        wanted = Budgets.of({**(budgets or {}), **named})
         opened = Benchmark.open(benchmark)
         evaluate(search, opened, run=tmp_path / "run", **options)
         old = None

@@ -198,6 +198,11 @@ def test_the_fixture_compares_with_a_baseline(namesake_gate, staff) -> None:
     assert {c.name: c.verdict for c in report.checks}["baseline acc@1"] == "passed"
     with pytest.raises(UsageError, match="did you mean min_accuracy"):
         namesake_gate(good, staff, budgets={"min_acuracy": 0.2})
+    with pytest.raises(UsageError, match="did you mean max_confusion"):
+        namesake_gate(good, staff, max_confusoin=0.2)
+    assert "max_confusion" in {
+        c.name for c in namesake_gate(good, staff, max_confusion=0.9, returns="page").checks
+    }
     with pytest.raises(pytest.fail.Exception, match=r"meant Ada Park, Turin"):
         namesake_gate(bad, staff, budgets={"min_accuracy": 1.0}, returns="page", strict=True)
 
