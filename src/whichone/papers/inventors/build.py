@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -9,14 +10,65 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.datasets import find_files
+from whichone.corpus.names import Named
 from whichone.errors import BadInput
 from whichone.files.lines import read_lines
-from whichone.papers.inventors import documents
+from whichone.names import name_key
 from whichone.papers.inventors.card import card
-from whichone.papers.inventors.files import archive_place, read_mentions
-from whichone.papers.inventors.people import label_error, people_by_name
+from whichone.papers.inventors.files import Mention, archive_place, read_mentions
+from whichone.papers.inventors.people import label_error, patent_page, people_by_name
 from whichone.papers.inventors.questions import fields, name_set, questions, wordings
 from whichone.progress import talk
+from whichone.records import Passage, passage_id
+
+
+def patents_of(mentions: Iterable[Mention]) -> dict[str, list[Mention]]:
+    """The mentions of each patent, by page id in order."""
+    grouped: dict[str, list[Mention]] = {}
+    for mention in mentions:
+        grouped.setdefault(patent_page(mention.patent), []).append(mention)
+    return dict(sorted(grouped.items()))
+
+
+def patent_passages(
+    grouped: Mapping[str, list[Mention]], fields: Mapping[str, str]
+) -> Iterator[Passage]:
+    """One passage a patent; who of its inventors is whom is not said."""
+    for page, mentions in grouped.items():
+        first = mentions[0]
+        yield Passage(
+            id=passage_id(page, 0), page=page, title=first.title, text=_text(mentions, fields)
+        )
+
+
+def _text(mentions: list[Mention], fields: Mapping[str, str]) -> str:
+    first = mentions[0]
+    places = {name_key(m.name): m for m in mentions if m.city}
+    listed = first.inventors or (first.name,)
+    inventors = "; ".join(_with_place(name, places.get(name_key(name))) for name in listed)
+    parts = [f"Inventors: {inventors}."]
+    if first.assignees:
+        parts.append(f"Assignee: {'; '.join(first.assignees).removesuffix('.')}.")
+    if first.field in fields:
+        parts.append(f"Field: {fields[first.field]}.")
+    if first.date:
+        parts.append(f"Granted {first.date}.")
+    return " ".join([*parts, first.abstract]).strip()
+
+
+def _with_place(name: str, mention: Mention | None) -> str:
+    if mention is None:
+        return name
+    country = f", {mention.country}" if mention.country else ""
+    return f"{name} ({mention.city}{country})"
+
+
+def patent_names(grouped: Mapping[str, list[Mention]]) -> Iterator[tuple[str, Named]]:
+    """The inventors' names, as they are printed on each patent."""
+    for page, mentions in grouped.items():
+        first = mentions[0]
+        for name in first.inventors or (first.name,):
+            yield page, Named(name, "alias")
 
 
 class InventorOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,14 +99,14 @@ def build_inventors(
         for name, people in shared.items()
         for query in questions(name, people, most=options.most, seed=options.seed, worded=worded)
     ]
-    grouped = documents.patents(m for m in mentions if m.patent not in removed)
+    grouped = patents_of(m for m in mentions if m.patent not in removed)
     error = label_error(mentions)
     return save_benchmark(
         out,
         name="inventors",
         queries=queries,
-        passages=documents.passages(grouped, named),
-        names=documents.names(grouped),
+        passages=patent_passages(grouped, named),
+        names=patent_names(grouped),
         sets=sets,
         card=card(queries, sets, len(grouped), error),
         parameters={"builder": "inventors", "options": msgspec.to_builtins(options)},

@@ -17,6 +17,7 @@ from whichone.web.boards.board import (
     KINDS,
     board_tables,
     boards,
+    definitions,
     delete_board,
     make_board,
     marks_of,
@@ -26,7 +27,6 @@ from whichone.web.boards.board import (
     rows_of,
     shown_to_people,
 )
-from whichone.web.boards.definitions import definitions
 from whichone.web.boards.hidden import hidden_benchmarks, shared_questions
 from whichone.web.boards.submissions import (
     FOLDER,
