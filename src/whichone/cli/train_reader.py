@@ -13,7 +13,9 @@ from whichone.cli.training_options import data_options, plan_of
 
 @click.command()
 @makes("places", decides=False)
-@click.option("--kind", type=click.Choice(["extractive", "seq2seq", "claims"]), required=True)
+@click.option(
+    "--kind", type=click.Choice(["extractive", "seq2seq", "claims", "dpr"]), required=True
+)
 @click.option(
     "--checkpoint",
     required=True,
@@ -42,10 +44,11 @@ from whichone.cli.training_options import data_options, plan_of
 @data_options
 @click.option(
     "--negatives",
-    type=click.Choice(["bm25", "tfidf", "namesake"]),
+    type=click.Choice(["bm25", "tfidf", "namesake", "kilt"]),
     default="bm25",
     show_default=True,
-    help="Whose best wrong page is shown as one without an answer; AmbER's paper: tfidf.",
+    help="Whose best wrong page is shown as one without an answer; AmbER's paper: tfidf; KILT's claims: "
+    "kilt, BM25's and another passage of the gold pages.",
 )
 @click.option(
     "--task",
@@ -53,6 +56,8 @@ from whichone.cli.training_options import data_options, plan_of
     multiple=True,
     help="Learn this task only; the reader then answers no other.",
 )
+@click.option("--base", help="dpr: the BERT folder that a file of DPR's own belongs to.")
+@click.option("--hard", type=int, help="dpr: wrong passages a question is shown.")
 @click.option("--epochs", type=int)
 @click.option("--batch", type=int)
 @click.option("--learning-rate", type=float)
@@ -66,14 +71,15 @@ from whichone.cli.training_options import data_options, plan_of
 @seed_option
 @json_option
 def command(
-    kind: Literal["extractive", "seq2seq", "claims"],
+    kind: Literal["extractive", "seq2seq", "claims", "dpr"],
     checkpoint: str,
     context: Literal["none", "gold", "retrieved"] | None,
     depth: int,
     runs: tuple[str, ...],
     prefix: str,
     preset: str,
-    negatives: Literal["bm25", "tfidf", "namesake"],
+    base: str | None,
+    negatives: Literal["bm25", "tfidf", "namesake", "kilt"],
     tasks: tuple[str, ...],
     device: str | None,
     seed: int,
@@ -89,6 +95,7 @@ def command(
     \b
     whichone train reader BENCH OUT --kind claims --checkpoint bert-base-uncased
     whichone train reader BENCH OUT --kind seq2seq --task sf --negatives tfidf --held-out 0 --checkpoint facebook/bart-base
+    whichone train reader BENCH OUT --kind dpr --checkpoint bert-base-uncased
     whichone train reader BENCH OUT --kind seq2seq --context none --checkpoint FOLDER
     whichone train reader A B OUT --kind seq2seq --context retrieved --depth 3 --run RUN --checkpoint FOLDER
     """
@@ -97,6 +104,21 @@ def command(
     from whichone.training.settings import preset as settings_of
 
     plan, out = plan_of(changes)
+    if kind == "dpr":
+        from whichone.cli.training_options import tell
+        from whichone.training.dpr_reader import train_dpr_reader
+
+        chosen = "dpr-reader" if preset == "amber-reader" else preset
+        made = train_dpr_reader(
+            plan,
+            out,
+            checkpoint=checkpoint,
+            base=base,
+            settings=settings_of(chosen, seed=seed, **changes),
+            device=device,
+        )
+        tell(out, made, as_json, model="model")
+        return
     settings = settings_of(preset, seed=seed, **changes)
     trained = train_reader(
         plan,

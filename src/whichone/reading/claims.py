@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
 from whichone.reading.checkpoint import in_batches
 from whichone.reading.checkpoint_reader import CheckpointReader, titled
@@ -39,7 +40,7 @@ class ClaimChecker(CheckpointReader):
     """SUPPORTS or REFUTES for a claim.
 
     AmbER's rule: over all passages the highest-scoring prediction that is not NEUTRAL. KILT's rule: the
-    majority of the labels of the first sentences of the pages, whose pages then come first.
+    majority of the labels of the first sentences of the pages; pages are then ordered by how likely that label is.
     """
 
     name = "claims"
@@ -53,13 +54,14 @@ class ClaimChecker(CheckpointReader):
         *,
         device: str | None = None,
         rule: Rule = "amber",
+        corpus: Corpus | None = None,
         batch: int = 16,
         window: int = 384,
     ) -> None:
         if rule not in ("amber", "kilt"):
             raise UsageError(f"the rule is amber or kilt, not {rule!r}")
         super().__init__(model, device, window=window, batch=batch)
-        self.rule = rule
+        self.rule, self.corpus = rule, corpus
         told = {int(i): str(label) for i, label in self._model.config.id2label.items()}
         self.labels = {i: _ALIASES.get(label.lower(), "") for i, label in told.items()}
         if set(self.labels.values()) != {SUPPORTS, REFUTES, NEUTRAL}:
@@ -67,6 +69,10 @@ class ClaimChecker(CheckpointReader):
                 f"its labels are {sorted(told.values())}; SUPPORTS, REFUTES and NEUTRAL are needed",
                 file=model,
             )
+
+    @classmethod
+    def over(cls, corpus: Corpus, model: str, **options: Any) -> Self:
+        return cls(model, corpus=corpus, **options)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:
@@ -92,21 +98,27 @@ class ClaimChecker(CheckpointReader):
         firsts: dict[str, Passage] = {}
         for passage in task.passages:
             firsts.setdefault(passage.page, passage)
-        pairs = [(p, titled(p.title, _first_sentence(p))) for p in firsts.values()]
-        labels = [max(s, key=lambda k: s[k]) for s in self._scores(task.question.text, pairs)]
+        pairs = [(p, titled(p.title, self._page_begins(p))) for p in firsts.values()]
+        shares = self._scores(task.question.text, pairs)
+        labels = [max(s, key=lambda k: s[k]) for s in shares]
         votes = Counter(label for label in labels if label != NEUTRAL)
         if not votes:
             return Answer(question=task.question.id, text=None)
         winner = max(sorted(votes), key=lambda label: votes[label])
-        agree = [p.id for (p, _), label in zip(pairs, labels, strict=True) if label == winner]
-        rest = [p.id for (p, _), label in zip(pairs, labels, strict=True) if label != winner]
+        order = sorted(range(len(pairs)), key=lambda n: (-shares[n][winner], n))
         return Answer(
             question=task.question.id,
             text=winner,
-            passages=(*agree, *rest),
+            passages=tuple(pairs[n][0].id for n in order),
             score=votes[winner] / len(labels),
             notes={"votes": dict(votes)},
         )
+
+    def _page_begins(self, passage: Passage) -> str:
+        """The first sentence of the page, whichever of its passages was found."""
+        corpus = self.corpus
+        first = next(iter(corpus.passages_of(passage.page)), None) if corpus is not None else None
+        return _first_sentence(corpus.passage(first) if corpus is not None and first else passage)
 
     def _windows(self, text: str) -> list[str]:
         tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]

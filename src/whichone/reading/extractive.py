@@ -32,6 +32,7 @@ class Extractive(CheckpointReader):
 
     name = "extractive"
     can_do = QUESTIONS
+    asks_in_words = True
     head = "AutoModelForQuestionAnswering"
     settings = ("window", "stride", "longest", "threshold")
 

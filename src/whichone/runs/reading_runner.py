@@ -20,7 +20,7 @@ from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
 from whichone.protocols import Reader
-from whichone.records import Answer, ReadingTask
+from whichone.records import Answer, Query, ReadingTask
 from whichone.runs.answer_entries import (
     Entry,
     begin,
@@ -181,7 +181,7 @@ class ReadingRunner:
         with progress("reading", len(left), "questions") as advance:
             for start in range(0, len(left), self.block):
                 part = left[start : start + self.block]
-                for entry in self._one_block(self.shows.tasks(part, shown)):
+                for entry in self._one_block(self._tasks(part, shown)):
                     kept[entry.answer.question] = entry
                     now = time.monotonic()
                     folder.journal.append(msgspec.to_builtins(entry), sync=now - synced > SYNC)
@@ -194,6 +194,10 @@ class ReadingRunner:
                 f"all {len(kept)} questions failed, the last one so: {kept[left[-1].id].answer.error}"
             )
         return kept
+
+    def _tasks(self, part: Sequence[Query], shown: Mapping[str, Shown]) -> list[ReadingTask]:
+        in_words = bool(getattr(self.reader, "asks_in_words", False))
+        return self.shows.tasks(part, shown, in_words=in_words)
 
     def _stop(self, entry: Entry, in_a_row: int) -> None:
         error = entry.answer.error

@@ -15,6 +15,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import own_id
+from whichone.benchmarks.wording import worded
 from whichone.errors import BadInput, UsageError
 from whichone.records import NameSet, Query, ReadingTask
 from whichone.runs.run import Run
@@ -116,12 +117,18 @@ class Shows:
             found += ranked[:room]
         return Shown(self._ordered(query, found), cut=cut)
 
-    def tasks(self, queries: Sequence[Query], shown: Mapping[str, Shown]) -> list[ReadingTask]:
-        """What the reader gets for these queries: the question and its passages, nothing else."""
+    def tasks(
+        self, queries: Sequence[Query], shown: Mapping[str, Shown], *, in_words: bool = False
+    ) -> list[ReadingTask]:
+        """What the reader gets for these queries: the question and its passages, nothing else.
+
+        With `in_words` a slot is asked by one of its published template questions, where it has any.
+        """
         found = self.corpus.get(p for q in queries for p in shown[q.id].passages)
         return [
             ReadingTask(
-                question=q.question(), passages=tuple(found[p] for p in shown[q.id].passages)
+                question=worded(q) if in_words else q.question(),
+                passages=tuple(found[p] for p in shown[q.id].passages),
             )
             for q in queries
         ]

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.wording import question_in_words
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
@@ -59,6 +60,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     drop_leaks: bool = False
     disjoint: Disjoint = "splits"
     similar: bool = False
+    in_words: bool = False
+    """Ask slots by their published template questions, as readers of questions are asked."""
     learn_from_dev: bool = False
     """Learn from records that are marked dev or test as well; names are held out then."""
 
@@ -161,9 +164,16 @@ def _of_benchmark(source: str, plan: Plan, settings: Settings, work: Path) -> Pa
     benchmark = source_benchmark(source, plan.corpus, work)
     queries = taken_queries(source, benchmark, plan, settings.seed)
     maker = ExampleMaker(
-        benchmark, default_index_folder(benchmark.corpus), kinds=settings.kinds, seed=settings.seed
+        benchmark,
+        default_index_folder(benchmark.corpus),
+        kinds=settings.kinds,
+        most=max(4, settings.hard),
+        seed=settings.seed,
     )
     examples, without = maker.examples(queries.examples)
+    if plan.in_words:
+        words = {q.id: question_in_words(q) for q in queries.examples}
+        examples = [replace(e, question=words[e.id]) for e in examples]
     taken = replace(queries.taken, taken=len(examples), without_passage=len(without))
     return Part(examples, taken, queries.test, queries.own_split)
 

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.wording import question_in_words
 from whichone.errors import BadInput, UsageError, sample
 from whichone.progress import talk
 from whichone.reading.checkpoint_reader import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.sequence import NONE
-from whichone.reading.slots import as_question
 from whichone.records import Query, Question
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.tfidf import TfIdf
@@ -51,7 +52,7 @@ def tfidf_negatives(benchmark: Benchmark, examples: Sequence[Example], work: Pat
 Kind = Literal["extractive", "seq2seq", "claims"]
 Context = Literal["none", "gold", "retrieved"]
 
-Negatives = Literal["bm25", "tfidf", "namesake"]
+Negatives = Literal["bm25", "tfidf", "namesake", "kilt"]
 """Whose best passage of a wrong page has no answer: AmbER's readers learn from TF-IDF's."""
 
 TASKS: dict[Kind, tuple[str, ...]] = {
@@ -106,11 +107,13 @@ def reading_examples(
     chosen = [q for q in queries if {q.task, kind_of(q.task)} & set(tasks)]
     if not chosen:
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
-    own = negatives != "tfidf"
-    maker = ExampleMaker(benchmark, work, kinds=(negatives,) if own else (), most=1, seed=seed)
+    kinds = {"tfidf": (), "kilt": ("bm25",)}.get(negatives, (negatives,))
+    maker = ExampleMaker(benchmark, work, kinds=kinds, most=1, seed=seed)
     found, without = maker.examples(chosen)
-    if not own:
+    if negatives == "tfidf":
         found = tfidf_negatives(benchmark, found, work)
+    if negatives == "kilt":
+        found = [with_gold_page_negative(benchmark, example, seed) for example in found]
     by_id = {q.id: q for q in chosen}
     made: list[ReadingExample] = []
     for example in found:
@@ -131,11 +134,24 @@ def reading_examples(
     return made, without
 
 
+def with_gold_page_negative(benchmark: Benchmark, example: Example, seed: int) -> Example:
+    """The second kind of KILT's negatives: a passage drawn from the gold pages, the right one aside."""
+    corpus = benchmark.corpus
+    ids = [i for page in sorted(example.gold) for i in corpus.passages_of(page)]
+    held = [corpus.passage(i) for i in ids]
+    others = [p for p in held if p.text != example.positive.text]
+    if not others:
+        return example
+    drawn = others[np.random.default_rng([seed, *example.id.encode()]).integers(len(others))]
+    wrong = Negative("given", Text(drawn.title, drawn.text, drawn.page))
+    return msgspec.structs.replace(example, negatives=(*example.negatives, wrong))
+
+
 def _positive(query: Query, title: str, text: str, kind: Kind) -> ReadingExample | None:
     if kind == "claims":
         label = next((a for a in query.answers() if a in (SUPPORTS, REFUTES)), None)
         return ReadingExample(query.id, query.input, title, text, label) if label else None
-    question = as_question(query.question()) if kind == "extractive" else query.input
+    question = question_in_words(query) if kind == "extractive" else query.input
     for answer in query.answers():
         start = text.lower().find(answer.lower())
         if start >= 0 and answer:
