@@ -22,6 +22,10 @@ Backend = Literal["auto", "numba", "numpy"]
 Weighted = Sequence[tuple[int, np.float32]]
 _SMALL = 20_000
 """Below so many passages, numpy has answered a thousand questions before numba is imported."""
+_LONG = 200_000
+"""Lists of fewer passages are added up sooner than others are compared with them."""
+_ROUNDING = 1e-5
+"""More than sums of single precision in another order can differ by, of their size."""
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
@@ -59,6 +63,8 @@ class Scorer:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         if self._best is not None:
             return in_order(*self._best(*self._lists(counted), *self._arrays, self._scores, k))
+        if isinstance(self.postings, Postings) and self._worth_pruning(counted):
+            return self._pruned(self.postings, counted, k)
         return self._add_all(counted, k)
 
     def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
@@ -104,6 +110,45 @@ class Scorer:
             documents, impacts = self.postings.impacts_near(term, passages)
             _add(scores, passages, documents, impacts, weight)
         return scores
+
+    def _worth_pruning(self, counted: Weighted) -> bool:
+        terms = [term for term, _ in counted]
+        return len(terms) > 1 and int(self.postings.frequencies.take(terms).max()) >= _LONG
+
+    def _pruned(self, postings: Postings, counted: Weighted, k: int) -> Best:
+        """MaxScore: lists from the shortest on, until no passage that is only in the others can be among the best.
+
+        Sums are taken anew for those that can, in the order of the terms: the same to the last bit.
+        """
+        frequencies = postings.frequencies.take([term for term, _ in counted])
+        order = np.argsort(frequencies, kind="stable").tolist()
+        most = [self._most(postings, *counted[n]) for n in order]
+        scores, seen = self._scores, np.zeros(0, np.int64)
+        sums = np.zeros(0, np.float32)
+        for done, n in enumerate(order, 1):
+            documents, impacts = postings.impacts(counted[n][0])
+            before = scores.take(documents)
+            scores[documents] = before + counted[n][1] * impacts
+            seen = np.concatenate([seen, documents[before == 0]])
+            last = done == len(order)
+            if not last and (len(seen) < k or frequencies[order[done]] < _LONG):
+                continue
+            sums = scores.take(seen)
+            least = 0.0
+            if len(sums) > k:
+                least = float(np.partition(sums, len(sums) - k)[len(sums) - k]) * (1 - _ROUNDING)
+            rest = float(sum(most[done:])) * (1 + _ROUNDING)
+            if last or rest < least:
+                scores[seen] = 0
+                use = np.sort(seen.take(np.flatnonzero(sums + rest >= least)))
+                return top(use, self._of(counted, use), k)
+        raise AssertionError("the last list ends it")
+
+    @staticmethod
+    def _most(postings: Postings, term: int, weight: np.float32) -> float:
+        """What a term can add to a score; unknown for short lists, which come first."""
+        peak = postings.peak(term)
+        return float("inf") if peak is None else float(weight) * peak
 
     def _add_all(self, counted: Weighted, k: int) -> Best:
         """Every list added up."""
