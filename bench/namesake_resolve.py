@@ -15,12 +15,12 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-from whichone.runs.simulated_user import SimulatedUser
 
 from namesake_evidence import resolvable
 from namesake_worlds import TEXTS, invent
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.retrieval.namesake import NamesakeRetriever
+from whichone.runs.agents import SimulatedUser
 
 
 def main() -> None:

@@ -128,6 +128,7 @@ class Doors:
 def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
     """The service over one index."""
     namesake = Namesake.open(index)
+    namesake.search("the name of a thing", 1)  # what is compiled is compiled before anybody waits
     place = settings.secret or Path(index) / ".search-secret"
     doors = Doors(secret_in(place), login=settings.login, public=settings.public)
     metrics = Metrics()

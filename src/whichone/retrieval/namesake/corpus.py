@@ -67,9 +67,8 @@ class Pages:
     def passage(self, row: int) -> tuple[Passage, str | None]:
         """A passage, and its further fields as JSON."""
         corpus, own = self._row(row)
-        (record,) = corpus.take([own], [*RECORD, "fields"]).to_pylist()
-        fields = record.pop("fields")
-        return Passage(**record), fields
+        record = {column: corpus.value(own, column) for column in RECORD}
+        return Passage(**record), corpus.value(own, "fields")
 
     def of_passages(self, rows: Sequence[int] | Ints) -> Ints:
         """The page of each passage, by row."""

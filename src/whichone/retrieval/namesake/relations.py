@@ -134,18 +134,23 @@ class RelationTable:
     def _asked(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
         """The relations asked for, and the stems of the words that ask."""
         pieces = [self.language.stems(piece) for piece in remainder]
+        here = {stem for piece in pieces for stem in piece}
         longest = 0
-        found: list[Relation] = []
+        asked: list[Relation] = []
         words: set[str] = set()
         for relation in self.relations:
-            cues = [a for a in relation.asks if any(contains(p, a) for p in pieces)]
+            cues = [
+                cue
+                for cue in relation.asks
+                if cue[0] in here and any(contains(piece, cue) for piece in pieces)
+            ]
             size = max(map(len, cues), default=0)
             if size > longest:
-                longest, found, words = size, [], set()
+                longest, asked, words = size, [], set()
             if size and size == longest:
-                found.append(relation)
+                asked.append(relation)
                 words.update(word for cue in cues if len(cue) == size for word in cue)
-        return found, frozenset(words)
+        return asked, frozenset(words)
 
     def kinds_of(self, title: str, text: str) -> frozenset[str]:
         """What a page says it is about: by its title's parentheses, else by its opening words."""
