@@ -26,6 +26,7 @@ OTHERWISE = {
     "list": "prints",
     "migrate": "turns folders in place; nothing is left to do the second time",
     "power": "prints",
+    "reproduce": "prints; refuses a folder that is there",
     "score": "prints; --per-query is written anew each time",
     "search": "prints",
     "serve": "goes on until it is stopped",

@@ -32,6 +32,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "compare": "Paired tests between runs or answers.",
         "check": "A gate for CI: exit 1 when a budget is exceeded.",
         "power": "How many names it takes to see a difference.",
+        "reproduce": "A run made again from its manifest, and compared.",
     },
     "Show and share": {
         "show": "One knowledge base, name, benchmark, run or question.",

@@ -1,0 +1,44 @@
+"""`whichone reproduce`: a run made again from its manifest, and compared."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import json_option
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True))
+@click.argument("out", type=click.Path(), required=False)
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
+@json_option
+def command(run: str, out: str | None, benchmark: str | None, as_json: bool) -> None:
+    """Make RUN again from what its manifest says, and compare the two; OUT keeps the new one.
+
+    Exits 0 when every question has the same passages in the same order, 1 otherwise. Scores may differ in their last
+    digits between machines; by how much is said.
+
+    \b
+    whichone reproduce RUN
+    whichone reproduce RUN RUN_AGAIN --benchmark BENCH
+    """
+    from whichone.cli.output import emit_json
+    from whichone.runs.reproduce import reproduce
+
+    found = reproduce(run, out, benchmark=benchmark)
+    if as_json:
+        emit_json(found)
+    elif found.same:
+        click.echo(f"{run}: the same, to the last digit of every score")
+    elif found.same_order:
+        largest = found.largest_difference
+        click.echo(f"{run}: the same order; scores differ by {largest:.2g} at most")
+    else:
+        some = ", ".join(found.other_order[:3])
+        click.echo(
+            f"{run}: {len(found.other_order):,} of {found.questions:,} questions have another order: {some}"
+        )
+    if not found.same_order:
+        raise click.exceptions.Exit(1)
