@@ -113,7 +113,7 @@ class NamesakeRetriever:
     def describe(self) -> dict[str, Any]:
         index = self.index
         changed = len(index.parts) > 1 or len(index.removed)
-        return {
+        described = {
             "retriever": "namesake",
             **msgspec.to_builtins(self.parameters),
             **self._searcher.describe(),
@@ -122,6 +122,9 @@ class NamesakeRetriever:
             "versions": self._made.get("versions", {}),
             **({"passages": len(index)} if changed else {}),
         }
+        if described.get("knowledge_base"):  # what it is, not where it is on this machine
+            described["knowledge"] = described["knowledge_base"]["id"]
+        return described
 
     def close(self) -> None:
         """Nothing is left to write."""
