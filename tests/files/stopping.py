@@ -1,6 +1,6 @@
 """Makes a folder and stops the process at one step of the system after another; then looks what is left.
 
-Run as a program with a place and kinds of folders (see `commit_kinds.py`). Every opening for writing, flush, rename,
+Run as a program with a place; it reads kinds of folders (see `commit_kinds.py`). Every opening for writing, flush, rename,
 truncation and removal below the place is a step, and so is a write of which only half arrived; of a folder with a manifest,
 from the beginning of the commit on. For each step a child is stopped there, as by a kill; another child then opens what is
 left, which must be whole or say that it is not, and makes the folder again, which must give what an undisturbed process
@@ -201,14 +201,16 @@ def stop_everywhere(kind: Kind, root: Path) -> int:
     return int(count)
 
 
-def main(root: Path, *names: str) -> None:
-    for name in names:
+def main(root: Path) -> None:
+    """Kinds from standard input, a line each, and what came of each as a line of JSON."""
+    for line in sys.stdin:
+        name = line.strip()
         try:
-            print(json.dumps({"kind": name, "steps": stop_everywhere(KINDS[name], root / name)}))
+            steps = stop_everywhere(KINDS[name], root / name)
+            print(json.dumps({"kind": name, "steps": steps}), flush=True)
         except (AssertionError, ValueError) as error:
-            print(json.dumps({"kind": name, "error": str(error)}))
-        sys.stdout.flush()
+            print(json.dumps({"kind": name, "error": str(error)}), flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commit_kinds import KINDS
@@ -15,21 +15,25 @@ PROGRAM = Path(__file__).with_name("stopping.py")
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What came of each kind, all from one process: it imports everything once."""
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """One process for all kinds: it imports everything once."""
     place = str(tmp_path_factory.mktemp("stops"))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(PROGRAM), place, *KINDS],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert done.returncode == 0
-    return {line["kind"]: line for line in map(json.loads, done.stdout.splitlines())}
+    command = [sys.executable, "-W", "ignore", str(PROGRAM), place]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        yield running
+        assert running.stdin is not None
+        running.stdin.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stop_at_any_step_loses_nothing(kind: str, stopped: dict[str, dict[str, Any]]) -> None:
+def test_a_stop_at_any_step_loses_nothing(kind: str, program: subprocess.Popen[str]) -> None:
     if kind == "training":
         pytest.importorskip("torch")
-    assert "error" not in stopped[kind], stopped[kind]
-    assert stopped[kind]["steps"] >= 8, stopped[kind]
+    assert program.stdin is not None and program.stdout is not None
+    program.stdin.write(f"{kind}\n")
+    program.stdin.flush()
+    found = json.loads(next(line for line in program.stdout if line.startswith('{"kind"')))
+    assert "error" not in found, found
+    assert found["steps"] >= 8, found

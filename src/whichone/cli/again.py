@@ -107,7 +107,11 @@ def _request(
     }
     if not quick:  # a model that an option names: other weights make another index
         inputs |= {f"{name} {word}": [place] for name, word, place in _places_in(options)}
-    words = context.command_path.split()[1:]
+    words: list[str] = []  # without the program, which is of several words in `python -m whichone`
+    above: click.Context | None = context
+    while above is not None and above.parent is not None:
+        words.insert(0, above.info_name or "")
+        above = above.parent
     content = {
         name: [_content(path, quick) for path in paths] for name, paths in inputs.items() if paths
     }

@@ -52,7 +52,8 @@ def recorded_call(run: Run) -> dict[str, Any]:
     """Retriever, options and depth as they were typed, else as the system described itself."""
     manifest = run.folder.manifest
     request = manifest.made.get("request", {})
-    typed = request.get("options", {}) if request.get("command") == "retrieve" else {}
+    words = str(request.get("command", "")).split()
+    typed = request.get("options", {}) if words[-1:] == ["retrieve"] else {}
     if typed.get("retriever"):
         return {
             "retriever": typed["retriever"],

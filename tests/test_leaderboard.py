@@ -1,0 +1,55 @@
+"""Published runs: the quick ones are made again to the digit, and the page is what they give."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.runs.reproduce import reproduce
+from whichone.runs.run import Run
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def leaderboard() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("leaderboard", ROOT / "bench" / "leaderboard.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["leaderboard"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+BOARD = leaderboard()
+RUNS = [(b, s) for b in BOARD.BENCHMARKS for s in BOARD.QUICK if BOARD.folder(b, s).exists()]
+
+
+@pytest.mark.parametrize(("benchmark", "system"), RUNS)
+def test_a_published_run_is_reproduced(
+    benchmark: str, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = BOARD.folder(benchmark, system)
+    assert Run.open(run).benchmark_id == Benchmark.open(benchmark).id, (
+        "the built-in benchmark has changed: make the published runs anew, python bench/leaderboard.py"
+    )
+    monkeypatch.chdir(ROOT)
+    found = reproduce(run, benchmark=benchmark)
+    assert found.same_order, found.other_order[:5]
+    assert found.largest_difference < 1e-6
+
+
+def test_manifests_have_no_place_of_a_machine() -> None:
+    for manifest in (ROOT / BOARD.PLACE).rglob("manifest.json"):
+        text = manifest.read_text()
+        assert str(ROOT) not in text and '"/' not in text, manifest
+
+
+def test_the_page_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (ROOT / "docs" / "leaderboard.md").read_text() == BOARD.page(), (
+        "python bench/leaderboard.py --page"
+    )
