@@ -94,3 +94,11 @@ def test_a_word_list_of_ones_own(tmp_path, two_adas):
     assert shares(asked_of(two_adas, outcome_words=words)) == {"refused": 1.0}
     with pytest.raises(UsageError, match="needs no word list"):
         asked_of(two_adas, outcome_words=words, judge=lambda *shown: "right")
+
+
+def test_a_search_tool_that_returns_strangers_is_named(two_adas):
+    def agent(text, tools):
+        return tools.search(text, 1)[0].text
+
+    with pytest.raises(BadInput, match="the search tool returned 'nobody', which is not in the corpus"):  # fmt: skip
+        evaluate(agent=agent, search=lambda text, k: ["nobody"], benchmark=two_adas)
