@@ -56,7 +56,10 @@ def test_a_trace_is_shown(toy, tmp_path):
     run_agent(careful, toy, tmp_path / "a", search=namesake_first)
     document, text = show(str(tmp_path / "a"), BIRTHPLACE)
     assert [step["is"] for step in document["trace"]] == ["namesake", "gold"]
-    assert "namesake first: p:vennick-botanist#0, p:vennick-rower#0" in text
+    assert (
+        "namesake first: Orla Vennick (botanist) (p:vennick-botanist#0); Orla Vennick (rower) (p:vennick-rower#0)"
+        in text
+    )
     assert "outcome:   right" in text
     assert "trace" not in document["notes"]
 
