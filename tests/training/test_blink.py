@@ -215,3 +215,14 @@ def test_files_that_teach_nothing(place: Path, tmp_path: Path) -> None:
     file.write_text(json.dumps(record) + "\n")
     with pytest.raises(BadInput, match="no mention of these files means a page"):
         link_examples([file], corpus)
+
+
+def test_links_marked_dev_or_test_are_refused(tmp_path: Path) -> None:
+    from whichone.errors import BadInput
+    from whichone.training.linker_examples import check_splits
+
+    for name in ("aida-dev-kilt.jsonl", "aida-test-kilt.jsonl"):
+        with pytest.raises(BadInput, match="no record is marked train"):
+            check_splits([tmp_path / name])
+        check_splits([tmp_path / name], learn_from_dev=True)
+    check_splits([tmp_path / "aida-train-kilt.jsonl", tmp_path / "links.jsonl"])

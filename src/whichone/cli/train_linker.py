@@ -31,6 +31,11 @@ from whichone.errors import UsageError
 )
 @click.option("--candidates", default=64, show_default=True, help="Entities for the second stage.")
 @click.option("--cross-batch", default=2, show_default=True, help="Mentions a batch of that stage.")
+@click.option(
+    "--learn-from-dev",
+    is_flag=True,
+    help="Learn from files and benchmarks marked dev or test as well; without it they are refused.",
+)
 @click.option("--preset", default="blink", show_default=True)
 @click.option("--epochs", type=int)
 @click.option("--batch", type=int)
@@ -45,6 +50,7 @@ def command(
     held_out: tuple[str, ...],
     candidates: int,
     cross_batch: int,
+    learn_from_dev: bool,
     preset: str,
     device: str | None,
     seed: int,
@@ -83,6 +89,7 @@ def command(
         held_out=held_out,
         candidates=candidates,
         cross_batch=cross_batch,
+        learn_from_dev=learn_from_dev,
         device=device,
     )
     if as_json:

@@ -19,7 +19,7 @@ from whichone.retrieval.linkers.blink.model import BlinkModel, new_blink
 from whichone.retrieval.linkers.blink.retriever import CANDIDATES, Blink, descriptions
 from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.devices import chosen_device, quiet_libraries
-from whichone.training.linker_examples import LinkExample, link_examples
+from whichone.training.linker_examples import LinkExample, check_splits, link_examples
 from whichone.training.loop import Trained, Training
 from whichone.training.settings import Settings
 from whichone.training.start import Start, place_of
@@ -161,15 +161,18 @@ def train_linker(
     candidates: int = CANDIDATES,
     cross_batch: int = 2,
     device: str | None = None,
+    learn_from_dev: bool = False,
 ) -> dict[str, Trained]:
     """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""
     if candidates < 2:
         raise UsageError("the cross-encoder needs at least 2 candidates")
+    check_splits(sources, learn_from_dev=learn_from_dev)
     folder, device = training_folder(out), chosen_device(device)
     Start(checkpoint).check()
     quiet_libraries()
     opened = Corpus.open(corpus)
     examples = link_examples(sources, opened)
+    talk(f"{len(examples):,} mentions taken from {', '.join(map(str, sources))}")
     dev = link_examples(held_out, opened) if held_out else []
     import torch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from whichone.files.manifest import MANIFEST
 from whichone.progress import talk
 from whichone.retrieval.linkers.blink.retriever import descriptions
 from whichone.retrieval.linkers.blink.text import MentionText
+from whichone.training.taken import TRAIN, all_queries, refusal, split_mark
 
 _MARKED = re.compile(r"^(.*?)\[START_ENT\]\s*(.*?)\s*\[END_ENT\](.*)$", re.DOTALL)
 BLOCK = 10_000
@@ -72,6 +74,21 @@ def link_examples(sources: Sequence[str | Path], corpus: Corpus) -> list[LinkExa
             hint="make them from the corpus' own knowledge base: whichone export KB LINKS --format kilt-el",
         )
     return found
+
+
+def check_splits(sources: Sequence[str | Path], *, learn_from_dev: bool = False) -> None:
+    """Refuse files and benchmarks that are marked dev or test; of folders training files alone are read."""
+    if learn_from_dev:
+        return
+    for source in sources:
+        place = Path(source)
+        if (place / MANIFEST).exists():
+            marks = [mark for _, mark in all_queries(Benchmark.open(place))]
+        else:
+            marks = [] if place.is_dir() else [split_mark(place.name)]
+        counts = Counter(mark for mark in marks if mark not in (None, TRAIN))
+        if counts:
+            raise refusal(source, {str(mark): n for mark, n in counts.items()})
 
 
 def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[str, MentionText, str | None]]:
