@@ -33,6 +33,7 @@ NOT_RUN = {
     r"import run (FILE|run\.tsv)": "files of linkers and MS MARCO; tests/retrieval has them",
     r"mentions=spacy": "a spaCy model; tests/retrieval/linkers has one",
     r"--cut tokens": "a tokeniser",
+    r"experiments/ladder": "models; tests/training/test_dpr_preset.py reads the file",
     r"--redirects": "SQL dumps; tests/knowledge/test_ingest_redirects.py has them",
     r"--shares|build amber|PLACES|--catalogue staff": "run in its own page's blocks",
 }

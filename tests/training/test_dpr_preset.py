@@ -121,6 +121,10 @@ def test_vectors_that_would_run_code_are_refused(tmp_path: Path) -> None:
         published_vectors(corpus, str(file), tmp_path / "work")
 
 
+def test_the_ladder_reads() -> None:
+    assert len(read_plan(EXPERIMENTS / "ladder.toml").retriever) == 16
+
+
 @pytest.mark.parametrize("table", ["2", "4", "8"])
 def test_the_shipped_experiments_read(table: str) -> None:
     plan = read_plan(EXPERIMENTS / f"entityquestions-table-{table}.toml")

@@ -46,6 +46,8 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
         ("BERT_FOLDER", "bert"),
     ):
         shutil.copytree(dpr / part, name)
+    plain = transformers.BertConfig(**bert(tmp_path / "BERT_FOLDER"))
+    transformers.BertModel(plain).save_pretrained("BERT_FOLDER")
     shutil.copy(dpr / "dpr.cp", "dpr.cp")
     transformers.BertForMaskedLM(
         transformers.BertConfig(**bert(tmp_path / "MASKED_MODEL"))
