@@ -49,6 +49,7 @@ NOT_RUN = {
     "llama-index": "an object of the user's",
     "lucene": "an index of the user's",
     "mteb": "a model of the user's",
+    "blink": "checkpoints of its own; its class takes a corpus, and its own tests have one",
     "opensearch": "a server, filled with the passages of a corpus",
     "pgvector": "a server, filled with the passages of a corpus",
     "postgres": "a server, filled with the passages of a corpus",
