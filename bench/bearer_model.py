@@ -1,4 +1,4 @@
-"""A trained reader of bearers, and the ladder it stands in: names never seen, three seeds.
+"""A trained reader of bearers, and the ladder it appears in: names never seen, three seeds.
 
     python bench/bearer_model.py prepare SHARED WORK                    # lists, questions, candidates
     python bench/bearer_model.py train WORK OUT --models .models        # best on a GPU; needs onnx

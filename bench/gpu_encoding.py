@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def model_alone(model: Any, count: int, longest: int) -> float:
-    """Passages a second of one full batch of random numbers that already lies on the device."""
+    """Passages a second of one full batch of random numbers that already is on the device."""
     ids = torch.randint(1000, 20_000, (count, longest), dtype=torch.int32, device="cuda")
     lengths = torch.full((count,), longest, dtype=torch.int32, device="cuda")
     with torch.inference_mode():

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def prepare(name: str, shared: Path, place: Path) -> Any:
-    """The bounded benchmark, and what BM25 finds and who bears the name, as runs."""
+    """The bounded benchmark, and what BM25 finds and who has the name, as runs."""
     from whichone.benchmarks.benchmark import Benchmark, save_benchmark
     from whichone.retrieval.function import FunctionRetriever
     from whichone.runs.runner import run_retriever

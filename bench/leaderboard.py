@@ -128,7 +128,7 @@ Runs that are published with the built-in benchmarks, as files in `{PLACE}` with
 again and compares it. This page is generated: `python bench/leaderboard.py`.
 
 A system's rank on acc@1 is one more than the number of systems that are significantly better (paired permutation test by cluster, Holm-corrected, p < 0.05):
-systems that cannot be told apart share a rank. Systems that see a knowledge base are marked. The built-in worlds are small and clean: compare systems here,
+systems that cannot be distinguished share a rank. Systems that see a knowledge base are marked. The built-in worlds are small and clean: compare systems here,
 never with figures of papers."""
 
 

@@ -4,7 +4,7 @@
         --entityquestions FOLDER --popqa popqa-1000.json.gz
 
 Of the published EntityQuestions and PopQA those that are not among QUESTIONS and whose name is a title of
-the corpus. Gold as there: for PopQA its page, for EntityQuestions every page of the name that holds an
+the corpus. Gold as there: for PopQA its page, for EntityQuestions every page of the name that contains an
 answer; questions without such a page are left out. OUT is imported by `whichone import questions`.
 """
 
@@ -24,7 +24,7 @@ from whichone.names import name_key, title_key
 
 
 def subjects(questions: Sequence[str]) -> list[str]:
-    """What stands between what all questions of one relation begin and end with."""
+    """What is between what all questions of one relation begin and end with."""
     before = common_start(questions)
     after = common_start([question[::-1] for question in questions])
     return [question[before : len(question) - after] for question in questions]
@@ -47,7 +47,7 @@ class Corpus:
             self.bearers[title_key(title)].append(title)
 
     def holding(self, name: str, answers: Sequence[str]) -> list[str]:
-        """The pages of a name that hold one of the answers."""
+        """The pages of a name that contain one of the answers."""
         keys = [re.escape(name_key(answer)) for answer in answers if name_key(answer)]
         wanted = re.compile(r"\b(?:" + "|".join(keys) + r")\b") if keys else None
         titles = self.bearers.get(title_key(name), [])

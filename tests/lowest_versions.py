@@ -1,7 +1,7 @@
 """Prints the lowest release of each package that pyproject.toml allows, as pins for pip.
 
 `./dev lowest` installs these and runs the core tests. A bound names a release that has wheels for
-Python 3.11, so that it can be a pin as it stands.
+Python 3.11, so that it can be a pin as written.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 EXTRAS = ("fast", "figures", "llm", "web")
-"""Those that are tried; torch is pinned exactly, and what stands on it is tried at its newest only."""
+"""Those that are tried; torch is pinned exactly, and what is on it is tried at its newest only."""
 
 _BOUND = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)(?:;.*)?")
 

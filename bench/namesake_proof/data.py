@@ -117,7 +117,7 @@ def builtin_examples(work: Path) -> list[Any]:
 
 
 class PageFinder:
-    """The page that a simple question is about: the longest title in it whose page holds an answer."""
+    """The page that a simple question is about: the longest title in it whose page contains an answer."""
 
     def __init__(self, benchmark: Any) -> None:
         from whichone.names import title_key

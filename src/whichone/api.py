@@ -73,19 +73,19 @@ class Result:
         return self.scores.to_arrow()
 
     def __str__(self) -> str:
-        told = [text_table(as_table(self.rows)), self._footnote()]
-        return "\n".join([*told, "", str(self.answers)] if self.answers else told)
+        lines = [text_table(as_table(self.rows)), self._footnote()]
+        return "\n".join([*lines, "", str(self.answers)] if self.answers else lines)
 
     __repr__ = __str__
 
     def _footnote(self) -> str:
         rule = cluster_note(self.benchmark.queries)
-        told = f"percent, {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
-        return "; ".join([told, *self.scores.cautions()])
+        footnote = f"percent, {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
+        return "; ".join([footnote, *self.scores.cautions()])
 
     def _repr_html_(self) -> str:
-        told = f"{html_table(as_table(self.rows))}<p>{html.escape(self._footnote())}</p>"
-        return told + (self.answers._repr_html_() if self.answers else "")
+        page = f"{html_table(as_table(self.rows))}<p>{html.escape(self._footnote())}</p>"
+        return page + (self.answers._repr_html_() if self.answers else "")
 
 
 def evaluate(
@@ -154,7 +154,7 @@ def evaluate(
             said = answer_alone(answer, opened, kept, name=name, on_error=on_error)
             search, k = Recalled(said), most_cited(said)
         retriever = as_retriever(search, batched=batched, name=name)
-        made = run_retriever(
+        runs = run_retriever(
             retriever,
             opened,
             run or Path(temporary) / "run",
@@ -164,8 +164,8 @@ def evaluate(
             on_error=on_error,
         )
         usual = parse_measures(COMPARED)
-        scores = score_run(made, opened, together(usual, wanted, "rankings"))
+        scores = score_run(runs, opened, together(usual, wanted, "rankings"))
         if said is None and answer is not None:
-            said = answer_found(answer, opened, made, kept, depth=k, on_error=on_error)
+            said = answer_found(answer, opened, runs, kept, depth=k, on_error=on_error)
         result = None if said is None else AnswerResult.of(said, opened, wanted, decides)
     return Result(opened, scores, summarise(scores), result)

@@ -110,9 +110,9 @@ class AnswerResult:
         ]
 
     def __str__(self) -> str:
-        told = f"{text_table(self.table())}\n{self._footnote()}"
+        text = f"{text_table(self.table())}\n{self._footnote()}"
         tables = [self.outcomes(), self.traces()]
-        return "\n\n".join([told, *(text_table(rows) for rows in tables if rows)])
+        return "\n\n".join([text, *(text_table(rows) for rows in tables if rows)])
 
     __repr__ = __str__
 
@@ -124,8 +124,8 @@ class AnswerResult:
         )
 
     def _repr_html_(self) -> str:
-        told = f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
-        return told + "".join(html_table(rows) for rows in (self.outcomes(), self.traces()) if rows)
+        page = f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
+        return page + "".join(html_table(rows) for rows in (self.outcomes(), self.traces()) if rows)
 
     def traces(self) -> list[dict[str, Any]]:
         """Rows for printing: what an agent did, on the average of each collection and task."""
@@ -184,8 +184,8 @@ class Recalled:
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:
-            found = dict.fromkeys(self._passages.get(question.id, ()))
-            yield Ranking(question=question.id, passages=tuple(found)[:k])
+            passage_ids = dict.fromkeys(self._passages.get(question.id, ()))
+            yield Ranking(question=question.id, passages=tuple(passage_ids)[:k])
 
 
 def most_cited(answers: Answers) -> int:

@@ -24,8 +24,8 @@ from whichone.runs.run import Run
 class Comparisons(Sequence[Comparison]):
     """Every pair on every measure: a sequence of `Comparison`, prints as a table, converts to Arrow and JSON."""
 
-    def __init__(self, found: Sequence[Comparison], note: str) -> None:
-        self._found = tuple(found)
+    def __init__(self, comparisons: Sequence[Comparison], note: str) -> None:
+        self._found = tuple(comparisons)
         self.note = note
 
     def __getitem__(self, place: Any) -> Any:
@@ -38,8 +38,8 @@ class Comparisons(Sequence[Comparison]):
         return iter(self._found)
 
     def to_dict(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = msgspec.to_builtins(self._found)
-        return found
+        rows: list[dict[str, Any]] = msgspec.to_builtins(self._found)
+        return rows
 
     def to_arrow(self) -> pa.Table:
         return pa.Table.from_pylist(self.to_dict())
@@ -89,9 +89,9 @@ def compare(
                 hint="give their folders, or evaluate(..., measures=[...])",
             )
         wanted = [m for m in wanted if str(m) in measures]
-    found = compare_scores(named, wanted, by=by, seed=seed, baseline=baseline)
+    comparisons = compare_scores(named, wanted, by=by, seed=seed, baseline=baseline)
     cautions = [caution for s in named for caution in s.cautions()]
-    return Comparisons(found, "; ".join([cluster_note(named[0].queries), *cautions]))
+    return Comparisons(comparisons, "; ".join([cluster_note(named[0].queries), *cautions]))
 
 
 def _scores(

@@ -43,7 +43,7 @@ DEPTH = 20
 
 @dataclass(frozen=True)
 class Demo:
-    """What a demo made and where it lies."""
+    """What a demo made and where it is stored."""
 
     benchmark: Benchmark
     rows: list[SummaryRow]

@@ -29,14 +29,14 @@ _PROGRAMS = {
 
 def examine() -> list[Finding]:
     """Python, the core packages, each extra's packages, and programs; nothing is imported."""
-    found = [Finding("python", "core", sys.version.split()[0])]
+    findings = [Finding("python", "core", sys.version.split()[0])]
     for package, extra in _packages():
         how = f"pip install 'whichone[{extra}]'" if extra else "pip install whichone"
-        found.append(Finding(package, extra or "core", _version(package), how))
+        findings.append(Finding(package, extra or "core", _version(package), how))
     for program, (purpose, how) in _PROGRAMS.items():
         place = shutil.which(program)
-        found.append(Finding(program, f"program for {purpose}", place, how))
-    return found
+        findings.append(Finding(program, f"program for {purpose}", place, how))
+    return findings
 
 
 def _packages() -> list[tuple[str, str]]:

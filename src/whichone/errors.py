@@ -64,13 +64,13 @@ class BadInput(WhichoneError):
             where = f"{file}:{line}" if line is not None else str(file)
         elif where is None and line is not None:
             where = f"line {line}"
-        told = [str(i) for i in ids]
-        if told:
-            message = f"{message} ({sample(told)})"
+        listed = [str(i) for i in ids]
+        if listed:
+            message = f"{message} ({sample(listed)})"
         super().__init__(message, where=where, hint=hint)
         self.file = str(file) if file is not None else None
         self.line = line
-        self.ids = told
+        self.ids = listed
 
 
 class BrokenFolder(BadInput):

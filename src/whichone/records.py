@@ -73,7 +73,7 @@ class Passage(Record, frozen=True):
 
 
 class Bearer(Record, frozen=True):
-    """One entity that bears a shared name, with the pages that are about it."""
+    """One entity that has a shared name, with the pages that are about it."""
 
     entity: str
     label: str = ""

@@ -29,8 +29,8 @@ def _entries(kind: str) -> dict[str, EntryPoint]:
 @functools.cache
 def papers() -> tuple[Any, ...]:
     """The registered papers: small modules that say what each offers."""
-    found = sorted(entry_points(group="whichone.papers"), key=lambda entry: entry.name)
-    return tuple(paper for entry in found if (paper := _paper(entry)) is not None)
+    entries = sorted(entry_points(group="whichone.papers"), key=lambda entry: entry.name)
+    return tuple(paper for entry in entries if (paper := _paper(entry)) is not None)
 
 
 def _paper(entry: EntryPoint) -> Any:
@@ -40,7 +40,7 @@ def _paper(entry: EntryPoint) -> Any:
     except Exception as error:
         if _is_ours(entry):
             raise
-        _tell_of(_broken(entry, error))
+        _warn_about(_broken(entry, error))
         return None
 
 
@@ -51,13 +51,13 @@ def names(kind: str) -> list[str]:
 
 def every(kind: str) -> dict[str, Any]:
     """Everything registered of one kind by its name, imported now; what is broken is left out."""
-    found = {}
+    targets = {}
     for name in names(kind):
         try:
-            found[name] = find(kind, name)
+            targets[name] = find(kind, name)
         except BadInput as error:
-            _tell_of(error)
-    return found
+            _warn_about(error)
+    return targets
 
 
 def target(kind: str, name: str) -> str:
@@ -99,5 +99,5 @@ def _broken(entry: EntryPoint, error: Exception) -> BadInput:
     )
 
 
-def _tell_of(error: BadInput) -> None:
+def _warn_about(error: BadInput) -> None:
     print(f"whichone: {error}", file=sys.stderr)

@@ -29,13 +29,13 @@ _TOLD = (
 
 def versions() -> dict[str, str]:
     """Versions of the installed packages that can change a number; nothing is imported."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in _TOLD:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def environment() -> dict[str, Any]:
@@ -60,7 +60,7 @@ def own_code(system: object) -> Any:
 
 
 def code_of(system: object) -> str | None:
-    """A hash of the file that holds somebody's own system; None where it is one of ours.
+    """A hash of the file that contains somebody's own system; None where it is one of ours.
 
     What that file imports, or asks over a network, is not seen. Code without a source (typed into an
     interpreter) is never the same twice.

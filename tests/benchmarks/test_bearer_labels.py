@@ -1,4 +1,4 @@
-"""Bearers of one name are told apart by attribute, type, first words or id, whichever does."""
+"""Bearers of one name are distinguished by attribute, type, first words or id, whichever does."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.give("bytes=7-" if asked else None, most=100_000 if not asked else None)
 
     def serve_changes(self, asked: str | None) -> None:
-        """A new version for every request, told by its tag; drops the first connection."""
+        """A new version for every request, recognised by its tag; drops the first connection."""
         self.give(
             None, most=100_000 if len(self.server.log) == 1 else None, tag=str(len(self.server.log))
         )

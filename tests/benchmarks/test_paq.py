@@ -65,7 +65,7 @@ def test_one_question_of_each_passage_that_has_three(
 def test_the_passage_that_was_asked_of_is_the_one_to_learn(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """Several passages are of one page, and none holds an answer in its words."""
+    """Several passages are of one page, and none contains an answer in its words."""
     bench = sample_paq(*files, tmp_path / "bench")
     maker = ExampleMaker(bench, tmp_path / "work", kinds=())
     for query in bench.queries:

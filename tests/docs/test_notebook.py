@@ -1,4 +1,4 @@
-"""The notebook tutorial: every cell is run in order, and holds no outputs that could go stale."""
+"""The notebook tutorial: every cell is run in order, and contains no outputs that could go stale."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("most", [10, 3000])
 def test_a_full_disk_is_said(command: str, most: int, place: Path, tmp_path: Path) -> None:
-    """A bound on the size of files stands for the disk: the system refuses in the same call."""
+    """A bound on the size of files represents the disk: the system refuses in the same call."""
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
     done = subprocess.run(

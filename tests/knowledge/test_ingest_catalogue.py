@@ -202,7 +202,7 @@ def test_two_catalogues_share_a_knowledge_base(tmp_path: Path) -> None:
         ({"sku": ""}, r"row 2: sku is empty"),
         ({"sold": "lots"}, r"row 2: popularity is no number: 'lots'"),
         ({"weight": "heavy"}, r"row 2: weight is no number: 'heavy'"),
-        ({"sku": "a1"}, r"ids stand in it twice \(tools:a1\)"),
+        ({"sku": "a1"}, r"ids appear in it twice \(tools:a1\)"),
     ],
 )
 def test_rows_that_make_no_sense(tmp_path: Path, change: dict[str, Any], said: str) -> None:

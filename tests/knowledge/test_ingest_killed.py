@@ -112,7 +112,7 @@ def test_a_worker_that_dies_fails_the_run_with_its_place(dump: Path, tmp_path: P
 
 
 def test_a_full_disk_is_said_and_the_finished_parts_are_kept(dump: Path, tmp_path: Path) -> None:
-    """A limit on the size of files stands for the full disk."""
+    """A limit on the size of files represents the full disk."""
     kb = tmp_path / "kb"
 
     def limit() -> None:

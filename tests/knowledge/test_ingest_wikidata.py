@@ -106,7 +106,7 @@ def test_values_are_kept_with_their_names_and_superclasses(tmp_path: Path) -> No
     ]
     counts = folder.manifest.sources[0]["counts"]
     assert counts["items with a page"] == 2
-    assert counts["entities that stand twice"] == 1
+    assert counts["entities that appear twice"] == 1
     assert counts["values that are not in the dump"] == 1
 
 
@@ -252,7 +252,7 @@ def test_what_is_there_is_not_taken_in_twice_nor_thrown_away(tmp_path: Path) -> 
     before = content(tmp_path / "kb")
     take_in(path, tmp_path / "kb")
     assert content(tmp_path / "kb") == before
-    with pytest.raises(UsageError, match="holds one wikidata dump"):
+    with pytest.raises(UsageError, match="contains one wikidata dump"):
         take_in(other, tmp_path / "kb")
     path.write_bytes(many(30) + b"{}\n")
     with pytest.raises(BadInput):

@@ -67,7 +67,7 @@ def test_a_missing_file_is_made_again(tmp_path: Path) -> None:
 
 @given(st.text(max_size=30))
 def test_a_text_folds_as_a_name_does(text: str) -> None:
-    """The same pieces come from a name's key and from the name as it stands in a text."""
+    """The same pieces come from a name's key and from the name as written in a text."""
     low, _ = folded(text)
     assert [low[a:b] for a, b in Pieces(low).spans] == [
         name_key(text)[a:b] for a, b in Pieces(name_key(text)).spans

@@ -35,7 +35,7 @@ def score(measure: str, of: Query, text: str | None, *cited: str, shown=(), othe
         ("accuracy", "the Jean-Paul Band", 0.0),
         ("accuracy", " Jean-Paul Band ", 1.0),
         ("em", "the Jean-Paul Band!", 1.0),
-        ("em", "Jean Paul Band", 0.0),  # SQuAD joins what a hyphen holds
+        ("em", "Jean Paul Band", 0.0),  # SQuAD joins what a hyphen contains
         ("amber_em", "Jean Paul Band", 1.0),  # AmbER parts it
         ("f1", "Jean-Paul", 2 / 3),  # "jeanpaul" of "jeanpaul band": precision 1, recall 1/2
         ("amber_f1", "Jean-Paul", 0.8),  # two of three words

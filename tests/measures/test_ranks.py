@@ -16,9 +16,9 @@ def against(a: str, b: str, value_a: float, value_b: float, p: float) -> Compari
 
 
 PAIRS = [
-    against("x", "y", 0.80, 0.78, 0.60),  # not told apart
+    against("x", "y", 0.80, 0.78, 0.60),  # not distinguished
     against("x", "z", 0.80, 0.70, 0.01),
-    against("y", "z", 0.78, 0.70, 0.20),  # not told apart
+    against("y", "z", 0.78, 0.70, 0.20),  # not distinguished
     against("w", "x", 0.40, 0.80, 0.001),
     against("w", "y", 0.40, 0.78, 0.001),
     against("w", "z", 0.40, 0.70, 0.001),

@@ -81,7 +81,7 @@ def test_there_and_back_as_kilt(toy, tmp_path):
     [
         ([{"id": "lonely", "answer": "a"}] * 2, "answered twice"),
         ([{"id": "stranger", "answer": "a"}], "does not have: stranger"),
-        ([], "holds no answers"),
+        ([], "contains no answers"),
         ([{"answer": "a"}], "an object with an id"),
         ([{"id": "lonely"}], "no output, answer or predicted_label"),
         ([{"id": "lonely", "output": [{"answer": "a"}, {"answer": "b"}]}], "2 answers where one"),

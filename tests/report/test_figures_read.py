@@ -8,7 +8,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.report.example_figure import telling_pair
+from whichone.report.example_figure import clearest_pair
 from whichone.report.figure import shortened
 from whichone.report.popularity_figures import spread
 
@@ -48,7 +48,7 @@ def test_the_example_is_one_on_which_systems_differ(tmp_path: Path) -> None:
     """Both fall for Ada 1; for Bo only the second system does: Bo is the example."""
     first = {"c:Ada1": ["c:Ada1"], "c:Ada2": ["c:Ada1"], "c:Bo1": ["c:Bo1"], "c:Bo2": ["c:Bo2"]}
     second = {**first, "c:Bo2": ["c:Bo1"]}
-    pair = telling_pair({"good": first, "popular": second}, benchmark(tmp_path / "b"))
+    pair = clearest_pair({"good": first, "popular": second}, benchmark(tmp_path / "b"))
     assert pair is not None
     assert (pair.first.id, pair.second.id) == ("c:Bo1", "c:Bo2")
     assert (pair.right, pair.half) == (("good",), ("popular",))

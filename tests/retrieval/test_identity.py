@@ -22,7 +22,7 @@ def test_own_systems_are_no_plugins() -> None:
 
 
 def test_a_package_has_a_version() -> None:
-    """pytest stands in for a plugin: a class of an installed package."""
+    """pytest appears in for a plugin: a class of an installed package."""
     found = plugin_of(pytest.MonkeyPatch())
     assert found["package"] == "pytest"
     assert found["version"] == pytest.__version__

@@ -20,7 +20,7 @@ PAGES = {
     "p:2": "A red dog, a red house and a red car",
     "p:3": "Foxes are not dogs",
     "p:4": "Nothing to see here",
-    "p:5": "The blue house stands on the hill",
+    "p:5": "The blue house appears on the hill",
     "p:6": "A house is a house is a house",
     "p:7": "Green hills, green grass",
     "p:8": "Grass grows on hills",

@@ -120,7 +120,7 @@ def test_places_that_cannot_be(bench: Benchmark, checkpoint: Path, tmp_path: Pat
         ([tmp_path / "file", *start], "this is a file"),
         ([bench.folder.root, *start], "both input and output"),
         ([tmp_path / "out", "--checkpoint", "no-such-model"], "no installed package"),
-        ([tmp_path / "out", "--checkpoint", tmp_path], "no model lies in this folder"),
+        ([tmp_path / "out", "--checkpoint", tmp_path], "no model is in this folder"),
     ):
         words = ["train", "reranker", bench.folder.root, *arguments]
         done = CliRunner().invoke(whichone, list(map(str, words)))

@@ -45,7 +45,7 @@ def bert(kind: str):
 
 
 def examples(kind: str) -> list[ReadingExample]:
-    """The answer is the word after the asked one; a passage with w31 holds none; w35 denies a claim."""
+    """The answer is the word after the asked one; a passage with w31 contains none; w35 denies a claim."""
     made = []
     for n in range(32):
         asked, said, other = WORDS[n % 8], WORDS[8 + n % 8], WORDS[(n + 3) % 8]

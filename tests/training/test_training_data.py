@@ -15,7 +15,7 @@ from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.training.data import Plan, taken_queries, told_kinds, training_data
+from whichone.training.data import Plan, kinds_text, taken_queries, training_data
 from whichone.training.examples import (
     Example,
     Negative,
@@ -161,7 +161,7 @@ def test_question_files_over_a_corpus(bench: Benchmark, tmp_path: Path) -> None:
     asked = tmp_path / "P19.train.json"
     asked.write_text('[{"question": "Where was Person2 born?", "answers": ["Town2"]}]')
     assert (kind_of(kilt), kind_of(asked)) == ("KILT", "EntityQuestions")
-    with pytest.raises(UsageError, match="holds questions, not passages"):
+    with pytest.raises(UsageError, match="contains questions, not passages"):
         training_data(Plan(sources=(str(kilt),)), SETTINGS, tmp_path / "work")
     plan = Plan(sources=(str(kilt), str(asked)), corpus=Corpus(passages=passages))
     for _ in range(2):  # the second time what was made is opened
@@ -229,9 +229,9 @@ def test_a_learning_rate_that_is_no_number_is_refused(rate: float) -> None:
 
 def test_only_wrong_passages_that_are_learned_from_are_told(made_examples: Any) -> None:
     examples = made_examples(3)
-    assert told_kinds(examples, ("bm25", "namesake")) == "negatives: 3 bm25, 3 namesake"
-    assert told_kinds(examples, ("bm25",)) == "negatives: 3 bm25"
-    assert told_kinds(examples, ()) == "negatives: of the batch only"
+    assert kinds_text(examples, ("bm25", "namesake")) == "negatives: 3 bm25, 3 namesake"
+    assert kinds_text(examples, ("bm25",)) == "negatives: 3 bm25"
+    assert kinds_text(examples, ()) == "negatives: of the batch only"
 
 
 SPLITS = ("train", "dev", "test")

@@ -141,7 +141,7 @@ def test_agents_and_bearers_of_one_title(page: Page) -> None:
     assert page.get_by_role("heading", name="Ada Park, department Legal").is_visible()
     seen(page, "name-set-alike")
     page.get_by_role("link", name="In which city does Ada Park from Payroll work?").click()
-    page.get_by_text("search 1 brought a namesake in, search 2 mended it").wait_for()
+    page.get_by_text("search 1 brought a namesake in, search 2 corrected it").wait_for()
     seen(page, "query-agents")
 
 

@@ -255,7 +255,7 @@ def test_evidence_that_two_people_paste_is_merged(client: Any, key: str, setting
         say(client, which, name, lambda t, p: False, other=text)
     results = client.get(f"/api/campaigns/{which}/results").json()
     left = {p["person"]: p["problem"] for p in results["pasted_left_over"]}
-    assert left["a"] == left["b"] == "stands in 4 pages"  # every name has a trombonist
+    assert left["a"] == left["b"] == "appears in 4 pages"  # every name has a trombonist
     assert left["c"] in ("only one person", "was asked about")
     assert (results["pasted"], results["pasted_merged"], results["dropped"]) == (3, 0, 1)
 

@@ -231,8 +231,8 @@ def test_an_agents_trace_shows_where_the_namesake_came_in(staff: tuple[Any, str]
     client, key = staff
     number = client.get(f"/api/benchmarks/{key}/queries?q=payroll").json()["queries"][0]["q"]
     page = client.get(f"/b/{key}/query/{number}").text
-    assert "3 calls; search 1 brought a namesake in, search 2 mended it" in page
-    assert "1 call; search 1 brought a namesake in, and no later search mended it" in page
+    assert "3 calls; search 1 brought a namesake in, search 2 corrected it" in page
+    assert "1 call; search 1 brought a namesake in, and no later search corrected it" in page
     assert "✓ brought the right one in first" in page and "✗ brought a namesake in first" in page
     assert "<b>ask user</b> Which department?" in page
     assert "I mean the one with the department Payroll." in page

@@ -197,7 +197,7 @@ def test_same_source_same_bytes(source: Path, tmp_path: Path) -> None:
             'value = "tuba"',
             "neither a value nor an entity",
         ),
-        ("ann-example.toml", "12345", "54321", "stands in the first 350 words"),
+        ("ann-example.toml", "12345", "54321", "appears in the first 350 words"),
         ("ann-example.toml", "views = 9000", "views = 310", "less than a tenth"),
         ("ann-example.toml", '"Q900000102"', '"Q900000101"', "is also used at"),
         ("ann-example.toml", 'types = ["human"]', 'types = ["robot"]', "unknown type 'robot'"),

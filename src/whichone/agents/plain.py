@@ -52,19 +52,19 @@ class PlainAgent:
         return {"agent": "plain", "policy": self.policy, "action": self.action}
 
     def work(self, question: Question, tools: Tools) -> Answer:
-        found = tools.search(question.text, 5)
-        if self.policy == "ask" or (self.policy == "doubt" and _in_doubt(found)):
+        passages = tools.search(question.text, 5)
+        if self.policy == "ask" or (self.policy == "doubt" and _in_doubt(passages)):
             reply = tools.ask_user("Which one do you mean?")
-            found = tools.search(f"{question.text} {reply}", 5)
-        if not found:
+            passages = tools.search(f"{question.text} {reply}", 5)
+        if not passages:
             return Answer(question=question.id)
-        first = found[0]
+        first = passages[0]
         if question.task == "act":
             said = tools.act(self.action or "do", id=first.page)
             return Answer(question=question.id, text=said, passages=(first.id,))
         return Answer(question=question.id, text=first.text, passages=(first.id,))
 
 
-def _in_doubt(found: Any) -> bool:
-    titles = [p.title for p in found[:2] if isinstance(p, Passage)]
+def _in_doubt(value: Any) -> bool:
+    titles = [p.title for p in value[:2] if isinstance(p, Passage)]
     return len(titles) == 2 and titles[0] == titles[1]

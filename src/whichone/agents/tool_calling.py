@@ -105,9 +105,9 @@ class ToolCallingAgent:
         try:
             given = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
             if call.name == "search":
-                found = tools.search(str(given["text"]), self._k)
-                shown |= {p.id: p for p in found}
-                return passages_text(found) or "Nothing is found."
+                passages = tools.search(str(given["text"]), self._k)
+                shown |= {p.id: p for p in passages}
+                return passages_text(passages) or "Nothing is found."
             if call.name == "ask_user":
                 return tools.ask_user(str(given["text"]))
             if call.name == "act":

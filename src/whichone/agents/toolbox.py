@@ -62,10 +62,10 @@ class Toolbox:
             raise BadInput(f"search takes a text and a number from 1, not {text!r:.60} and {k!r}")
         asked = Question(id=self.question.id, text=text, language=self.question.language)
         (ranking,) = self._retriever.search([asked], k)
-        found = list(self._lookup(ranking.passages[:k]))
-        ids = tuple(p.id for p in found)
+        passages = list(self._lookup(ranking.passages[:k]))
+        ids = tuple(p.id for p in passages)
         self._calls.append(Call(tool="search", input=text, passages=ids))
-        return found
+        return passages
 
     def ask_user(self, text: str) -> str:
         """The user's reply to a question back; the turn goes on."""

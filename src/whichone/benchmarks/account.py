@@ -34,16 +34,16 @@ class Account(msgspec.Struct):
     remarks: list[str] = []
 
     def step(self, name: str, unit: str) -> Step:
-        made = Step(name, unit, examples=[])
-        self.steps.append(made)
-        return made
+        step = Step(name, unit, examples=[])
+        self.steps.append(step)
+        return step
 
     def after(self, name: str, unit: str, kept: int) -> Step:
         """A filter that left so many of what the last line of this unit had."""
         had = next((s.kept for s in reversed(self.steps) if s.unit == unit), kept)
-        made = self.step(name, unit)
-        made.kept, made.removed = kept, had - kept
-        return made
+        following = self.step(name, unit)
+        following.kept, following.removed = kept, had - kept
+        return following
 
     def remark(self, text: str) -> None:
         if text not in self.remarks:

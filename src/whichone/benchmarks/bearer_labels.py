@@ -77,11 +77,11 @@ class BearerLabels:
     @cached_property
     def _attributes(self) -> dict[str, list[str]]:
         """What questions say of an entity to tell it apart, "department Payroll", each once."""
-        found: dict[str, dict[str, None]] = {}
+        results: dict[str, dict[str, None]] = {}
         for query in self._benchmark.queries:
             if query.entity and (said := qualifier_of(query.attributes)):
-                found.setdefault(query.entity, {})[said] = None
-        return {entity: list(values) for entity, values in found.items()}
+                results.setdefault(query.entity, {})[said] = None
+        return {entity: list(values) for entity, values in results.items()}
 
 
 def qualifier_of(attributes: Mapping[str, Any]) -> str:

@@ -104,13 +104,13 @@ class Benchmark:
         """The queries of one task, read anew: a part of all takes that part of the memory."""
         table = self.query_table
         tasks = table["task"].to_pylist()
-        found: list[Query] = []
+        queries: list[Query] = []
         with without_collector():
-            for one, places in groupby(range(len(tasks)), key=tasks.__getitem__):
-                if one == task:
+            for result, places in groupby(range(len(tasks)), key=tasks.__getitem__):
+                if result == task:
                     run = list(places)
-                    found += _queries(table.slice(run[0], len(run)))
-        return found
+                    queries += _queries(table.slice(run[0], len(run)))
+        return queries
 
     def questions(self) -> list[Question]:
         return [query.question() for query in self.queries]

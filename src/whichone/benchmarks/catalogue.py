@@ -115,8 +115,8 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
             entries[entity].values.setdefault(attribute, []).append(_value(kind, value))
         for entity, page in _rows(connection, _PAGES.format(**tables)):
             entries[entity].pages.append(page)
-        found = _rows(connection, f"select property, label from {tables['properties']}")
-        labels = {attribute: label or attribute for attribute, label in found}
+        properties = _rows(connection, f"select property, label from {tables['properties']}")
+        labels = {attribute: label or attribute for attribute, label in properties}
     sets = [
         Namesakes(
             key=key,

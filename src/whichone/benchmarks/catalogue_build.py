@@ -213,10 +213,10 @@ class _Maker:
     def _who(
         self, names: Namesakes, bearer: Entry, attribute: str, drawn: random.Random
     ) -> Qualified | None:
-        found = qualify(names, bearer, attribute, self.labels, self.words, drawn)
-        if found is not None and drawn.random() < self.options.underspecified:
-            return Qualified(names.name, "left out", found.attribute, found.value)
-        return found
+        phrase = qualify(names, bearer, attribute, self.labels, self.words, drawn)
+        if phrase is not None and drawn.random() < self.options.underspecified:
+            return Qualified(names.name, "left out", phrase.attribute, phrase.value)
+        return phrase
 
     def _query(
         self,

@@ -1,6 +1,6 @@
-"""Wordings of catalogue questions: how an attribute is asked for, and how a bearer is told from its namesakes.
+"""Wordings of catalogue questions: how an attribute is asked for, and how a bearer is distinguished from its namesakes.
 
-A bearer is *said* by an attribute of its own, told in *other words* (the largest, about two million, the 1930s, or
+A bearer is *said* by an attribute of its own, described in *other words* (the largest, about two million, the 1930s, or
 phrases of the user's own), *denied* by what its namesake is, or left out.
 """
 
@@ -46,7 +46,7 @@ class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     language: str = "en"
 
     def with_article(self, value: str) -> str:
-        """A value as it stands in a sentence: "the" before what begins or ends with a listed word."""
+        """A value as written in a sentence: "the" before what begins or ends with a listed word."""
         words = value.split()
         needs = words and (words[0] in self.articles or words[-1] in self.articles)
         return f"the {value}" if needs and words[0] != "The" else value
@@ -157,7 +157,7 @@ def qualify(
     wordings: Wordings,
     drawn: random.Random,
 ) -> Qualified | None:
-    """The bearer told apart in one of the ways that fit; None where no attribute tells it apart."""
+    """The bearer distinguished in one of the ways that fit; None where no attribute tells it apart."""
     ways: list[Qualified] = []
     usable = [a for a in bearer.values if a != asked and names.tells_apart(bearer, a)]
     for attribute in _as_people_would(usable, bearer, labels, wordings):
@@ -203,30 +203,30 @@ def _other_words(
     wordings: Wordings,
 ) -> list[tuple[Sequence[str], str]]:
     """Templates and values that say the same without the words of the page."""
-    found: list[tuple[Sequence[str], str]] = []
+    words: list[tuple[Sequence[str], str]] = []
     for phrase in wordings.words.get(label, {}).get(value.text, ()):
         ways = ("$name, $value", "the $name $value") if wordings.language == "en" else _PLAIN
-        found.append((ways, phrase))
+        words.append((ways, phrase))
     numbers = [b.values[attribute][0].number for b in names.bearers]
     known = [n for n in numbers if n is not None]
     if value.number is None or len(known) < len(numbers) or min(known) <= 0:
-        return found
+        return words
     others = [b.values[attribute][0].number or 0.0 for b in names.bearers if b is not bearer]
     templates, english = wordings.other_words, wordings.language == "en"
     if value.kind == "quantity":
         if value.number > max(others):
-            found.append((templates.get("largest", ()), ""))
+            words.append((templates.get("largest", ()), ""))
         if value.number < min(others):
-            found.append((templates.get("smallest", ()), ""))
+            words.append((templates.get("smallest", ()), ""))
         apart = all(max(value.number, o) > 2 * min(value.number, o) for o in others)
         if apart and value.number >= 100:
             shown = rounded(value.number) if english else f"{float(f'{value.number:.2g}'):.0f}"
-            found.append((templates.get("about", ()), shown))
+            words.append((templates.get("about", ()), shown))
     elif value.kind == "time":
         decade = int(value.number) // 10 * 10
         if all(int(o) // 10 * 10 != decade for o in others):
-            found.append((templates.get("decade", ()), f"{decade}s" if english else str(decade)))
-    return [(texts, shown) for texts, shown in found if texts]
+            words.append((templates.get("decade", ()), f"{decade}s" if english else str(decade)))
+    return [(texts, shown) for texts, shown in words if texts]
 
 
 def rounded(number: float) -> str:

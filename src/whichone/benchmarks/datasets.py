@@ -33,14 +33,14 @@ class PublishedFile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str | None = None
 
     def path(self, folder: str | Path | None = None) -> Path:
-        """Where it lies, or has to be put."""
+        """Where it is stored, or has to be put."""
         return (Path(folder) if folder else data_folder()) / self.collection / self.file
 
 
 def data_folder() -> Path:
     """`WHICHONE_DATA`, else `datasets` in the cache folder."""
-    told = os.environ.get("WHICHONE_DATA")
-    return Path(told) if told else cache_folder() / "datasets"
+    folder = os.environ.get("WHICHONE_DATA")
+    return Path(folder) if folder else cache_folder() / "datasets"
 
 
 @functools.cache
@@ -73,16 +73,16 @@ def _files(collection: str, entry: Mapping[str, Any]) -> list[PublishedFile]:
         PublishedFile(
             name=f"{collection}/{name}",
             collection=collection,
-            file=told["file"],
+            file=file_entry["file"],
             addresses=tuple(
-                address.replace("{file}", told["file"])
-                for address in told.get("addresses", entry.get("addresses", ()))
+                address.replace("{file}", file_entry["file"])
+                for address in file_entry.get("addresses", entry.get("addresses", ()))
             ),
-            size=told.get("size"),
-            sha256=told.get("sha256"),
+            size=file_entry.get("size"),
+            sha256=file_entry.get("sha256"),
             **shared,
         )
-        for name, told in entry["files"].items()
+        for name, file_entry in entry["files"].items()
     ]
 
 

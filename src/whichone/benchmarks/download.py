@@ -166,9 +166,9 @@ class _Part:
         """Ask for the rest, if it is still the version that we have the beginning of."""
         if not self.size:
             return {}
-        told = self._tag.read_text().split("\n") if self._tag.exists() else []
-        if len(told) == 2 and told[0] == address and told[1]:
-            return {"Range": f"bytes={self.size}-", "If-Range": told[1]}
+        lines = self._tag.read_text().split("\n") if self._tag.exists() else []
+        if len(lines) == 2 and lines[0] == address and lines[1]:
+            return {"Range": f"bytes={self.size}-", "If-Range": lines[1]}
         return {"Range": f"bytes={self.size}-"}
 
     def begin(self, address: str, response: Any) -> None:
@@ -212,8 +212,8 @@ def _download(address: str, wanted: Wanted, part: _Part, sleep: Callable[[float]
 
 def _all_there(error: urllib.error.HTTPError, size: int) -> bool:
     """A 416 that names our own size says that nothing is missing."""
-    told = (error.headers.get("Content-Range") or "").rpartition("/")[2]
-    return told.isdigit() and int(told) == size
+    total = (error.headers.get("Content-Range") or "").rpartition("/")[2]
+    return total.isdigit() and int(total) == size
 
 
 def _receive(address: str, wanted: Wanted, part: _Part) -> bool:

@@ -79,7 +79,7 @@ def _placed(
         return query
     own = pages.get(query.entity, {})
     names = [query.name, *(corpus.titles[page] for page in own)]
-    found = next((s for n in names if n and (s := sets.get(f"name:{title_key(n)}"))), None)
+    name_set = next((s for n in names if n and (s := sets.get(f"name:{title_key(n)}"))), None)
     outputs = query.outputs
     if query.entity in corpus.entity_pages and outputs:
         known = query.gold_pages()
@@ -91,7 +91,7 @@ def _placed(
     return msgspec.structs.replace(
         query,
         outputs=outputs,
-        name=query.name or (found.name if found else None),
-        name_set=found.id if found else None,
-        attributes={**query.attributes, "shared_name": found is not None},
+        name=query.name or (name_set.name if name_set else None),
+        name_set=name_set.id if name_set else None,
+        attributes={**query.attributes, "shared_name": name_set is not None},
     )

@@ -2,7 +2,7 @@
 
 `datasets.load_dataset(OUT, "queries")` opens it from disk or, uploaded as it is, from a hub. The
 configurations `corpus`, `queries` and `default` (which passage answers which query) have the names and
-columns that mteb's retrieval tasks want; `sets` holds who shares a name.
+columns that mteb's retrieval tasks want; `sets` contains who shares a name.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class $task(AbsTaskRetrieval):
 
 
 def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """Write the folder; how many rows each file holds."""
+    """Write the folder; how many rows each file contains."""
     out = Path(out)
     splits = sorted({split_of(query) for query in benchmark.queries})
     tables = {
@@ -108,7 +108,9 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         for query, passage, relevance in judgements(benchmark):
             row = {"query-id": to_trec(query.id), "corpus-id": ids.get(passage, passage)}
             rows[split_of(query)].append({**row, "score": relevance})
-        tables |= {("default", split): _rows(_QRELS, found) for split, found in rows.items()}
+        tables |= {
+            ("default", split): _rows(_QRELS, split_rows) for split, split_rows in rows.items()
+        }
     if benchmark.sets:
         tables["sets", "test"] = _rows(_SETS, map(_set, benchmark.sets))
     written = {}
@@ -140,7 +142,7 @@ def export_mteb(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         )
     written = export_hf(benchmark, Path(out) / "data")
     task = "".join(word.capitalize() for word in re.findall(r"[A-Za-z0-9]+", benchmark.name))
-    told = {
+    descriptive_stats = {
         "name": re.sub(r'["\\\\$]', "", benchmark.name),
         "task": task if task[:1].isalpha() else f"Whichone{task}",
         "revision": benchmark.id.rpartition("-")[2],
@@ -149,7 +151,7 @@ def export_mteb(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         "splits": ", ".join(f'"{s}"' for s in sorted({split_of(q) for q in benchmark.queries})),
         "language": LANGUAGES.get(benchmark.queries[0].language, "eng-Latn"),
     }
-    write_atomic(Path(out) / "task.py", _TASK.substitute(told).encode())
+    write_atomic(Path(out) / "task.py", _TASK.substitute(descriptive_stats).encode())
     return {**{f"data/{name}": count for name, count in written.items()}, "task.py": 1}
 
 

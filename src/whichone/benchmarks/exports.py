@@ -39,7 +39,7 @@ def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     if not benchmark.passages.num_rows:
         raise UsageError(
             f"{benchmark.name} has no passages",
-            hint="import it with --knowledge or --passages: a BEIR folder holds its corpus",
+            hint="import it with --knowledge or --passages: a BEIR folder contains its corpus",
         )
     out = Path(out)
     (out / "qrels").mkdir(parents=True, exist_ok=True)

@@ -32,15 +32,15 @@ def fetch(
         own = [f"{mirror.rstrip('/')}/{file.collection}/{file.file}" for mirror in mirrors]
         if copy is not None:
             own = [Path(copy).resolve().as_uri()]
-        found = _fetched(file, own, folder, offline=offline, copied=copy is not None)
+        fetched = _fetched(file, own, folder, offline=offline, copied=copy is not None)
         rows.append(
             {
                 "name": file.name,
-                "path": str(found.path),
-                "bytes": found.bytes,
-                "sha256": found.sha256,
-                "checked": "sha256" if found.verified else NOT_VERIFIED,
-                "downloaded": found.downloaded,
+                "path": str(fetched.path),
+                "bytes": fetched.bytes,
+                "sha256": fetched.sha256,
+                "checked": "sha256" if fetched.verified else NOT_VERIFIED,
+                "downloaded": fetched.downloaded,
                 "licence": file.licence,
                 "citation": file.citation,
             }

@@ -95,7 +95,7 @@ class TitleSets:
 
     def values(self) -> list[NameSet]:
         """Those that were asked for and exist, by name."""
-        return [found for _, found in sorted(self._asked.items()) if found is not None]
+        return [result for _, result in sorted(self._asked.items()) if result is not None]
 
 
 class GoldPages:
@@ -143,8 +143,8 @@ class GoldPages:
 
     def set_of(self, pages: Iterable[str]) -> NameSet | None:
         for page in pages:
-            if found := self.sets.get(title_key(self.titles.get(page, ""))):
-                return found
+            if name_set := self.sets.get(title_key(self.titles.get(page, ""))):
+                return name_set
         return None
 
 

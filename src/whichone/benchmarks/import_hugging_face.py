@@ -109,12 +109,12 @@ def _entries(
 ) -> Iterator[Provenance]:
     """The page as a whole where all its passages have one grade, else the passages that are relevant."""
     own = of_page.get(page, [])
-    found = [grades.get(passage, 0) for passage in own]
-    if len(set(found)) <= 1:
-        grade = found[0] if found and found[0] > 0 else 1
+    gradess = [grades.get(passage, 0) for passage in own]
+    if len(set(gradess)) <= 1:
+        grade = gradess[0] if gradess and gradess[0] > 0 else 1
         yield Provenance(page=page, attributes=_graded(grade))
         return
-    for passage, grade in zip(own, found, strict=True):
+    for passage, grade in zip(own, gradess, strict=True):
         if grade > 0:
             yield Provenance(page=page, passage=passage, attributes=_graded(grade))
 

@@ -21,16 +21,16 @@ BY_KIND = {
 
 def licence_text(sources: Sequence[Mapping[str, Any]]) -> str:
     """One sentence for each kind of source; a source with a licence of its own says it."""
-    told: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for source in sources:
         if source.get("licence"):
             cited = f" {source['citation']}" if source.get("citation") else ""
-            told[f"{source.get('file')}: {source['licence']}.{cited}"] = None
+            lines[f"{source.get('file')}: {source['licence']}.{cited}"] = None
         else:
             unknown = f"Of {source.get('file')} no licence is recorded."
-            told[BY_KIND.get(str(source.get("kind")), unknown)] = None
-    told.pop("", None)
-    return " ".join(told) or "No source is recorded, and so no licence."
+            lines[BY_KIND.get(str(source.get("kind")), unknown)] = None
+    lines.pop("", None)
+    return " ".join(lines) or "No source is recorded, and so no licence."
 
 
 def with_licence(card: str, sources: Sequence[Mapping[str, Any]]) -> str:

@@ -85,8 +85,8 @@ def _webquestions(path: Path) -> Iterator[Row]:
     """The release (`utterance`, `targetValue`), and the copies with `question` and `answers`."""
     for line, record in _objects(path):
         if "targetValue" in record:
-            found = _DESCRIPTION.findall(str(record["targetValue"]))
-            answers = [re.sub(r"\\(.)", r"\1", quoted) or bare for quoted, bare in found]
+            descriptions = _DESCRIPTION.findall(str(record["targetValue"]))
+            answers = [re.sub(r"\\(.)", r"\1", quoted) or bare for quoted, bare in descriptions]
             yield line, str(record.get("utterance", "")), answers, None
         else:
             question = record.get("question", record.get("qText", ""))
@@ -117,7 +117,7 @@ def _dpr_csv(path: Path) -> Iterator[Row]:
     """DPR's tab-separated question and Python list of answers.
 
     DPR evaluates the list as code; only literals are read here. As in DPR, a typographic
-    apostrophe of the question (not of the answers) becomes a plain one.
+    apostrophe of the question (not of the answers) turns into a plain one.
     """
     for line, columns in read_rows(path, "\t"):
         if len(columns) != 2:

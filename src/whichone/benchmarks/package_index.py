@@ -35,12 +35,12 @@ def package_address(address: str, file: str) -> str:
     for index in indexes():
         page = f"{index.rstrip('/')}/{name}/"
         try:
-            found = _listed(page, file)
+            addresss = _listed(page, file)
         except (OSError, ValueError) as error:
             reasons.append(f"{getattr(error, 'reason', None) or error}")
             continue
-        if found is not None:
-            return found
+        if addresss is not None:
+            return addresss
         reasons.append(f"{file} is not listed")
     raise Missing(
         f"pip's index does not give {address.removeprefix(SCHEME)}: {'; '.join(reasons)}",

@@ -181,13 +181,13 @@ def _query(passage: Passage, asked: Asked) -> Query:
 
 
 def _card(sizes: Mapping[str, int], passages: int, least: int) -> str:
-    told = ", ".join(f"{count:,} {part}" for part, count in sizes.items())
+    sizes_text = ", ".join(f"{count:,} {part}" for part, count in sizes.items())
     return f"""# PAQ, a sample
 
 Questions made by a model (Lewis and others, PAQ: 65 Million Probably-Asked Questions, 2021), sampled as in appendix B of
 EntityQuestions (Sciavolino and others, 2021): passages of which at least {least} questions were asked, one question each.
 
-{told}; {passages:,} passages. Parts are made by page and name, so that none of either is in two; the paper does not say how its own were.
+{sizes_text}; {passages:,} passages. Parts are made by page and name, so that none of either is in two; the paper does not say how its own were.
 
 PAQ and DPR's passages are under CC BY-SA 3.0.
 """

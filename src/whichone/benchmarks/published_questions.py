@@ -53,7 +53,9 @@ class _Titles:
 
     def holding(self, name: str, answers: Iterable[str]) -> list[str]:
         """Pages of that name with a passage that holds an answer (DPR's tokens)."""
-        wanted = [found for answer in answers if (found := tokens(decomposed(answer)))]
+        wanted = [
+            answer_tokens for answer in answers if (answer_tokens := tokens(decomposed(answer)))
+        ]
         return [
             page
             for page in self.pages.get(title_key(name), ())
@@ -134,10 +136,10 @@ def _placed(query: Query, corpus: _Titles) -> Query:
             msgspec.structs.replace(output, provenance=evidence) for output in query.outputs
         )
         attributes["gold_rule"] = "a page of the name that holds an answer"
-    found = [page for page in gold if page in corpus.titles]
-    name_set = _name_set(query, found, corpus)
+    known_pages = [page for page in gold if page in corpus.titles]
+    name_set = _name_set(query, known_pages, corpus)
     attributes["shared_name"] = name_set is not None
-    attributes["gold_in_corpus"] = bool(found)
+    attributes["gold_in_corpus"] = bool(known_pages)
     return msgspec.structs.replace(
         query,
         outputs=outputs,
@@ -148,8 +150,8 @@ def _placed(query: Query, corpus: _Titles) -> Query:
 
 def _name_set(query: Query, gold: list[str], corpus: _Titles) -> NameSet | None:
     for title in (*(corpus.titles[page] for page in gold), query.name or ""):
-        if title and (found := corpus.sets.get(title_key(title))):
-            return found
+        if title and (name_set := corpus.sets.get(title_key(title))):
+            return name_set
     return None
 
 

@@ -114,7 +114,7 @@ def import_questions(
                 f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
             )
         shared = sum(bool(q.attributes["shared_name"]) for q in queries)
-        _tell_of_names(queries, shared)
+        _report_names(queries, shared)
         return save_benchmark(
             out,
             name=called,
@@ -144,7 +144,7 @@ def import_questions(
         )
 
 
-def _tell_of_names(queries: list[Query], shared: int) -> None:
+def _report_names(queries: list[Query], shared: int) -> None:
     """How much of the benchmark is about shared names; what is not is never confused."""
     names = len({q.name_set for q in queries if q.name_set})
     talk(f"{names:,} shared names, {shared:,} of {len(queries):,} questions are about one of them")
@@ -181,12 +181,12 @@ def _query(
             "a question without gold: no answer, no gold page",
             file=path,
             line=line,
-            hint="name the fields that hold them with --gold and --answers",
+            hint="name the fields that contain them with --gold and --answers",
         )
-    told = _optional(record, fields.name, path, line)
+    name = _optional(record, fields.name, path, line)
     name_set = corpus.set_of(sorted(entry.page for group in groups for entry in group))
-    if name_set is None and told:
-        name_set = corpus.sets.get(title_key(told))
+    if name_set is None and name:
+        name_set = corpus.sets.get(title_key(name))
     used = {fields.question, fields.answers, gold_field, fields.name, fields.id, fields.relation}
     attributes = {k: v for k, v in record.items() if k not in used and k != "_id"}
     if source.gold is not None:
@@ -205,7 +205,7 @@ def _query(
                 provenance=groups,
             ),
         ),
-        name=told or (name_set.name if name_set else None),
+        name=name or (name_set.name if name_set else None),
         name_set=name_set.id if name_set else None,
         relation=_optional(record, fields.relation, path, line),
         entity=entity,
@@ -230,7 +230,7 @@ def _optional(record: dict[str, Any], name: str | None, path: str | Path, line: 
 
 
 def _listed(value: Any) -> list[Any]:
-    """A list; a text that holds a JSON list (as in TSV files) is read as one."""
+    """A list; a text that contains a JSON list (as in TSV files) is read as one."""
     if isinstance(value, str) and value.startswith("["):
         with contextlib.suppress(msgspec.DecodeError):
             value = msgspec.json.decode(value)

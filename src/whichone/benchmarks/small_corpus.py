@@ -25,25 +25,25 @@ def small_corpus(
 ) -> Benchmark:
     """The same queries over fewer pages; distractors are the first k pages of each system's ranking.
 
-    `ranked` holds for each system the pages of each query, best first; `sources` what the systems are.
+    `ranked` contains for each system the pages of each query, best first; `sources` what the systems are.
     """
     if k < 1:
         raise UsageError("-k must be at least 1")
     gold = {page for query in benchmark.queries for page in query.gold_pages()} & benchmark.pages
     bearers = {p for s in benchmark.sets for b in s.bearers for p in b.pages} & benchmark.pages
-    found = {
+    page_ids = {
         page
         for pages in ranked.values()
         for query in benchmark.queries
         for page in pages.get(query.id, ())[:k]
     } & benchmark.pages
-    kept = gold | bearers | found
+    kept = gold | bearers | page_ids
     passages = benchmark.passages
     few = passages.filter(pc.is_in(passages["page"], value_set=pa.array(sorted(kept))))
     counts: dict[str, Any] = {
         "gold_pages": len(gold),
         "namesakes_pages": len(bearers - gold),
-        "distractor_pages": len(found - bearers - gold),
+        "distractor_pages": len(page_ids - bearers - gold),
         "pages": len(kept),
         "pages_before": len(benchmark.pages),
         "passages": few.num_rows,

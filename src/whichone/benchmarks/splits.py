@@ -1,4 +1,4 @@
-"""Splits of a benchmark by name, in which no name and no entity stands in two parts."""
+"""Splits of a benchmark by name, in which no name and no entity appears in two parts."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def split_queries(
         part = max(shares, key=lambda p: (wanted[p] - filled[p]) / wanted[p])
         chosen[root] = part
         filled[part] += len(members[root])
-    found: dict[str, list[Query]] = {part: [] for part in shares}
+    parts: dict[str, list[Query]] = {part: [] for part in shares}
     for query in queries:
-        found[chosen[families.root(_things(query)[0])]].append(query)
-    return found
+        parts[chosen[families.root(_things(query)[0])]].append(query)
+    return parts
 
 
 def _things(query: Query) -> list[str]:
@@ -80,29 +80,29 @@ def split_benchmark(
     """A benchmark for each part under `out`, all over the same corpus."""
     if len(shares) < 2 or any(share <= 0 for share in shares.values()):
         raise UsageError("a split needs two or more parts, each with a share above 0")
-    found = split_queries(benchmark.queries, benchmark.sets, shares, seed)
-    empty = [part for part, queries in found.items() if not queries]
+    query_parts = split_queries(benchmark.queries, benchmark.sets, shares, seed)
+    empty = [part for part, queries in query_parts.items() if not queries]
     if empty:
         raise BadInput(
             f"nothing is left for {', '.join(empty)}: the names hang together by shared entities",
             file=benchmark.folder.root,
             hint="ask for fewer parts",
         )
-    made = {}
-    for part, queries in found.items():
+    parts = {}
+    for part, queries in query_parts.items():
         own = {query.name_set for query in queries}
-        made[part] = save_benchmark(
+        parts[part] = save_benchmark(
             Path(out) / part,
             name=f"{benchmark.name}-{part}",
             queries=queries,
             sets=[s for s in benchmark.sets if s.id in own],
             passages=benchmark.passages,
             card=f"{benchmark.card}\nThe part {part!r} of {benchmark.id}: no name and no entity of it "
-            "stands in another part.\n",
+            "appears in another part.\n",
             parameters={"part": part, "shares": dict(shares), "seed": seed},
             sources=benchmark.folder.manifest.sources,
             parents={"benchmark": benchmark.id},
             counts={"sets": len(own - {None})},
             allow_no_gold=True,
         )
-    return made
+    return parts

@@ -94,18 +94,18 @@ def _other_bearers(benchmark: Benchmark, query: Query, name_set: NameSet | None)
     if name_set is None:
         return []
     others = benchmark.other_pages(query) & benchmark.pages
-    found = (next((p for p in b.pages if p in others), None) for b in name_set.bearers)
-    return list(dict.fromkeys(page for page in found if page is not None))
+    pages = (next((p for p in b.pages if p in others), None) for b in name_set.bearers)
+    return list(dict.fromkeys(page for page in pages if page is not None))
 
 
 def _pages_by_collection(benchmark: Benchmark) -> dict[str, list[str]]:
     """One page of each bearer in the corpus, by collection."""
-    found: dict[str, dict[str, None]] = {}
+    pagess: dict[str, dict[str, None]] = {}
     for name_set in benchmark.sets:
         pages = (next((p for p in b.pages if p in benchmark.pages), None) for b in name_set.bearers)
-        own = found.setdefault(name_set.collection, {})
+        own = pagess.setdefault(name_set.collection, {})
         own.update(dict.fromkeys(page for page in pages if page is not None))
-    return {collection: list(pages) for collection, pages in found.items()}
+    return {collection: list(pages) for collection, pages in pagess.items()}
 
 
 def _strangers(

@@ -19,8 +19,8 @@ def template_questions(query: Query) -> tuple[str, ...]:
     record = query.attributes.get("kilt")
     meta: Any = record.get("meta") if isinstance(record, Mapping) else None
     held = meta.get(TEMPLATES) if isinstance(meta, Mapping) else None
-    found = held or query.attributes.get(TEMPLATES) or ()
-    return tuple(str(text) for text in found if str(text).strip())
+    result = held or query.attributes.get(TEMPLATES) or ()
+    return tuple(str(text) for text in result if str(text).strip())
 
 
 def question_in_words(query: Query) -> str:

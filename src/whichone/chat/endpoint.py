@@ -58,7 +58,7 @@ class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if parts.username or parts.password or parts.query:
             raise UsageError(
-                "the endpoint's address holds a user, a password or a query",
+                "the endpoint's address contains a user, a password or a query",
                 hint=f"give a key in the environment, as {KEYS[0]}",
             )
         if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
@@ -107,11 +107,11 @@ class Endpoint:
         )
 
     def describe(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"endpoint": self.options.url, "model": self.options.model}
+        description: dict[str, Any] = {"endpoint": self.options.url, "model": self.options.model}
         if self.options.seed is not None:
-            told["sampling_seed"] = self.options.seed
+            description["sampling_seed"] = self.options.seed
         served = self.served
-        return {**told, "served": served} if served else told
+        return {**description, "served": served} if served else description
 
     @functools.cached_property
     def served(self) -> dict[str, Any]:
@@ -319,14 +319,16 @@ class Endpoint:
         if isinstance(error, BrokenReply):
             return BadInput(str(error), where=self.options.url)
         if isinstance(error, self._http.TimeoutException):
-            told = f"no reply within {self.options.timeout:g} seconds"
+            problem = f"no reply within {self.options.timeout:g} seconds"
         else:
-            told = f"the endpoint cannot be reached: {error or type(error).__name__}"
-        return Missing(told, where=self.options.url, hint="is the server up, and is this its port?")
+            problem = f"the endpoint cannot be reached: {error or type(error).__name__}"
+        return Missing(
+            problem, where=self.options.url, hint="is the server up, and is this its port?"
+        )
 
-    def _not_ours(self, told: str) -> BadInput:
+    def _not_ours(self, given: str) -> BadInput:
         return BadInput(
-            f"this is no OpenAI-compatible endpoint: {told}",
+            f"this is no OpenAI-compatible endpoint: {given}",
             where=self.options.url,
             hint="the address usually ends in /v1",
         )

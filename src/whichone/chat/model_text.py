@@ -42,11 +42,11 @@ _MARK = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
 
 
 class BrokenAnswer(Exception):
-    """The text begins as JSON and holds no answer."""
+    """The text begins as JSON and contains no answer."""
 
 
 class ModelAnswer(msgspec.Struct, frozen=True):
-    """`text` None is a refusal; `passages` are the numbers cited, from 1, as they stand."""
+    """`text` None is a refusal; `passages` are the numbers cited, from 1, as written."""
 
     text: str | None
     passages: tuple[int, ...] = ()
@@ -72,9 +72,9 @@ def schema(task: str) -> Mapping[str, Any]:
 
 def parse_model_text(text: str, task: str) -> ModelAnswer:
     """The answer in a model's text, however well it kept to the form it was asked for."""
-    found = _object(text)
-    if found is not None:
-        return _said(found.get("answer"), _numbers(found.get("passages")), task, "json")
+    document = _object(text)
+    if document is not None:
+        return _said(document.get("answer"), _numbers(document.get("passages")), task, "json")
     if half := _HALF.search(text):
         value = None if half[1] == "null" else _unquoted(half[1])
         return _said(value, (), task, "half")
@@ -95,16 +95,16 @@ def is_refusal(text: str) -> bool:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The JSON object that the text is, or that it holds."""
+    """The JSON object that the text is, or that it contains."""
     start, end = text.find("{"), text.rfind("}")
     fenced = _FENCED.search(text)
     for candidate in (text, fenced[1] if fenced else "", text[start : end + 1]):
         try:
-            found = msgspec.json.decode(candidate.strip())
+            value = msgspec.json.decode(candidate.strip())
         except (*NOT_JSON, UnicodeEncodeError):
             continue
-        if isinstance(found, dict) and "answer" in found:
-            return found
+        if isinstance(value, dict) and "answer" in value:
+            return value
     return None
 
 

@@ -41,10 +41,10 @@ def error_text(body: bytes) -> str:
     """What an error response says, in one line."""
     try:
         document = msgspec.json.decode(body)
-        told = document.get("error", document) if isinstance(document, dict) else document
-        if isinstance(told, dict):
-            told = told.get("message") or told.get("detail") or told
-        text = told if isinstance(told, str) else msgspec.json.encode(told).decode()
+        error = document.get("error", document) if isinstance(document, dict) else document
+        if isinstance(error, dict):
+            error = error.get("message") or error.get("detail") or error
+        text = error if isinstance(error, str) else msgspec.json.encode(error).decode()
     except NOT_JSON:
         text = body.decode("utf-8", "replace")
     return " ".join(text.split())[:300]
@@ -121,7 +121,7 @@ def _joined(body: bytes) -> dict[str, Any]:
         try:
             part = msgspec.json.decode(event)
         except NOT_JSON as error:
-            raise BrokenReply("the stream holds broken JSON") from error
+            raise BrokenReply("the stream contains broken JSON") from error
         document.update({k: v for k, v in part.items() if k == "usage" and v})
         for choice in (part.get("choices") or [])[:1]:
             delta = choice.get("delta") or choice.get("message") or {}

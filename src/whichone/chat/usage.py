@@ -56,7 +56,7 @@ class Account:
     def summary(self) -> dict[str, Any]:
         """For the `made` part of a manifest."""
         with self._lock:
-            told: dict[str, Any] = {
+            summary: dict[str, Any] = {
                 "calls": self._calls,
                 "cached_calls": self._cached,
                 "retries": self._retries,
@@ -65,6 +65,6 @@ class Account:
                 "seconds_in_calls": round(self._seconds, 3),
             }
             if self._without_usage:
-                told["calls_without_usage"] = self._without_usage
+                summary["calls_without_usage"] = self._without_usage
             cost = self.prices.cost(self._prompt_tokens, self._tokens)
-        return told if cost is None else {**told, "cost": round(cost, 6)}
+        return summary if cost is None else {**summary, "cost": round(cost, 6)}

@@ -51,10 +51,10 @@ def command(
     from whichone.report.audit import audit, in_words
 
     fields = PassageFields(passage_id, title, text, page, passage_entity)
-    found = audit(corpus, log=log, question=question, fields=fields)
+    report = audit(corpus, log=log, question=question, fields=fields)
     if out:
-        write_atomic(Path(out), in_words(found).encode())
+        write_atomic(Path(out), in_words(report).encode())
     if as_json:
-        emit_json(found)
+        emit_json(report)
     else:
-        click.echo(in_words(found), nl=False)
+        click.echo(in_words(report), nl=False)

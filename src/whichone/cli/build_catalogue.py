@@ -62,7 +62,7 @@ def command(
 ) -> None:
     """Make questions about the namesakes of a knowledge base KB and write them to the folder BENCH.
 
-    Who is meant is said by an attribute, told in other words, denied by what the namesake is, or left
+    Who is meant is said by an attribute, described in other words, denied by what the namesake is, or left
     out: a search that only compares words does not get all of them.
 
     \b
@@ -86,7 +86,7 @@ def command(
         seed=seed,
         language=language,
     )
-    made = build_catalogue(kb, bench, options, wordings=wordings, called=called)
-    emit_benchmark(made, as_json)
+    created = build_catalogue(kb, bench, options, wordings=wordings, called=called)
+    emit_benchmark(created, as_json)
     if shown and not as_json:
-        emit_table(examples(made, shown, seed))
+        emit_table(examples(created, shown, seed))

@@ -39,7 +39,7 @@ def command(
     from whichone.benchmarks.noise import KINDS, noisy_benchmark
     from whichone.cli.output import emit_benchmark
 
-    made = noisy_benchmark(
+    created = noisy_benchmark(
         Benchmark.open(bench), out, kinds=kinds or tuple(KINDS), strongest=strongest, seed=seed
     )
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

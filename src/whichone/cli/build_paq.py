@@ -45,8 +45,8 @@ def command(
     from whichone.benchmarks.paq import sample_paq
     from whichone.cli.output import emit_benchmark
 
-    made = sample_paq(
+    created = sample_paq(
         metadata, passages, bench,
         sample=sample, least=least, distractors=distractors, seed=seed, memory=memory,
     )  # fmt: skip
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

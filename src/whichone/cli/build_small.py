@@ -36,15 +36,15 @@ def command(places: tuple[str, ...], k: int, as_json: bool) -> None:
         if run.benchmark_id != benchmark.id:
             raise BadInput(f"the run is over {run.benchmark_id}, not {benchmark.id}", file=run.path)
     names = [run.name for run in runs]
-    told = [
+    notes = [
         n if names.count(n) == 1 else f"{n} ({r.path.name})"
         for n, r in zip(names, runs, strict=True)
     ]
-    made = small_corpus(
+    created = small_corpus(
         benchmark,
         places[-1],
-        {name: run.ranked_pages() for name, run in zip(told, runs, strict=True)},
+        {name: run.ranked_pages() for name, run in zip(notes, runs, strict=True)},
         k=k,
-        sources={f"run {n}": r.folder.content_hash for n, r in zip(told, runs, strict=True)},
+        sources={f"run {n}": r.folder.content_hash for n, r in zip(notes, runs, strict=True)},
     )
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

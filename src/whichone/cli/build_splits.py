@@ -35,16 +35,16 @@ def command(benchmark: str, out: str, shares: tuple[str, ...], seed: int, as_jso
     from whichone.benchmarks.splits import split_benchmark
     from whichone.cli.output import emit_json, emit_table
 
-    made = split_benchmark(Benchmark.open(benchmark), out, _shares(shares), seed=seed)
+    splits = split_benchmark(Benchmark.open(benchmark), out, _shares(shares), seed=seed)
     rows = [
         {
             "part": part,
-            "id": one.id,
-            "queries": one.folder.manifest.counts["queries"],
-            "sets": one.folder.manifest.counts["sets"],
-            "path": str(one.folder.root),
+            "id": split.id,
+            "queries": split.folder.manifest.counts["queries"],
+            "sets": split.folder.manifest.counts["sets"],
+            "path": str(split.folder.root),
         }
-        for part, one in made.items()
+        for part, split in splits.items()
     ]
     if as_json:
         emit_json(rows)

@@ -50,15 +50,15 @@ def command(
     scores = distinctly_named(
         [score_folder(run, measures, benchmark=benchmark or None) for run in runs], runs
     )
-    found = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
-    for one in scores:
-        for caution in one.cautions():
+    comparisons = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
+    for score in scores:
+        for caution in score.cautions():
             talk(f"whichone: {caution}")
     if as_json:
-        emit_json(found)
+        emit_json(comparisons)
         return
     emit_table(
-        comparison_rows(found),
+        comparison_rows(comparisons),
         title=f"paired by cluster on {scores[0].benchmark}",
     )
     click.echo(f"b - a: {cluster_note(scores[0].queries)}; p: permutation test by cluster")

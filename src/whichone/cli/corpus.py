@@ -92,15 +92,15 @@ def command(
         else:
             click.echo(f"{corpus}: {written['passages']:,} passages")
         return
-    made = make_corpus(
+    created = make_corpus(
         source, corpus, fields=fields, cut=cut, name=name, language=language, memory=memory
     )
-    assert made.folder is not None
-    counts = made.folder.manifest.counts
+    assert created.folder is not None
+    counts = created.folder.manifest.counts
     if as_json:
-        emit_json({"corpus": corpus, "id": made.id, "hash": made.hash, **counts})
+        emit_json({"corpus": corpus, "id": created.id, "hash": created.hash, **counts})
         return
     click.echo(
-        f"{corpus}: {made.id}, {counts['passages']:,} passages of {counts['pages']:,} pages, "
+        f"{corpus}: {created.id}, {counts['passages']:,} passages of {counts['pages']:,} pages, "
         f"{counts['names']:,} names"
     )

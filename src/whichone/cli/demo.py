@@ -26,16 +26,16 @@ def command(out: str, as_json: bool) -> None:
     from whichone.measures.summary import DEPTH, table_5, table_6
     from whichone.progress import talk
 
-    made = run_demo(Path(out))
+    demo = run_demo(Path(out))
     if as_json:
-        emit_json(made.document())
+        emit_json(demo.document())
     else:
         emit_table(
-            table_5(made.rows), title="Gold page first, percent (∀: every query of a name right)"
+            table_5(demo.rows), title="Gold page first, percent (∀: every query of a name right)"
         )
         emit_table(
-            table_6(made.rows),
+            table_6(demo.rows),
             title=f"Confused within {DEPTH} pages, percent: a namesake above the gold page",
         )
         click.echo("Intervals by name set are in the page and in --json.")
-    talk(f"the page: {made.page.resolve()}")
+    talk(f"the page: {demo.page.resolve()}")

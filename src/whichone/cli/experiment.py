@@ -58,7 +58,7 @@ def command(file: str, out: str | None, dry_run: bool, report: str | None, as_js
     if failed:
         raise BadInput(
             f"{len(failed)} of {len(results)} cells failed",
-            hint="mend it and start again: cells that are done are not done again",
+            hint="fix it and start again: cells that are done are not done again",
         )
 
 
@@ -78,14 +78,16 @@ def _total(planned: list[dict[str, Any]]) -> str:
     left = [row for row in planned if row["status"] != "done"]
     cost = sum(row["cost"] or 0.0 for row in left)
     unpriced = sum(row["tokens"] is not None and row["cost"] is None for row in left)
-    told = (
+    usage_text = (
         f"{len(left)} of {len(planned)} cells to do, about {_time(sum(r['seconds'] for r in left))}"
     )
     if cost:
-        told += f", about {cost:.4f} in money"
+        usage_text += f", about {cost:.4f} in money"
     if unpriced:
-        told += f"; {unpriced} cells without prices (price_prompt and price_completion in options)"
-    return told
+        usage_text += (
+            f"; {unpriced} cells without prices (price_prompt and price_completion in options)"
+        )
+    return usage_text
 
 
 def _time(seconds: float) -> str:
@@ -100,6 +102,6 @@ def _shown(result: Any) -> dict[str, Any]:
         "cell": result.name,
         "status": result.status,
     }
-    for name, found in result.measures.items():
-        row[name] = "-" if found["value"] is None else f"{found['value']:.3f}"
+    for name, estimate in result.measures.items():
+        row[name] = "-" if estimate["value"] is None else f"{estimate['value']:.3f}"
     return row

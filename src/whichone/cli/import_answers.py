@@ -30,10 +30,12 @@ def command(
     from whichone.cli.output import emit_json
     from whichone.runs.prediction_files import import_answers
 
-    made = import_answers(benchmark, file, answers, name=name, on_error=on_error)
-    counts = made.folder.manifest.counts
+    answer_run = import_answers(benchmark, file, answers, name=name, on_error=on_error)
+    counts = answer_run.folder.manifest.counts
     if as_json:
-        emit_json({"answers": answers, "name": made.name, "counts": counts})
+        emit_json({"answers": answers, "name": answer_run.name, "counts": counts})
         return
-    told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
-    click.echo(f"{answers}: {made.name}, {told}")
+    counts_text = ", ".join(
+        f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value
+    )
+    click.echo(f"{answers}: {answer_run.name}, {counts_text}")

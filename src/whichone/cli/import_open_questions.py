@@ -43,7 +43,7 @@ def command(
 
     queries = read_open_questions(file, layout)
     about = f"Questions of a {layout} file, with answers and no gold pages."
-    made = import_published(
+    created = import_published(
         queries, passages, benchmark, name=called or layout, files=[file], about=about
     )
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

@@ -112,7 +112,7 @@ def command(
 
     if (passages is None) == (corpus is None):
         raise UsageError("give --passages or --corpus, one of the two")
-    made = import_questions(
+    created = import_questions(
         questions,
         open_corpus(corpus) if corpus is not None else str(passages),
         benchmark,
@@ -125,4 +125,4 @@ def command(
         qrels=qrels,
         split=split,
     )
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

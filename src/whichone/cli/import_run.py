@@ -68,7 +68,7 @@ def command(
 
     opened = Benchmark.open(benchmark)
     place = benchmark if benchmark.startswith("builtin/") else str(Path(benchmark).resolve())
-    made = import_run(
+    runs = import_run(
         file,
         run,
         opened,
@@ -78,7 +78,7 @@ def command(
         on_error=on_error,
         knowledge=knowledge,
     )
-    counts = {"run": made.name, **made.folder.manifest.counts}
+    counts = {"run": runs.name, **runs.folder.manifest.counts}
     if as_json:
         emit_json(counts)
     else:

@@ -52,9 +52,9 @@ def command(
             f"{retriever} has no index of its own",
             hint="bm25, tfidf, dense, late, sparse, namesake, title-lookup and popular have",
         )
-    made = kind.build(open_corpus(corpus), index, **parse_options(options))
-    described = made.describe()
-    close = getattr(made, "close", None)
+    built_index = kind.build(open_corpus(corpus), index, **parse_options(options))
+    described = built_index.describe()
+    close = getattr(built_index, "close", None)
     if callable(close):
         close()
     if as_json:

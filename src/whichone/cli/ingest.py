@@ -109,7 +109,7 @@ def command(
 ) -> None:
     """Take dumps or a catalogue into the knowledge base KB.
 
-    What KB holds already is kept. A run that was stopped goes on where it was.
+    What KB contains already is kept. A run that was stopped goes on where it was.
 
     \b
     whichone ingest --wikidata wikidata.json.bz2 --pages kilt_knowledgesource.json.gz \\

@@ -29,7 +29,7 @@ class Depths(click.ParamType):  # type: ignore[type-arg]  # generic since click 
         except ValueError:
             self.fail(f"{value!r} is not a list of whole numbers such as 1,5,20", param, ctx)
         if any(k < 1 for k in depths):
-            self.fail(f"{value!r} holds a number below 1", param, ctx)
+            self.fail(f"{value!r} contains a number below 1", param, ctx)
         return depths
 
 

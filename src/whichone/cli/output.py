@@ -43,7 +43,7 @@ def _cell(value: Any) -> str:
 
 
 def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows to a file, its format told by the suffix: .jsonl, .csv or .parquet."""
+    """Rows to a file, its format recognised by the suffix: .jsonl, .csv or .parquet."""
     path = Path(path)
     from whichone.files.lines import write_json_lines
 
@@ -76,9 +76,9 @@ def emit_benchmark(benchmark: Any, as_json: bool) -> None:
     if as_json:
         emit_json({"id": benchmark.id, "path": str(benchmark.folder.root), "counts": counts})
         return
-    told = ", ".join(
+    counts_text = ", ".join(
         f"{value:,} {key.replace('_', ' ')}"
         for key, value in counts.items()
         if isinstance(value, int) and value
     )
-    click.echo(f"{benchmark.folder.root}: {benchmark.id} ({told})")
+    click.echo(f"{benchmark.folder.root}: {benchmark.id} ({counts_text})")

@@ -46,9 +46,9 @@ def command(
     scores = distinctly_named(
         [score_folder(run, (measure,), benchmark=benchmark) for run in runs], runs
     )
-    found = names_needed(scores, parse_measure(measure), difference, power=power)
+    needed = names_needed(scores, parse_measure(measure), difference, power=power)
     if as_json:
-        emit_json(found)
+        emit_json(needed)
         return
     rows = [
         {
@@ -59,6 +59,6 @@ def command(
             f"names for {difference:g}": f"{n.names:,}",
             "the pilot sees": f"{n.smallest:.3f}",
         }
-        for n in found
+        for n in needed
     ]
     emit_table(rows, title=f"names to see a difference of {difference:g} with power {power:g}")

@@ -38,7 +38,7 @@ from whichone.errors import UsageError
     "--page-passages",
     default=1,
     show_default=True,
-    help="How many passages stand for a page, if the run returned pages; 0: all.",
+    help="How many passages represent a page, if the run returned pages; 0: all.",
 )
 @click.option(
     "--endpoint", default=None, envvar="WHICHONE_ENDPOINT", help="Such as http://HOST/v1."
@@ -147,7 +147,7 @@ def command(
             raise UsageError(f"--{stray[0]} is for the reader llm, not for {reader}")
     if limit is not None and limit < 1:
         raise UsageError("--limit must be at least 1")
-    made, differing = read_repeatedly(
+    answer_run, differing = read_repeatedly(
         benchmark,
         answers,
         repeat,
@@ -165,13 +165,17 @@ def command(
         on_error=on_error,
         retry=retry,
     )
-    counts, details = made.folder.manifest.counts, made.folder.manifest.made
+    counts, details = answer_run.folder.manifest.counts, answer_run.folder.manifest.made
     if as_json:
-        document = {"answers": answers, "name": made.name, "counts": counts, "made": details}
+        document = {"answers": answers, "name": answer_run.name, "counts": counts, "made": details}
         emit_json({**document, **({"repeated": differing} if differing else {})})
         return
-    told = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value)
-    click.echo(f"{answers}: {made.name}, {told}; p50 {details.get('latency_p50', 0):.3f} s")
+    counts_text = ", ".join(
+        f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value
+    )
+    click.echo(
+        f"{answers}: {answer_run.name}, {counts_text}; p50 {details.get('latency_p50', 0):.3f} s"
+    )
     if differing:
         click.echo(
             f"asked {differing['times']} times: {differing['differing']:,} of {differing['questions']:,} questions"
@@ -180,6 +184,6 @@ def command(
 
 
 def _typed(key: str) -> bool:
-    """Whether an option stands on the command line; the environment's are for the reader llm."""
+    """Whether an option appears on the command line; the environment's are for the reader llm."""
     source = click.get_current_context().get_parameter_source(key)
     return source is click.core.ParameterSource.COMMANDLINE

@@ -54,7 +54,7 @@ def command(
 ) -> None:
     """Write the papers' tables and figures for RUNS to OUT.html, and each table and figure beside it.
 
-    Folders of answers may stand among the runs: they give AmbER's Table 7, KILT's Tables 3 and 5, and
+    Folders of answers may be among the runs: they give AmbER's Table 7, KILT's Tables 3 and 5, and
     what confusion costs, where a reader was shown both gold and another bearer's pages.
 
     \b

@@ -27,18 +27,18 @@ def command(run: str, out: str | None, benchmark: str | None, as_json: bool) -> 
     from whichone.cli.output import emit_json
     from whichone.runs.reproduce import reproduce
 
-    found = reproduce(run, out, benchmark=benchmark)
+    result = reproduce(run, out, benchmark=benchmark)
     if as_json:
-        emit_json(found)
-    elif found.same:
+        emit_json(result)
+    elif result.same:
         click.echo(f"{run}: the same, to the last digit of every score")
-    elif found.same_order:
-        largest = found.largest_difference
+    elif result.same_order:
+        largest = result.largest_difference
         click.echo(f"{run}: the same order; scores differ by {largest:.2g} at most")
     else:
-        some = ", ".join(found.other_order[:3])
+        some = ", ".join(result.other_order[:3])
         click.echo(
-            f"{run}: {len(found.other_order):,} of {found.questions:,} questions have another order: {some}"
+            f"{run}: {len(result.other_order):,} of {result.questions:,} questions have another order: {some}"
         )
-    if not found.same_order:
+    if not result.same_order:
         raise click.exceptions.Exit(1)

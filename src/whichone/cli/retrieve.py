@@ -94,7 +94,7 @@ def command(
 
     if k < 1 or block < 1:
         raise UsageError("-k and --block must be at least 1")
-    made = retrieve(
+    finished_run = retrieve(
         benchmark,
         run,
         retriever=retriever,
@@ -107,12 +107,12 @@ def command(
         timeout=timeout,
         block=block,
     )
-    counts, details = made.folder.manifest.counts, made.folder.manifest.made
+    counts, details = finished_run.folder.manifest.counts, finished_run.folder.manifest.made
     if as_json:
-        emit_json({"run": run, "name": made.name, "counts": counts, "made": details})
+        emit_json({"run": run, "name": finished_run.name, "counts": counts, "made": details})
         return
     click.echo(
-        f"{run}: {made.name}, {counts['questions']:,} questions, {counts['failures']:,} failures, "
+        f"{run}: {finished_run.name}, {counts['questions']:,} questions, {counts['failures']:,} failures, "
         f"{counts['empty']:,} without result; p50 {details.get('latency_p50', 0) * 1000:.1f} ms, "
         f"p95 {details.get('latency_p95', 0) * 1000:.1f} ms"
     )

@@ -77,5 +77,5 @@ def command(
         emit_json(three_document(rows, opened, choices))
         return
     emit_table(three_rows(rows), title=f"three pages to choose from, on {opened.id}")
-    told = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
-    click.echo(f"{len(choices.items):,} items; left out: {told or 'none'}", err=True)
+    skipped_text = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
+    click.echo(f"{len(choices.items):,} items; left out: {skipped_text or 'none'}", err=True)

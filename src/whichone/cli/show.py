@@ -1,4 +1,4 @@
-"""`whichone show`: what a folder holds and how it was made."""
+"""`whichone show`: what a folder contains and how it was made."""
 
 from __future__ import annotations
 

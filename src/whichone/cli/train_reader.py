@@ -109,7 +109,7 @@ def command(
         from whichone.training.dpr_reader import train_dpr_reader
 
         chosen = "dpr-reader" if preset == "amber-reader" else preset
-        made = train_dpr_reader(
+        created = train_dpr_reader(
             plan,
             out,
             checkpoint=checkpoint,
@@ -117,7 +117,7 @@ def command(
             settings=settings_of(chosen, seed=seed, **changes),
             device=device,
         )
-        tell(out, made, as_json, model="model")
+        tell(out, created, as_json, model="model")
         return
     settings = settings_of(preset, seed=seed, **changes)
     trained = train_reader(

@@ -60,12 +60,12 @@ def command(
     sample = space.sample_passages(
         opened, default_index_folder(opened[0].corpus), relation, most=most, seed=seed
     )
-    found = []
+    spaces = []
     for name in encoders:
         vectors = space.vectors_of(space.open_space_encoder(name, device), sample)
-        found.append((space.closeness(name, vectors, sample), vectors))
-    space.draw_space(Path(out), found, sample, seed=seed)
-    rows = [msgspec.structs.asdict(told) for told, _ in found]
+        spaces.append((space.closeness(name, vectors, sample), vectors))
+    space.draw_space(Path(out), spaces, sample, seed=seed)
+    rows = [msgspec.structs.asdict(description) for description, _ in spaces]
     if as_json:
         emit_json({"figure": out, "relation": sample.relation, "closeness": rows})
     else:

@@ -22,7 +22,7 @@ _DATA = (
     click.option(
         "--passages",
         type=click.Path(),
-        help="The corpus of sources that hold none (KILT, EntityQuestions): .jsonl, .tsv, BEIR.",
+        help="The corpus of sources that contain none (KILT, EntityQuestions): .jsonl, .tsv, BEIR.",
     ),
     click.option("--knowledge", type=click.Path(), help="Or a knowledge base as their corpus."),
     click.option(

@@ -68,7 +68,7 @@ def command(
     from whichone.runs.agents import named_agent, named_search
 
     opened = Benchmark.open(benchmark)
-    made = answer_by_agent(
+    answer_run = answer_by_agent(
         named_agent(agent),
         opened,
         Path(answers),
@@ -81,9 +81,9 @@ def command(
         on_error="skip",
         limit=limit,
     )
-    counts = made.folder.manifest.counts
+    counts = answer_run.folder.manifest.counts
     if as_json:
-        emit_json({"answers": made.name, "counts": counts})
+        emit_json({"answers": answer_run.name, "counts": counts})
     else:
         summary = ", ".join(f"{v:,} {k.replace('_', ' ')}" for k, v in counts.items() if v)
-        click.echo(f"{answers}: {made.name}: {summary}")
+        click.echo(f"{answers}: {answer_run.name}: {summary}")

@@ -257,11 +257,11 @@ class Corpus:
         if not texts:
             return []
         first, last = index.bounds(texts)
-        found: list[int | None] = []
+        rows: list[int | None] = []
         for text, start, end in zip(texts, first.tolist(), last.tolist(), strict=True):
             places = (index.row(place) for place in range(start, end))
-            found.append(next((r for r in places if table.value(r, column) == text), None))
-        return found
+            rows.append(next((r for r in places if table.value(r, column) == text), None))
+        return rows
 
 
 def with_all_columns(table: pa.Table) -> pa.Table:

@@ -76,7 +76,7 @@ class CorpusNames:
     def of(cls, table: MappedTable) -> CorpusNames:
         """Names in memory."""
         parts = list(key_hashes(table)) or [(np.zeros(0, np.uint64), np.zeros(0, np.int64))]
-        index = HashIndex.of(np.concatenate([found for found, _ in parts]))
+        index = HashIndex.of(np.concatenate([hashes for hashes, _ in parts]))
         return cls(table, index.pointing_at(np.concatenate([rows for _, rows in parts])))
 
     def __len__(self) -> int:
@@ -93,13 +93,13 @@ class CorpusNames:
         if not wanted or not len(self.table):
             return {}
         first, last = self._index.bounds(wanted)
-        found = {}
+        bearers = {}
         for key, start, end in zip(wanted, first.tolist(), last.tolist(), strict=True):
             rows = (self._index.row(place) for place in range(start, end))
             row = next((r for r in rows if self.table.value(r, "key") == key), None)
             if row is not None:
-                found[key] = list(self._run(key, row))
-        return found
+                bearers[key] = list(self._run(key, row))
+        return bearers
 
     def _run(self, key: str, row: int) -> Iterator[Bearing]:
         while row < len(self.table) and self.table.value(row, "key") == key:

@@ -176,8 +176,8 @@ def occurs_twice(own: str, path: Path, line: int | None) -> BadInput:
 
 def _entity(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> str | None:
     """Whom the passage is about; empty is nobody."""
-    told = field(record, fields.entity, path, line) if fields.entity else None
-    return str(told) if told not in (None, "") else None
+    entity = field(record, fields.entity, path, line) if fields.entity else None
+    return str(entity) if entity not in (None, "") else None
 
 
 def _title_and_text(

@@ -105,7 +105,7 @@ def _answers_cell(
     limit: int | None,
     out: Path,
 ) -> Cell:
-    told: dict[str, Any] = {
+    description: dict[str, Any] = {
         "benchmark": benchmark.id,
         "reader": plan.reader,
         "options": {k: v for k, v in plan.options.items() if k not in NO_MATTER},
@@ -115,8 +115,8 @@ def _answers_cell(
         "files": _dependencies("readers", plan.reader, plan.options),
     }
     if plan.reader == "llm":
-        told["prompt"] = find_prompt(str(plan.options.get("prompt", DEFAULT))).hash
-    key = _hash(told)
+        description["prompt"] = find_prompt(str(plan.options.get("prompt", DEFAULT))).hash
+    key = _hash(description)
     name = joined_name(plan.label, setting.passages, run.name if run else None) + label
     return Cell(
         kind="answers",
@@ -138,12 +138,12 @@ NO_MATTER = frozenset(
 
 def _dependencies(kind: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
     """Hashes of what an answer hangs on beside the options: own code, and files that options name."""
-    found = {}
+    cells = {}
     if ":" in name:
         if (origin := _source_of(name.partition(":")[0])) is not None:
-            found[name] = file_hash(origin)
+            cells[name] = file_hash(origin)
     elif name in names(kind):
-        found[name] = target(kind, name)
+        cells[name] = target(kind, name)
     else:
         raise UsageError(
             f"there is no {kind.removesuffix('s')} called {name!r}",
@@ -151,8 +151,8 @@ def _dependencies(kind: str, name: str, options: Mapping[str, Any]) -> dict[str,
         )
     for key, value in options.items():
         if isinstance(value, str) and key not in NO_MATTER and Path(value).exists():
-            found[key] = path_hash(Path(value))
-    return found
+            cells[key] = path_hash(Path(value))
+    return cells
 
 
 def _source_of(module: str) -> Path | None:
@@ -179,8 +179,8 @@ def path_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _hash(told: Mapping[str, Any]) -> str:
-    return hashlib.sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()[:12]
+def _hash(given: Mapping[str, Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()[:12]
 
 
 def plain(name: str) -> str:

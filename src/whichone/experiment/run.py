@@ -41,8 +41,8 @@ class CellResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 def output_folder(plan: Plan, file: Path, out: str | Path | None = None) -> Path:
     """Where the cells lie: as asked, as the file says, else beside the file under its name."""
-    told = out or plan.out
-    return Path(told) if told else file.with_name(f"{file.stem}-cells")
+    folder = out or plan.out
+    return Path(folder) if folder else file.with_name(f"{file.stem}-cells")
 
 
 def dry_run(file: str | Path, out: str | Path | None = None) -> list[dict[str, Any]]:

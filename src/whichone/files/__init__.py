@@ -1,1 +1,1 @@
-"""What lies on disk: lines, tables and folders."""
+"""What is on disk: lines, tables and folders."""

@@ -2,7 +2,7 @@
 
 A bzip2 block opens with 48 fixed bits at any bit offset. Each block is cut out, moved to a byte
 boundary and wrapped as a stream of its own, so that a worker can begin anywhere in the file
-without what lies before.
+without what comes before.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def read_blocks(path: Path, start: int = 0, end: int = 0) -> Iterator[Block]:
 def _read_groups(descriptor: int, start: int, end: int) -> Iterator[Block]:
     """All blocks that open in a stretch; groups that cannot be decoded are read block by block."""
     size = os.fstat(descriptor).st_size
-    found = block_openings(descriptor, start)
-    inside = list(itertools.takewhile(lambda bit: bit < end * 8, found))
+    openings = block_openings(descriptor, start)
+    inside = list(itertools.takewhile(lambda bit: bit < end * 8, openings))
     bounds = [*inside, next(block_openings(descriptor, end), size * 8)]
     for n in range(0, len(inside), _GROUP):
         group = bounds[n : n + _GROUP + 1]
@@ -108,15 +108,15 @@ _BLOCK_PATTERNS, _FOOTER_PATTERNS = _patterns(_BLOCK), _patterns(_FOOTER)
 
 def _find(data: bytes, magic: int, patterns: list[tuple[bytes, int]]) -> list[int]:
     """Bit offsets of a magic in a piece of a file, ascending."""
-    found = []
+    openings = []
     for whole, before in patterns:
         at = data.find(whole)
         while at >= 0:
             bit = at * 8 - before
             if bit >= 0 and bit + 48 <= len(data) * 8 and _bits(data, bit, 48) == magic:
-                found.append(bit)
+                openings.append(bit)
             at = data.find(whole, at + 1)
-    return sorted(found)
+    return sorted(openings)
 
 
 def _bits(data: bytes, bit: int, count: int) -> int:
@@ -135,7 +135,7 @@ def _decode(
         data = _decompress(_as_stream(descriptor, opening, end))
         if data is not None:
             return data, end if ends else None
-    if 0 < len(ends) < _TRIES:  # the last block of the file may hold a chance match
+    if 0 < len(ends) < _TRIES:  # the last block of the file may contain a chance match
         data = _decompress(_as_stream(descriptor, opening, size * 8))
         if data is not None:
             return data, None

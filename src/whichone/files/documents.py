@@ -30,20 +30,20 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 def document_files(folder: Path) -> list[Path]:
     """The documents under a folder, hidden ones apart; none at all is an error."""
-    found = sorted(
+    result = sorted(
         path
         for path in folder.rglob("*")
         if path.is_file()
         and path.suffix.lower() in READERS
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    if not found:
+    if not result:
         raise BadInput(
             f"there are no documents in it ({', '.join(sorted(READERS))})",
             file=folder,
             hint="is this the right folder? a corpus.jsonl or a file of passages will do as well",
         )
-    return found
+    return result
 
 
 def read_document(path: Path) -> Document:

@@ -1,7 +1,7 @@
 """A folder of tables whose `manifest.json` is the commit point.
 
 The manifest is replaced atomically and last; a file that it does not name does not exist. Work in
-progress lies under `.partial/`, one process at a time holds the lock.
+progress is under `.partial/`, one process at a time has the lock.
 """
 
 from __future__ import annotations
@@ -151,7 +151,9 @@ class Folder:
                 refuse_to_replace(root, kind)
         elif root.exists() and any(p.name not in (".partial", _LOCK) for p in root.iterdir()):
             raise UsageError(
-                "the folder holds other files", where=str(root), hint="name a new or empty folder"
+                "the folder contains other files",
+                where=str(root),
+                hint="name a new or empty folder",
             )
         folder = cls(root, manifest)
         folder._start(resume)

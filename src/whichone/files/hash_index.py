@@ -124,15 +124,15 @@ def _partition(folder: Path, values: Iterable[tuple[Hashes, Rows]]) -> tuple[int
         files = [
             stack.enter_context((folder / f"{number:03}").open("wb")) for number in range(_PIECES)
         ]
-        for found, rows in values:
-            pairs = np.stack([found, rows.astype(np.uint64)], axis=1)
-            piece = (found >> shift).astype(np.int64)
+        for hashes, rows in values:
+            pairs = np.stack([hashes, rows.astype(np.uint64)], axis=1)
+            piece = (hashes >> shift).astype(np.int64)
             order = np.argsort(piece, kind="stable")
             ends = np.searchsorted(piece[order], np.arange(_PIECES + 1))
             pairs = pairs[order]
             for number in range(_PIECES):
                 pairs[ends[number] : ends[number + 1]].tofile(files[number])
-            count += len(found)
+            count += len(hashes)
             last = int(rows[-1]) if len(rows) else last
     return count, last
 

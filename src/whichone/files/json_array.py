@@ -132,7 +132,7 @@ def _learn_cuts(head: bytes, path: str | Path) -> _Cuts:
 
 
 def _record_end(head: bytes, start: int) -> re.Pattern[bytes]:
-    """The first key of a record marks the next one; what stands before tells it from inner objects."""
+    """The first key of a record marks the next one; what comes before tells it from inner objects."""
     key = _FIRST_KEY.match(head, start)
     if key is None:
         return re.compile(rb"(,)(?!)")

@@ -23,7 +23,7 @@ NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
-    """The decompressed bytes of a file; gzip, bzip2 and zstd are told by their first bytes."""
+    """The decompressed bytes of a file; gzip, bzip2 and zstd are recognised by their first bytes."""
     path = Path(path)
     try:
         raw = path.open("rb")

@@ -58,8 +58,8 @@ def encode_manifest(manifest: Manifest) -> bytes:
     for part in ("parameters", "sources", "made"):
         if part in document:
             document[part] = masked(document[part])
-    made = document.setdefault("made", {})
-    made[_CHECKSUM] = _checksum(document)  # in `made`, which may differ between equal folders
+    origin = document.setdefault("made", {})
+    origin[_CHECKSUM] = _checksum(document)  # in `made`, which may differ between equal folders
     return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
 
 
@@ -89,8 +89,8 @@ def decode_manifest(file: Path) -> Manifest:
             file=file.parent,
             hint="pip install --upgrade whichone",
         )
-    made = raw.setdefault("made", {})
-    written = made.pop(_CHECKSUM, None) if isinstance(made, dict) else None
+    origin = raw.setdefault("made", {})
+    written = origin.pop(_CHECKSUM, None) if isinstance(origin, dict) else None
     if written is not None and written != _checksum(raw):
         raise _damaged(file)
     try:

@@ -1,4 +1,4 @@
-"""What a command may write to: never its own input, and nothing finished unless it was told to replace it.
+"""What a command may write to: never its own input, and nothing finished unless it was asked to replace it.
 
 One rule for every command. The same inputs and options: nothing to do. Other inputs or options: an
 error that names them. `--overwrite`: the old result is replaced.
@@ -42,7 +42,7 @@ _making: list[Output] = []
 
 @contextlib.contextmanager
 def making(output: Output) -> Iterator[None]:
-    """While the block runs, the rule holds for this place; without one, callers replace freely."""
+    """While the block runs, the rule applies for this place; without one, callers replace freely."""
     resolved = msgspec.structs.replace(output, path=output.path.resolve())
     _making.append(resolved)
     try:
@@ -65,7 +65,7 @@ def refuse_to_replace(root: Path, kind: str, changes: str = "") -> None:
 
 
 def may_overwrite(root: Path) -> bool:
-    """Whether the command at work was told to replace what is at this place."""
+    """Whether the command at work was asked to replace what is at this place."""
     own = _output_at(root)
     return own is not None and own.overwrite
 
@@ -131,9 +131,9 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return sample(texts, 5)
 
 
-def _differ(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
+def _differ(item: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
     """An option that may be repeated now and was given once is the same as before."""
-    values = [one.get(name), other.get(name)]
+    values = [item.get(name), other.get(name)]
     plain, before = ([v] if isinstance(v, str) else v for v in values)
     return bool(plain != before)
 

@@ -46,7 +46,7 @@ _NOT_READ = {b"\xfd7zXZ\0": "xz", b"7z\xbc\xaf\x27\x1c": "7-Zip", b"PK\x03\x04":
 
 
 def compression_of(path: Path) -> Compression:
-    """How a file is compressed, told by its first bytes."""
+    """How a file is compressed, recognised by its first bytes."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -140,7 +140,7 @@ def whole_records(
                 if inside_end is not None:
                     if cut >= 0 or len(held) >= inside_end + len(delimiter) - 1:
                         return
-                    continue  # a delimiter that begins before the end may still become whole
+                    continue  # a delimiter that begins before the end may still turn into whole
                 held = held[-(len(delimiter) - 1) :] if len(delimiter) > 1 else b""
                 continue
             held, skipping, searched = held[cut + len(delimiter) :], False, 0
@@ -207,12 +207,12 @@ def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[Chunk]:
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
     """The first decompressed bytes of a file."""
     with open_binary(path) as file:
-        found = file.read(size)
+        data = file.read(size)
     for magic, name in _NOT_READ.items():
-        if found.startswith(magic):
+        if data.startswith(magic):
             raise BadInput(
                 f"compressed by {name}, which is not read here",
                 file=path,
                 hint="unpack it first, or pack it again as .zst, .gz or .bz2",
             )
-    return found
+    return data

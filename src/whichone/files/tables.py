@@ -202,8 +202,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A whole table, or some of its columns."""
     try:
         with pq.ParquetFile(path) as file:
-            found = file.read(columns=list(columns) if columns is not None else None)
-        return found.select(list(columns)) if columns is not None else found
+            table = file.read(columns=list(columns) if columns is not None else None)
+        return table.select(list(columns)) if columns is not None else table
     except FileNotFoundError:
         raise Missing("no such table", where=str(path)) from None
     except (pa.ArrowInvalid, OSError) as error:

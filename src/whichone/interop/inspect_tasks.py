@@ -91,10 +91,10 @@ def outcomes(benchmark: str) -> Any:
     async def score(state: TaskState, target: Target) -> Score:
         query = queries[str(state.sample_id)]
         said = state.output.completion
-        found = text_outcome(
+        result = text_outcome(
             said, accepted_values(query), tuple(others.get(query.id, ())), words_of(query.language)
         )
-        return Score(value={name: float(found == name) for name in _OUTCOMES}, answer=said)
+        return Score(value={name: float(result == name) for name in _OUTCOMES}, answer=said)
 
     return score
 

@@ -143,16 +143,16 @@ def dataset(benchmark: str | Path | Benchmark, name: str | None = None) -> Any:
     opened = Benchmark.open(benchmark)
     called = name or f"whichone/{opened.name}"
     parts = (Docs(opened, called), Queries(opened, called), Qrels(opened))
-    made = ir_datasets.Dataset(*parts)
-    made.dataset_id = lambda: called
-    made.corpus_id = lambda: called
-    made.metadata = dict
-    return made
+    created = ir_datasets.Dataset(*parts)
+    created.dataset_id = lambda: called
+    created.corpus_id = lambda: called
+    created.metadata = dict
+    return created
 
 
 def register(benchmark: str | Path | Benchmark, name: str | None = None) -> Any:
     """The same, and known to `ir_datasets.load` by its name, `whichone/NAME`."""
-    made = dataset(benchmark, name)
-    if made.dataset_id() not in ir_datasets.registry:
-        ir_datasets.registry.register(made.dataset_id(), made)
-    return made
+    created = dataset(benchmark, name)
+    if created.dataset_id() not in ir_datasets.registry:
+        ir_datasets.registry.register(created.dataset_id(), created)
+    return created

@@ -39,8 +39,8 @@ def confused(benchmark: str | Path | Benchmark) -> Any:
         if query.name_set is None or not query.gold_pages():
             return float("nan")
         ranked = run.sort_values(["score", "doc_id"], ascending=[False, False])["doc_id"]
-        found = list(dict.fromkeys(pages.get(doc, doc) for doc in ranked))[:k]
-        return float(is_confused(found, query.gold_pages(), opened.other_pages(query)))
+        results = list(dict.fromkeys(pages.get(doc, doc) for doc in ranked))[:k]
+        return float(is_confused(results, query.gold_pages(), opened.other_pages(query)))
 
     kind = type(ir_measures.define(lambda qrels, run: (), name="Confused"))
 

@@ -161,7 +161,7 @@ def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:
         several = [e["file"] for e in (*held, *described) if e["kind"] == kind]
         if len(several) > 1:
             raise UsageError(
-                f"a knowledge base holds one {kind} dump, not {' and '.join(several)}",
+                f"a knowledge base contains one {kind} dump, not {' and '.join(several)}",
                 where=str(folder.root),
                 hint="make another knowledge base for the other one",
             )
@@ -177,7 +177,7 @@ def _check_other_work(folder: Folder, work: Sequence[Work]) -> None:
     if others:
         names = sorted({e["file"] for e in others})
         raise UsageError(
-            f"it holds unfinished work on {', '.join(names)}, with other options or another file",
+            f"it contains unfinished work on {', '.join(names)}, with other options or another file",
             where=str(folder.root),
             hint="finish that first with the command that began it, or drop it with --restart",
         )

@@ -48,7 +48,7 @@ class KnownEntity(Record, frozen=True):
 
 
 class NameBearer(Record, frozen=True):
-    """An entity that bears a name: by what (label, alias, title, redirect, anchor), and how often
+    """An entity that has a name: by what (label, alias, title, redirect, anchor), and how often
     a link with that text means it."""
 
     about: KnownEntity
@@ -102,10 +102,10 @@ class Lookup:
 
     def entity(self, entity: str) -> KnownEntity | None:
         query = "select entity, label, description, types, title, popularity from entities"
-        found = self.rows(f"{query} where entity = ?", entity)
-        if found:
-            return _entity(found[0])
-        page = self.page(entity)  # a page stands for an entity that is not known
+        rows = self.rows(f"{query} where entity = ?", entity)
+        if rows:
+            return _entity(rows[0])
+        page = self.page(entity)  # a page represents an entity that is not known
         return KnownEntity(entity=entity, label=page.title, title=page.title) if page else None
 
     def page(self, page: str) -> KnownPage | None:
@@ -116,9 +116,9 @@ class Lookup:
         """A page by its title, or by a title that redirects to it."""
         cleaned = clean_title(title, site_for(wiki or "enwiki", "en"))
         for form in dict.fromkeys((title, cleaned)):
-            found = self._page("title = ?", form, wiki)
-            if found:
-                return found
+            page = self._page("title = ?", form, wiki)
+            if page:
+                return page
         for form in dict.fromkeys((title, cleaned)):
             moved = self.rows("select page from redirects where title = ?", form)
             if moved and moved[0][0]:
@@ -133,14 +133,14 @@ class Lookup:
         return self.page_of_title(asked.title, asked.wiki) if asked.title else None
 
     def pages_of(self, entity: str) -> list[KnownPage]:
-        found = self.rows("select page, title, entity, kind from pages where entity = ?", entity)
-        own = [KnownPage(page=p, title=t, entity=e, kind=k) for p, t, e, k in found]
+        pages = self.rows("select page, title, entity, kind from pages where entity = ?", entity)
+        own = [KnownPage(page=p, title=t, entity=e, kind=k) for p, t, e, k in pages]
         alone = self.page(entity)
         return own or ([alone] if alone else [])
 
     def redirects_to(self, page: str) -> list[str]:
-        found = self.rows("select title from redirects where page = ? order by title", page)
-        return [title for (title,) in found]
+        titles = self.rows("select title from redirects where page = ? order by title", page)
+        return [title for (title,) in titles]
 
     def _page(self, where: str, value: str, wiki: str | None = None) -> KnownPage | None:
         query = f"select page, title, entity, kind from pages where {where} order by page"
@@ -152,9 +152,9 @@ class Lookup:
     # names
 
     def bearers(self, name: str) -> list[NameBearer]:
-        """Who bears a name, the most popular first."""
-        found = self.rows("select id from names where key = ?", name_key(name))
-        return self.bearers_of_number(found[0][0]) if found else []
+        """Who has a name, the most popular first."""
+        ids = self.rows("select id from names where key = ?", name_key(name))
+        return self.bearers_of_number(ids[0][0]) if ids else []
 
     def bearers_of_number(self, number: int) -> list[NameBearer]:
         query = """select b.entity, e.label, e.description, e.types, e.title, e.popularity,
@@ -162,14 +162,14 @@ class Lookup:
             from bearers b left join entities e on e.entity = b.entity
             left join pages p on p.page = b.entity
             where b.name = ? order by e.popularity desc, b.count desc, b.entity"""
-        found = []
+        bearers = []
         for row in self.rows(query, number):
             *about, kinds, links, title = row
             entity = _entity(
                 (row[0], about[1] or title, about[2], about[3], about[4] or title, about[5])
             )
-            found.append(NameBearer(about=entity, kinds=_kinds(kinds), links=links))
-        return found
+            bearers.append(NameBearer(about=entity, kinds=_kinds(kinds), links=links))
+        return bearers
 
     def names_of(self, entity: str) -> list[tuple[str, tuple[str, ...], int]]:
         """What an entity is called: name, kinds, how often links call it so."""
@@ -178,7 +178,7 @@ class Lookup:
         return [(name, _kinds(kinds), count) for name, kinds, count in self.rows(query, entity)]
 
     def search(self, text: str, limit: int = 10) -> Suggestions:
-        """Names that begin with a text, then names that hold it (from three letters on)."""
+        """Names that begin with a text, then names that contain it (from three letters on)."""
         key = name_key(text)
         if not key:
             return Suggestions()
@@ -205,7 +205,7 @@ class Lookup:
         return self._suggestions([n for (n,) in self.rows(query, key[:size], *bounds, limit)])
 
     def search_substring(self, text: str, limit: int = 10) -> Suggestions:
-        """Names that hold a text of three letters or more, among more and more of them."""
+        """Names that contain a text of three letters or more, among more and more of them."""
         key = name_key(text)
         if len(key) < 3:
             return self.search_prefix(text, limit)
@@ -215,19 +215,19 @@ class Lookup:
         query = """select t.rowid from names_trigrams t join names n on n.id = t.rowid
             where names_trigrams match ? and t.rowid > ? and t.rowid <= ? and instr(n.key, ?)
             order by t.rowid limit ?"""
-        found: list[int] = []
+        ids: list[int] = []
         began, low = time.perf_counter(), 0
         for high in (*_TIERS, 1 << 62):
-            found += [n for (n,) in self.rows(query, rare, low, high, key, limit - len(found))]
-            if len(found) >= limit or self._last(high):
+            ids += [n for (n,) in self.rows(query, rare, low, high, key, limit - len(ids))]
+            if len(ids) >= limit or self._last(high):
                 break
             took, low = time.perf_counter() - began, high
             if took * 3 > _PATIENCE:  # the next tier is about twice as large as all before it
-                return self._suggestions(found, complete=False)
-        return self._suggestions(found)
+                return self._suggestions(ids, complete=False)
+        return self._suggestions(ids)
 
     def _rarest_trigrams(self, key: str) -> str | None:
-        """A query for the rarest trigrams of a text; None when no name holds one of them.
+        """A query for the rarest trigrams of a text; None when no name contains one of them.
 
         The common ones would cost more to go through than they rule out.
         """
@@ -247,9 +247,9 @@ class Lookup:
     def _suggestions(self, ids: list[int], complete: bool = True) -> Suggestions:
         marks = ", ".join("?" * len(ids))
         query = f"select name, key, bearers from names where id in ({marks}) order by id"
-        found = self.rows(query, *ids)
+        suggestions = self.rows(query, *ids)
         return Suggestions(
-            names=tuple(Suggestion(name=n, key=k, bearers=b) for n, k, b in found),
+            names=tuple(Suggestion(name=n, key=k, bearers=b) for n, k, b in suggestions),
             complete=complete,
         )
 
@@ -280,9 +280,9 @@ def _fits(path: Path, name: str) -> bool:
         return False
     database = _connect(path)
     try:
-        found = database.execute("select value from about where what = 'made of'").fetchone()
+        fingerprint = database.execute("select value from about where what = 'made of'").fetchone()
     except sqlite3.DatabaseError:
         return False
     finally:
         database.close()
-    return found is not None and found[0] == name
+    return fingerprint is not None and fingerprint[0] == name

@@ -1,4 +1,4 @@
-"""Merging finished parts, and what a knowledge base holds already, into its tables."""
+"""Merging finished parts, and what a knowledge base contains already, into its tables."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _Merge:
         self.rows[schema.name] = count
 
     def _held(self, schema: TableSchema) -> list[str]:
-        """What a knowledge base holds already, without the names that are made anew."""
+        """What a knowledge base contains already, without the names that are made anew."""
         if self._folder.manifest.files.get(schema.file) is None:
             return []
         select = _select(self._folder.path(schema.file))

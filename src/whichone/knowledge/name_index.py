@@ -1,7 +1,7 @@
 """Finding the names of a knowledge base in a text: the longest first, case folded, accents kept.
 
 The beginnings of all names lie as two sorted arrays on disk, which are mapped into memory and
-never read whole; who bears a name comes from `lookup.sqlite`.
+never read whole; who has a name comes from `lookup.sqlite`.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ class NameIndex:
         text is in lower case, as typed questions are: most names of one word are also words.
         """
         low, places = folded(text)
-        found = self._spans(Pieces(low), text, places)
+        mentions = self._spans(Pieces(low), text, places)
         if not lower_case and text != low:
-            found = [m for m in found if not (m.text.islower() and m.text.isalpha())]
-        return found if overlapping else _longest(found)
+            mentions = [m for m in mentions if not (m.text.islower() and m.text.isalpha())]
+        return mentions if overlapping else _longest(mentions)
 
     def _spans(self, pieces: Pieces, text: str, places: Any) -> list[Mention]:
-        found: list[Mention] = []
+        mentions: list[Mention] = []
         starts = np.arange(len(pieces))
         hashes = begin(pieces.bare)
         for length in range(1, LONGEST_NAME + 1):
@@ -89,13 +89,13 @@ class NameIndex:
             for start, number in zip(starts[numbers > 0], numbers[numbers > 0], strict=True):
                 a, b = pieces.spans[start][0], pieces.spans[start + length - 1][1]
                 a, b = (a, b) if places is None else (places[a], _end(places, b))
-                found.append(Mention(text=text[a:b], start=a, end=b, number=int(number)))
+                mentions.append(Mention(text=text[a:b], start=a, end=b, number=int(number)))
             going = known & (starts + length < len(pieces))
             starts = starts[going]
             if not len(starts):
                 break
             hashes = extend(hashes[going], pieces.following[starts + length])
-        return sorted(found, key=lambda m: (m.start, m.end))
+        return sorted(mentions, key=lambda m: (m.start, m.end))
 
     def _numbers_of(self, hashes: np.ndarray[Any, Any]) -> tuple[Any, Any]:
         """For each hash the number of the name (0: none), and whether some name begins so."""

@@ -2,7 +2,7 @@
 
 Case is folded and compatibility forms are unified as in `names.name_key`; accents and punctuation
 stay. A piece is a word, a sign, or one character of a script that writes no blanks (Chinese,
-Japanese, Thai, …), and knows whether a blank stands before it. A name is found only where pieces
+Japanese, Thai, …), and knows whether a blank comes before it. A name is found only where pieces
 begin and end: "Ann" is not in "Anna", "Lincoln" is in "Lincoln's".
 """
 
@@ -53,7 +53,7 @@ def _fold(cluster: str) -> str:
 
 
 class Pieces:
-    """The pieces of a folded text: where they stand, and their hashes.
+    """The pieces of a folded text: where they appear, and their hashes.
 
     `bare` takes a piece as the beginning of a name, `following` as going on after what is before.
     """
@@ -95,10 +95,10 @@ def name_steps(key: str) -> list[int]:
 def name_hashes(key: str) -> Hashes:
     """The hashes of a name's beginnings, its own last; none for a name of no piece."""
     pieces = Pieces(key)
-    found = begin(pieces.bare[:1])
+    hashes = begin(pieces.bare[:1])
     for n in range(1, len(pieces)):
-        found = np.concatenate([found, extend(found[-1:], pieces.following[n : n + 1])])
-    return found
+        hashes = np.concatenate([hashes, extend(hashes[-1:], pieces.following[n : n + 1])])
+    return hashes
 
 
 def _mixed(hashes: Hashes) -> Hashes:

@@ -2,7 +2,7 @@
 
 Links and redirects carry titles; their pages are known once all titles and redirects are. Names of
 kind title, redirect and anchor follow from that, so they are made anew whenever pages, links,
-redirects or entities change. Where no entity is known for a page, the page stands for it.
+redirects or entities change. Where no entity is known for a page, the page represents it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def resolving(table: str, query: str, files: Mapping[str, Path]) -> str:
 def write_page_index(engine: Any, file: Path, query: str | None, entities: Path) -> None:
     """Title, kind and entity of every page; no query where there are none.
 
-    A page that stands in two sources is an error: one would have to win, with its links.
+    A page that appears in two sources is an error: one would have to win, with its links.
     """
     if query is None:
         query = f"select {', '.join(f'null::text as {c}' for c in _INDEXED)} where false"
@@ -71,7 +71,7 @@ def write_page_index(engine: Any, file: Path, query: str | None, entities: Path)
     twice = [page for (page,) in engine.sql(f"{repeated} limit 100").fetchall()]
     if twice:
         raise BadInput(
-            "these pages stand in more than one of the dumps",
+            "these pages appear in more than one of the dumps",
             ids=twice,
             hint="take in one dump of each wiki, or dumps of one date that do not overlap",
         )

@@ -1,4 +1,4 @@
-"""What a knowledge base says about a name: who bears it, and what is known of each."""
+"""What a knowledge base says about a name: who has it, and what is known of each."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ def show_name(base: str | Path, name: str) -> dict[str, Any]:
     with Lookup.open(folder) as lookup:
         bearers = lookup.bearers(name) or _by_address(lookup, name)
         facts = _facts(folder, [b.about.entity for b in bearers])
-        found = [_bearer(lookup, bearer, facts.get(bearer.about.entity, [])) for bearer in bearers]
-        near = [] if found else [s.name for s in lookup.search(name).names]
+        bearerss = [
+            _bearer(lookup, bearer, facts.get(bearer.about.entity, [])) for bearer in bearers
+        ]
+        near = [] if bearerss else [s.name for s in lookup.search(name).names]
     return {
         "name": name,
         "key": name_key(name),
         "popularity": popularity_measure(folder),
-        "bearers": found,
+        "bearers": bearerss,
         "near": near,
     }
 
@@ -64,12 +66,12 @@ def _bearer(lookup: Lookup, bearer: NameBearer, facts: list[tuple[Any, ...]]) ->
 
 def _fact(lookup: Lookup, fact: tuple[Any, ...]) -> dict[str, Any]:
     _, prop, label, kind, value, unit = fact
-    found = {"property": prop, "label": label, "kind": kind, "value": value}
+    facts = {"property": prop, "label": label, "kind": kind, "value": value}
     if kind == "entity":
-        found["value_label"] = _label(lookup, value)
+        facts["value_label"] = _label(lookup, value)
     if unit:
-        found["unit"] = _label(lookup, unit) or unit
-    return found
+        facts["unit"] = _label(lookup, unit) or unit
+    return facts
 
 
 def _label(lookup: Lookup, entity: str) -> str | None:
@@ -89,10 +91,10 @@ def _facts(folder: Folder, entities: list[str]) -> dict[str, list[tuple[Any, ...
             where f.entity in (select unnest(?)) order by f.entity, f.place""",
             [entities],
         ).fetchall()
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    factss: dict[str, list[tuple[Any, ...]]] = {}
     for row in rows:
-        found.setdefault(row[0], []).append(row)
-    return found
+        factss.setdefault(row[0], []).append(row)
+    return factss
 
 
 def describe_name(document: dict[str, Any]) -> str:

@@ -61,13 +61,13 @@ def chosen_properties(text: str) -> tuple[str, ...] | None:
             f"{text!r} is neither a file nor a collection of properties",
             hint=did_you_mean(text, ["all", *collections]),
         )
-    found = []
+    properties = []
     for line, raw in read_lines(text):
         word = raw.partition(b"#")[0].strip().decode("utf-8", "replace")
         if word and not _PROPERTY.fullmatch(word):
             raise BadInput(f"{word!r} is no property id such as P31", file=text, line=line)
         if word:
-            found.append(word)
-    if not found:
+            properties.append(word)
+    if not properties:
         raise BadInput("no property is listed", file=text)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(properties))

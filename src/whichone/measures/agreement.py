@@ -25,10 +25,10 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
 def mean_cohen_kappa(ratings: Ratings) -> float | None:
     """The mean over all pairs of people who rated the same things, weighted by how many."""
     kappas: list[tuple[float, int]] = []
-    for one, other in combinations(sorted(ratings), 2):
-        common = [thing for thing in ratings[one] if thing in ratings[other]]
+    for first, other in combinations(sorted(ratings), 2):
+        common = [thing for thing in ratings[first] if thing in ratings[other]]
         kappa = cohen_kappa(
-            [ratings[one][t] for t in common], [ratings[other][t] for t in common]
+            [ratings[first][t] for t in common], [ratings[other][t] for t in common]
         )  # fmt: skip
         if kappa is not None:
             kappas.append((kappa, len(common)))

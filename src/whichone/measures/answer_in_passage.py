@@ -31,7 +31,7 @@ def has_answer(query: Query, title: str, text: str) -> bool:
 
 
 def _hits(retrieved: Retrieved, k: int) -> Iterator[str]:
-    """Pages of those among the first k passages that hold an answer."""
+    """Pages of those among the first k passages that contain an answer."""
     assert retrieved.passage is not None
     for identity in retrieved.passages[:k]:
         passage = retrieved.passage(identity)
@@ -49,12 +49,12 @@ def _measure(name: str, k: int | None, value: Callable[[Retrieved, int], float |
 
 
 def answer_in_top(k: int | None) -> Measure:
-    """One of the first k passages holds an answer (EntityQuestions' and DPR's top-k accuracy)."""
+    """One of the first k passages contains an answer (EntityQuestions' and DPR's top-k accuracy)."""
     return _measure("answer_in_top", k, lambda r, depth: float(any(True for _ in _hits(r, depth))))
 
 
 def substring_in_top(k: int | None) -> Measure:
-    """One of the first k passages holds an answer verbatim (the paper's comparison with REALM)."""
+    """One of the first k passages contains an answer verbatim (the paper's comparison with REALM)."""
 
     def value(r: Retrieved, depth: int) -> float:
         assert r.passage is not None
@@ -66,7 +66,7 @@ def substring_in_top(k: int | None) -> Measure:
 
 
 def right_page(k: int | None) -> Measure:
-    """One of the first k passages holds an answer and is of a gold page."""
+    """One of the first k passages contains an answer and is of a gold page."""
 
     def value(r: Retrieved, depth: int) -> float | None:
         return float(any(page in r.gold for page in _hits(r, depth))) if r.gold else None
@@ -75,7 +75,7 @@ def right_page(k: int | None) -> Measure:
 
 
 def namesake_answer(k: int | None) -> Measure:
-    """One of the first k passages holds an answer and is of another bearer's page."""
+    """One of the first k passages contains an answer and is of another bearer's page."""
 
     def value(r: Retrieved, depth: int) -> float | None:
         return float(any(page in r.others for page in _hits(r, depth))) if r.others else None

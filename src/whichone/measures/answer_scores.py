@@ -119,14 +119,14 @@ def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
     for query in queries:
         if query.name_set is not None and query.entity is not None and query.task != "fc":
             by_set.setdefault(query.name_set, []).append(query)
-    found: dict[str, tuple[str, ...]] = {}
+    values: dict[str, tuple[str, ...]] = {}
     for members in by_set.values():
         for query in members:
             rest = [q for q in members if q.entity != query.entity]
             same = [q for q in rest if q.relation == query.relation]
             own = {squad.normalize(a) for a in query.answers()}
             listed = (a for q in same or rest for a in q.answers())
-            found[query.id] = tuple(
+            values[query.id] = tuple(
                 dict.fromkeys(a for a in listed if squad.normalize(a) not in own)
             )
-    return found
+    return values

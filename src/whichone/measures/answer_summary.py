@@ -66,7 +66,7 @@ def trace_rows(scores: Scores) -> list[AnswerRow]:
 
 
 def summarise_answers(scores: Scores) -> list[AnswerRow]:
-    """Rows by collection and task, from scores that hold `summary_measures`."""
+    """Rows by collection and task, from scores that contain `summary_measures`."""
     by_name = {str(m): m for m in scores.measures}
     rows = []
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):

@@ -89,18 +89,18 @@ def risk_coverage(
 def _right(scores: Scores) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Right answers, or right actions where an action is asked for."""
     acted = scores.values["right_action"]
-    found: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
+    right_values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
         np.isnan(acted), scores.values["answer_right"], acted
     )
-    return found
+    return right_values
 
 
 def _taken_for_another(scores: Scores) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     acted = scores.values["wrong_action"]
-    found: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
+    wrong_values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
         np.isnan(acted), scores.values["answered_for_namesake"], acted
     )
-    return found
+    return wrong_values
 
 
 def _needs(query: Query) -> bool:

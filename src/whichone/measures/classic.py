@@ -68,10 +68,12 @@ def _calculated(name: str, k: int | None, several: Sequence[Retrieved]) -> list[
         for n, r in asked.items()
         if r.pages
     }
-    found: dict[str, float] = dict.fromkeys(asked, 0.0)
+    figures: dict[str, float] = dict.fromkeys(asked, 0.0)
     if rankings:
-        found |= {m.query_id: m.value for m in provider.iter_calc([measure], judgements, rankings)}
-    return [found.get(str(n)) for n in range(len(several))]
+        figures |= {
+            m.query_id: m.value for m in provider.iter_calc([measure], judgements, rankings)
+        }
+    return [figures.get(str(n)) for n in range(len(several))]
 
 
 def _provider(name: str, k: int | None) -> tuple[Any, Any]:

@@ -67,7 +67,7 @@ def compare(
     ]
     if baseline is not None:
         pairs = [(b, a) if b.system == baseline else (a, b) for a, b in pairs]
-    found = [
+    comparisons = [
         msgspec.structs.replace(
             _pair(parts[a.system], parts[b.system], m, clusters, seed), where=where
         )
@@ -75,12 +75,14 @@ def compare(
         for m in measures
         for a, b in pairs
     ]
-    found = [c for c in found if c.difference.n]
-    corrected = holm([c.p for c in found])
-    return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(found, corrected, strict=True)]
+    comparisons = [c for c in comparisons if c.difference.n]
+    corrected = holm([c.p for c in comparisons])
+    return [
+        msgspec.structs.replace(c, p_holm=p) for c, p in zip(comparisons, corrected, strict=True)
+    ]
 
 
-def comparison_rows(found: Sequence[Comparison]) -> list[dict[str, Any]]:
+def comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
     """Rows for a table."""
     return [
         {
@@ -100,7 +102,7 @@ def comparison_rows(found: Sequence[Comparison]) -> list[dict[str, Any]]:
             "effect": f"{c.effect:.3f}" if c.effect is not None else "-",
             "b higher/equal/lower": f"{c.wins}/{c.ties}/{c.losses}",
         }
-        for c in found
+        for c in comparisons
     ]
 
 
@@ -140,9 +142,9 @@ def check_comparable(systems: Sequence[Scores]) -> None:
 def check_same_benchmark(asked: Sequence[tuple[str, str]]) -> None:
     """Systems, each with the benchmark it was run over."""
     if len({benchmark for _, benchmark in asked}) > 1:
-        told = ", ".join(f"{system} on {benchmark}" for system, benchmark in asked)
+        systems_text = ", ".join(f"{system} on {benchmark}" for system, benchmark in asked)
         raise BadInput(
-            f"the systems were run over different benchmarks: {told}",
+            f"the systems were run over different benchmarks: {systems_text}",
             hint="their queries or corpora differ, so their numbers do not compare; run them on one",
         )
 

@@ -123,7 +123,7 @@ def check_budgets(
 ) -> GateReport:
     """Every budget that is set, the baseline and the floor if there are any.
 
-    With `depth` also what holds for every search: gold is found within it in half of the questions, and
+    With `depth` also what applies to every search: gold is found within it in half of the questions, and
     the tail gap is at most `TAIL_GAP` where no budget says else.
     """
     if not budgets.names() and baseline is None and floor is None and depth is None:
@@ -193,35 +193,39 @@ def check_slices(
 
 
 def _usual(scores: Scores, budgets: Budgets, depth: int, seed: int) -> list[Check]:
-    """What holds for every search, whatever its budgets."""
-    found = _mean(f"acc@{depth}", None, scores, seed)
-    share = found.value or 0.0
-    told = (
-        f"gold is among the first {depth} pages in {share:.0%} of {found.n:,} questions, "
+    """What applies to every search, whatever its budgets."""
+    estimate = _mean(f"acc@{depth}", None, scores, seed)
+    share = estimate.value or 0.0
+    budgetss = (
+        f"gold is among the first {depth} pages in {share:.0%} of {estimate.n:,} questions, "
         f"at least {LEAST_FOUND:.0%} wanted"
     )
-    checks = [Check("found", "passed" if share >= LEAST_FOUND else "failed", found, None, told)]
+    checks = [
+        Check("found", "passed" if share >= LEAST_FOUND else "failed", estimate, None, budgetss)
+    ]
     if budgets.max_tail_gap is None and tail_gap(scores, seed).value is not None:
         checks.append(_budget("max_tail_gap", TAIL_GAP, scores, seed))
     return checks
 
 
 def _budget(name: str, budget: float, scores: Scores, seed: int) -> Check:
-    found = _measured(name, scores, seed)
-    if found.value is None:
-        return Check(name, "failed", found, budget, f"{UNMEASURED}: {_FIGURES[name][2]}")
+    estimate = _measured(name, scores, seed)
+    if estimate.value is None:
+        return Check(name, "failed", estimate, budget, f"{UNMEASURED}: {_FIGURES[name][2]}")
     at_least = name.startswith("min_")
-    low = found.low if found.low is not None else 0.0
-    high = found.high if found.high is not None else 1.0
+    low = estimate.low if estimate.low is not None else 0.0
+    high = estimate.high if estimate.high is not None else 1.0
     if at_least:
         verdict: Verdict = "failed" if high < budget else "passed" if low >= budget else "undecided"
     else:
         verdict = "failed" if low > budget else "passed" if high <= budget else "undecided"
     word = "at least" if at_least else "at most"
     asked = "wanted" if at_least else "allowed"
-    spread = f"[{low:.3f}, {high:.3f}]" if found.low is not None else f"(interval: {found.kind})"
-    message = f"{found.value:.3f} {spread}, {word} {budget:g} {asked}"
-    return Check(name, verdict, found, budget, message)
+    spread = (
+        f"[{low:.3f}, {high:.3f}]" if estimate.low is not None else f"(interval: {estimate.kind})"
+    )
+    message = f"{estimate.value:.3f} {spread}, {word} {budget:g} {asked}"
+    return Check(name, verdict, estimate, budget, message)
 
 
 def _results(scores: Scores) -> list[Check]:
@@ -229,9 +233,9 @@ def _results(scores: Scores) -> list[Check]:
     without = [q.id in scores.failed or q.id in scores.empty for q in scores.queries]
     if sum(without) * 2 <= len(without):
         return []
-    found = Estimate(sum(without) / len(without), None, None, len(without))
-    told = f"{scores.without_result()}, at most half may"
-    return [Check("results", "failed", found, 0.5, told)]
+    estimate = Estimate(sum(without) / len(without), None, None, len(without))
+    detail = f"{scores.without_result()}, at most half may"
+    return [Check("results", "failed", estimate, 0.5, detail)]
 
 
 def _rows(scores: Scores, role: str | None) -> npt.NDArray[np.int64]:
@@ -248,8 +252,8 @@ def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
     values = scores.values["acc@1"]
     clusters = np.array([":".join(cluster(q)) for q in scores.queries])
     role = np.array([q.role or "" for q in scores.queries])
-    told = (role != "") & ~np.isnan(values)
-    values, clusters, role = values[told], clusters[told], role[told]
+    measured = (role != "") & ~np.isnan(values)
+    values, clusters, role = values[measured], clusters[measured], role[measured]
     head, tail = role == "head", role == "tail"
     if not head.any() or not tail.any():
         return Estimate(None, None, None, len(values))
@@ -272,8 +276,8 @@ def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
 def not_found(scores: Scores, seed: int = 0) -> Estimate:
     """Neither gold nor a namesake is among the results: lost, which is something else than confused."""
     deepest = max((m for m in scores.measures if m.name == "acc"), key=lambda m: m.k or 0)
-    found, confused = scores.values[str(deepest)], np.nan_to_num(scores.values["confused@20"])
-    lost = np.where(np.isnan(found), np.nan, (found == 0) & (confused == 0))
+    hits, confused = scores.values[str(deepest)], np.nan_to_num(scores.values["confused@20"])
+    lost = np.where(np.isnan(hits), np.nan, (hits == 0) & (confused == 0))
     return interval(lost, [":".join(cluster(q)) for q in scores.queries])
 
 
@@ -322,8 +326,8 @@ def _against(scores: Scores, other: Scores, seed: int, called: str) -> list[Chec
     if not compared:
         nothing = Estimate(None, None, None, 0)
         return [Check(called, "failed", nothing, None, f"{UNMEASURED}: {_RANKINGS}")]
-    checks = [_compared(found, called) for found in compared]
-    if called == "floor" and any(_is_better(found) for found in compared):
+    checks = [_compared(comparison, called) for comparison in compared]
+    if called == "floor" and any(_is_better(comparison) for comparison in compared):
         checks = [
             msgspec.structs.replace(c, verdict="passed") if c.verdict == "undecided" else c
             for c in checks
@@ -336,25 +340,29 @@ _FALLS = ("confused", "answered_for_namesake")
 """Of these less is better."""
 
 
-def _is_better(found: Comparison) -> bool:
-    return found.measure == "acc@1" and (found.difference.value or 0.0) > 0 and found.p_holm < LEVEL
+def _is_better(comparison: Comparison) -> bool:
+    return (
+        comparison.measure == "acc@1"
+        and (comparison.difference.value or 0.0) > 0
+        and comparison.p_holm < LEVEL
+    )
 
 
-def _compared(found: Comparison, called: str) -> Check:
-    difference = found.difference.value or 0.0
-    worse = difference > 0 if found.measure.partition("@")[0] in _FALLS else difference < 0
+def _compared(comparison: Comparison, called: str) -> Check:
+    difference = comparison.difference.value or 0.0
+    worse = difference > 0 if comparison.measure.partition("@")[0] in _FALLS else difference < 0
     verdict: Verdict = "passed"
-    if worse and found.p_holm < LEVEL:
+    if worse and comparison.p_holm < LEVEL:
         verdict = "failed"
     elif worse and called == "floor":
         verdict = "undecided"
     return Check(
-        f"{called} {found.measure}",
+        f"{called} {comparison.measure}",
         verdict,
-        found.difference,
+        comparison.difference,
         None,
-        f"{found.value_b:.3f} against {found.value_a:.3f} of {found.a.strip()}, "
-        f"difference {difference:+.3f}, p = {found.p_holm:.4f}",
+        f"{comparison.value_b:.3f} against {comparison.value_a:.3f} of {comparison.a.strip()}, "
+        f"difference {difference:+.3f}, p = {comparison.p_holm:.4f}",
     )
 
 

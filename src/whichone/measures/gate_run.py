@@ -80,7 +80,7 @@ def gate_run(
     seed: int = 0,
     by: Sequence[str] = (),
 ) -> GateReport:
-    """Budgets, what holds for every search, the floor unless it is switched off, and the baseline."""
+    """Budgets, what applies to every search, the floor unless it is switched off, and the baseline."""
     depth = gate_depth(benchmark.corpus.page_count)
     measures = parse_measures(gate_measures(depth))
     scores = score_run(run, benchmark, measures)

@@ -1,7 +1,7 @@
 """Six outcomes of an answer: right, right but for several, asked back, refused, for a namesake, wrong otherwise.
 
 A system's own word decides first: `asks`, or None for a refusal. Otherwise ordinary sentences are read by
-rule. What a sentence gives counts, wherever it stands in it; what a question back only offers, or what a
+rule. What a sentence gives counts, wherever it appears in it; what a question back only offers, or what a
 sentence denies, does not.
 """
 
@@ -118,18 +118,18 @@ def _given(
     words: OutcomeWords,
 ) -> set[str]:
     """Whose values the sentences give: "own", "other", both or nobody's."""
-    found: set[str] = set()
+    values: set[str] = set()
     for sentence in sentences:
         for owner, start, tokens in _spans(squad.tokens(sentence), accepted, others):
             if not words.tells("denies", " ".join(tokens[:start])):
-                found.add(owner)
-    return found
+                values.add(owner)
+    return values
 
 
 def _spans(
     tokens: list[str], accepted: Sequence[str], others: Sequence[str]
 ) -> list[tuple[str, int, list[str]]]:
-    """Where values stand; of two that overlap the longer counts ("New York City" is not "New York")."""
+    """Where values appear; of two that overlap the longer counts ("New York City" is not "New York")."""
     spans: list[tuple[int, int, str]] = []
     for owner, values in (("own", accepted), ("other", others)):
         for value in values:
@@ -191,11 +191,11 @@ def outcome_measure(name: str, wanted: Outcome, k: int | None) -> Measure:
     no_depth(name, k)
 
     def value(answered: Answered) -> float | None:
-        found = outcome(answered)
+        result = outcome(answered)
         nobody_else = answered.query.task == CLAIMS or not answered.other_values
-        if found is None or (wanted in ("several", "namesake") and nobody_else):
+        if result is None or (wanted in ("several", "namesake") and nobody_else):
             return None
-        return float(found == wanted)
+        return float(result == wanted)
 
     return Measure(name, value, of="answers")
 

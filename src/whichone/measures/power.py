@@ -52,7 +52,7 @@ def names_needed(
     check_comparable(systems)
     normal = NormalDist()
     reach = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
-    found = []
+    estimates = []
     for a, b in combinations(systems, 2):
         values = b.values[str(measure)] - a.values[str(measure)]
         keep = ~np.isnan(values)
@@ -67,7 +67,7 @@ def names_needed(
         mean = sums.sum() / counts.sum()
         spread = math.sqrt((len(sums) - 1) * float(((left_out - mean) ** 2).sum()))
         needed = max(FEWEST, math.ceil((reach * spread / difference) ** 2))
-        found.append(
+        estimates.append(
             Needed(
                 measure=str(measure),
                 a=a.system,
@@ -79,4 +79,4 @@ def names_needed(
                 smallest=reach * spread / math.sqrt(len(sums)),
             )
         )
-    return found
+    return estimates

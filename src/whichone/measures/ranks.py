@@ -42,5 +42,5 @@ def ranks_of(systems: Sequence[Scores], measure: Measure, *, seed: int = 0) -> d
     """The ranks of systems on one measure, every pair compared by the paired permutation test."""
     if len(systems) < 2:
         return {s.system: 1 for s in systems}
-    found = compare(systems, [measure], seed=seed)
-    return tied_ranks([s.system for s in systems], found, low_first=low_is_good(str(measure)))
+    result = compare(systems, [measure], seed=seed)
+    return tied_ranks([s.system for s in systems], result, low_first=low_is_good(str(measure)))

@@ -42,16 +42,16 @@ class PassageBlocks:
             yield from block
 
     def __call__(self, identity: str) -> Passage:
-        found = self._known.get(identity)
-        return found if found is not None else self._fetch([identity])[identity]
+        result = self._known.get(identity)
+        return result if result is not None else self._fetch([identity])[identity]
 
     def _fetch(self, ids: list[str]) -> dict[str, Passage]:
-        found = self._corpus.get(ids)
-        pages = [identity for identity in ids if identity not in found]
+        result = self._corpus.get(ids)
+        pages = [identity for identity in ids if identity not in result]
         rows = [row for row in self._corpus.page_rows(pages) if row is not None]
         firsts = self._corpus.ids([self._corpus.rows_of(row).start for row in rows])
         by_id = self._corpus.get(firsts)
-        return {**found, **{by_id[first].page: by_id[first] for first in firsts}}
+        return {**result, **{by_id[first].page: by_id[first] for first in firsts}}
 
 
 Floats = npt.NDArray[np.float64]
@@ -89,24 +89,24 @@ class Scores:
         total = len(self.queries)
         failed = sum(q.id in self.failed for q in self.queries)
         empty = sum(q.id in self.empty for q in self.queries)
-        told = [f"{failed:,} of {total:,} questions failed"] if failed else []
-        told += [f"{empty:,} of {total:,} got no result"] if empty else []
-        return " and ".join(told)
+        reasons = [f"{failed:,} of {total:,} questions failed"] if failed else []
+        reasons += [f"{empty:,} of {total:,} got no result"] if empty else []
+        return " and ".join(reasons)
 
     def cautions(self) -> list[str]:
         """What of these scores is no fair figure: questions without a result, or that were learned from."""
-        told = []
+        cautions = []
         if missing := self.without_result():
-            told.append(f"{self.system}: {missing}: these count as wrong, never as confused")
+            cautions.append(f"{self.system}: {missing}: these count as wrong, never as confused")
         if self.learned:
-            told.append(
+            cautions.append(
                 f"{self.system} was trained on {self.learned:,} of these {len(self.queries):,} questions:"
                 " what it finds there is no test"
             )
         if more := more_than_corpus(self.sees):
-            told.append(f"{self.marked} saw more than the corpus: {', '.join(more)}")
-        told += self.left_out()
-        return told
+            cautions.append(f"{self.marked} saw more than the corpus: {', '.join(more)}")
+        cautions += self.left_out()
+        return cautions
 
     def left_out(self) -> list[str]:
         """Measures that do not apply to some or any of the queries, and what those queries lack."""
@@ -240,8 +240,8 @@ def _score_together(
 ) -> None:
     for measure in measures:
         if measure.batch is not None and waiting:
-            found = measure.batch([retrieved for _, retrieved in waiting])
-            for (i, _), value in zip(waiting, found, strict=True):
+            valuess = measure.batch([retrieved for _, retrieved in waiting])
+            for (i, _), value in zip(waiting, valuess, strict=True):
                 if value is not None:
                     values[str(measure)][i] = value
 

@@ -40,7 +40,7 @@ class SummaryRow(msgspec.Struct, frozen=True):
 
 
 def summarise(scores: Scores, k: int = 1) -> list[SummaryRow]:
-    """Rows by collection and task, from scores that hold acc@k, all_correct@k and a confusion."""
+    """Rows by collection and task, from scores that contain acc@k, all_correct@k and a confusion."""
     by_name = {str(m): m for m in scores.measures}
     accuracy, correct = by_name[f"acc@{k}"], by_name[f"all_correct@{k}"]
     confusion = next(m for name, m in by_name.items() if name.startswith("confused"))
@@ -136,8 +136,8 @@ def _wide(rows: Sequence[SummaryRow], figures: dict[str, str]) -> list[dict[str,
             (row.benchmark, row.collection, row.system), {**place, "retriever": row.system}
         )
         for figure, shown in figures.items():
-            found = row.values[figure].value
-            line[f"{row.task.upper()} {shown}"] = "-" if found is None else f"{100 * found:.1f}"
+            values = row.values[figure].value
+            line[f"{row.task.upper()} {shown}"] = "-" if values is None else f"{100 * values:.1f}"
     return list(wide.values())
 
 

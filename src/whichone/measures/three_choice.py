@@ -20,7 +20,7 @@ from whichone.records import Query
 from whichone.runs.answers import Answers
 
 RULE = (
-    "of the three pages the one that a run ranks best is its choice; a run whose list holds none of "
+    "of the three pages the one that a run ranks best is its choice; a run whose list contains none of "
     "them has chosen none, and is wrong"
 )
 
@@ -42,11 +42,11 @@ def score_three(
     ranked: Mapping[str, Mapping[str, Sequence[str]]],
     answers: Sequence[Answers] = (),
 ) -> list[ThreeRow]:
-    """Rows by collection; `ranked` holds for each system the pages of each query, best first."""
+    """Rows by collection; `ranked` contains for each system the pages of each query, best first."""
     if not choices.items:
-        told = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
+        skipped_text = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
         raise BadInput(
-            f"no question of {benchmark.name} has three bearers' pages ({told})",
+            f"no question of {benchmark.name} has three bearers' pages ({skipped_text})",
             hint="--fewer pad fills up names with two bearers",
         )
     queries = {query.id: query for query in benchmark.queries}
@@ -59,24 +59,24 @@ def score_three(
         right = {i.query: float(first[i.query] == i.gold) for i in choices.items}
         none = {query: float(page is None) for query, page in first.items()}
         for collection, members in _collections(choices, queries).items():
-            found = [_estimate(values, members) for values in (right, none)]
-            rows.append(ThreeRow(system, collection, len(members), *found))
-    for one in answers:
-        exact = _exact_matches(one, benchmark)
+            estimates = [_estimate(values, members) for values in (right, none)]
+            rows.append(ThreeRow(system, collection, len(members), *estimates))
+    for answer in answers:
+        exact = _exact_matches(answer, benchmark)
         for collection, members in _collections(choices, queries).items():
             asked = [query for query in members if not np.isnan(exact[query.id])]
             if asked:
                 em = _estimate(exact, asked)
-                rows.append(ThreeRow(one.name, collection, len(asked), em=em))
+                rows.append(ThreeRow(answer.name, collection, len(asked), em=em))
     return sorted(rows, key=lambda row: row.collection)
 
 
 def _collections(choices: ThreeChoices, queries: Mapping[str, Query]) -> dict[str, list[Query]]:
-    found: dict[str, list[Query]] = {}
+    queriess: dict[str, list[Query]] = {}
     for item in choices.items:
         query = queries[item.query]
-        found.setdefault(group_of(query) or "all", []).append(query)
-    return dict(sorted(found.items()))
+        queriess.setdefault(group_of(query) or "all", []).append(query)
+    return dict(sorted(queriess.items()))
 
 
 def _estimate(values: Mapping[str, float], members: Sequence[Query]) -> Estimate:
@@ -102,7 +102,8 @@ def three_document(
     for row in rows:
         figures = {"accuracy": row.accuracy, "none_found": row.none_found, "em": row.em}
         systems.setdefault(row.system, {})[row.collection] = {
-            name: found.brief() if found is not None else None for name, found in figures.items()
+            name: estimate.brief() if estimate is not None else None
+            for name, estimate in figures.items()
         }
     padded = sum(item.padded > 0 for item in choices.items)
     return {

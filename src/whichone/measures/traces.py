@@ -1,4 +1,4 @@
-"""Measures of what an agent did: where a namesake came in, whether a later search mended it, what was asked."""
+"""Measures of what an agent did: where a namesake came in, whether a later search corrected it, what was asked."""
 
 from __future__ import annotations
 

@@ -74,9 +74,9 @@ class _About:
         self.titles: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         for page in pages:
-            if found := list(corpus.get(corpus.passages_of(page)).values()):
-                self.titles[page] = found[0].title
-                self.texts[page] = " ".join(passage.text for passage in found)
+            if passages := list(corpus.get(corpus.passages_of(page)).values()):
+                self.titles[page] = passages[0].title
+                self.texts[page] = " ".join(passage.text for passage in passages)
 
     def described(self, pages: Iterable[str], name_set: str | None = None) -> str:
         """What tells it from its namesakes, and its id; of a page of nobody its title and first words."""
@@ -121,9 +121,9 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
     for query in benchmark.queries:
         who = query.entity or query.id
         asked[who] = asked.get(who, 0) + 1
-        found = mistake_of(query, ranked.get(query.id, ()), benchmark)
-        if found is not None:
-            wrong.setdefault((who, found[1], found[0]), []).append(query)
+        mistake = mistake_of(query, ranked.get(query.id, ()), benchmark)
+        if mistake is not None:
+            wrong.setdefault((who, mistake[1], mistake[0]), []).append(query)
     order = {"confused": 0, "not found": 1, "found late": 2}
     chosen = sorted(
         wrong.items(),
@@ -196,21 +196,21 @@ def worst_answers(
             query = answered.query
             wrong.setdefault(query.entity or query.id, []).append((query, answered))
     chosen = sorted(wrong.items(), key=lambda item: (-len(item[1]), item[0]))[:most]
-    about = _About(benchmark, {p for _, found in chosen for p in found[0][0].gold_pages()})
+    about = _About(benchmark, {p for _, mistakes in chosen for p in mistakes[0][0].gold_pages()})
     owners = _owners(benchmark)
     return [
         Mistake(
-            name=found[0][0].name or "",
-            kind="acted on somebody else" if found[0][0].task == "act" else "for a namesake",
-            meant=about.described(sorted(found[0][0].gold_pages()), found[0][0].name_set),
-            given=_given(found[0][1], about, owners),
-            query=found[0][0].id,
-            question=found[0][0].input,
-            decides=about.deciding_words(found[0][0], None),
-            times=len(found),
+            name=mistakes[0][0].name or "",
+            kind="acted on somebody else" if mistakes[0][0].task == "act" else "for a namesake",
+            meant=about.described(sorted(mistakes[0][0].gold_pages()), mistakes[0][0].name_set),
+            given=_given(mistakes[0][1], about, owners),
+            query=mistakes[0][0].id,
+            question=mistakes[0][0].input,
+            decides=about.deciding_words(mistakes[0][0], None),
+            times=len(mistakes),
             of=asked[who],
         )
-        for who, found in chosen
+        for who, mistakes in chosen
     ]
 
 

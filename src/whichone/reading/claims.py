@@ -62,11 +62,11 @@ class ClaimChecker(CheckpointReader):
             raise UsageError(f"the rule is amber or kilt, not {rule!r}")
         super().__init__(model, device, window=window, batch=batch)
         self.rule, self.corpus = rule, corpus
-        told = {int(i): str(label) for i, label in self._model.config.id2label.items()}
-        self.labels = {i: _ALIASES.get(label.lower(), "") for i, label in told.items()}
+        labels = {int(i): str(label) for i, label in self._model.config.id2label.items()}
+        self.labels = {i: _ALIASES.get(label.lower(), "") for i, label in labels.items()}
         if set(self.labels.values()) != {SUPPORTS, REFUTES, NEUTRAL}:
             raise BadInput(
-                f"its labels are {sorted(told.values())}; SUPPORTS, REFUTES and NEUTRAL are needed",
+                f"its labels are {sorted(labels.values())}; SUPPORTS, REFUTES and NEUTRAL are needed",
                 file=model,
             )
 

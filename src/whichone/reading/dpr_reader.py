@@ -214,10 +214,10 @@ class DprReader:
         shown = [p for p in task.passages if p.text.strip()]
         if not shown:
             return Answer(question=task.question.id, text=None)
-        found = list(in_batches(lambda part: self._spans(question, part), shown, self.batch))
-        order = sorted(range(len(shown)), key=lambda n: (-found[n][0], n))
-        shares = torch.tensor([relevance for relevance, _, _ in found]).softmax(0)
-        _, text, score = found[order[0]]
+        results = list(in_batches(lambda part: self._spans(question, part), shown, self.batch))
+        order = sorted(range(len(shown)), key=lambda n: (-results[n][0], n))
+        shares = torch.tensor([relevance for relevance, _, _ in results]).softmax(0)
+        _, text, score = results[order[0]]
         return Answer(
             question=task.question.id,
             text=text or None,
@@ -233,14 +233,14 @@ class DprReader:
         encoded = [self.model.encoded(question, p.title, p.text) for p in passages]
         with torch.inference_mode():
             starts, ends, relevance = self.model.scores([ids for ids, _, _ in encoded])
-        found = []
+        results = []
         for row, (passage, (_, offsets, first)) in enumerate(zip(passages, encoded, strict=True)):
             place, score = best_span(starts[row], ends[row], first, len(offsets), self.longest)
             text = ""
             if place is not None:
                 text = passage.text[offsets[place[0]][0] : offsets[place[1]][1]].strip()
-            found.append((float(relevance[row]), text, score))
-        return found
+            results.append((float(relevance[row]), text, score))
+        return results
 
 
 def best_span(

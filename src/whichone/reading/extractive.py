@@ -27,7 +27,7 @@ class Extractive(CheckpointReader):
     """The highest-scoring span of a window that is not classified as holding no answer.
 
     Long passages are read in overlapping windows, never cut in silence. Where every window says that
-    it holds no answer, the reader refuses.
+    it contains no answer, the reader refuses.
     """
 
     name = "extractive"
@@ -87,14 +87,14 @@ class Extractive(CheckpointReader):
 
     def _cut(self, text: str, most: int) -> tuple[str, int]:
         """A text of so many tokens at most, and its tokens."""
-        made = self._tokenizer(
+        encoded = self._tokenizer(
             text,
             truncation=True,
             max_length=most,
             add_special_tokens=False,
             return_offsets_mapping=True,
         )
-        offsets = made["offset_mapping"]
+        offsets = encoded["offset_mapping"]
         return text[: offsets[-1][1]] if offsets else "", len(offsets)
 
     def _pieces(self, text: str, room: int) -> list[str]:
@@ -113,7 +113,7 @@ class Extractive(CheckpointReader):
         ]
 
     def _window(self, asked: str, head: str, piece: str) -> dict[str, Any]:
-        made = self._tokenizer(
+        encoded = self._tokenizer(
             asked,
             head + piece,
             truncation="only_second",
@@ -121,13 +121,13 @@ class Extractive(CheckpointReader):
             return_offsets_mapping=True,
         )
         return {
-            "ids": made["input_ids"],
-            "types": made.get("token_type_ids"),
-            "offsets": made["offset_mapping"],
+            "ids": encoded["input_ids"],
+            "types": encoded.get("token_type_ids"),
+            "offsets": encoded["offset_mapping"],
             "inside": [
                 sequence == 1 and offset[0] >= len(head)
                 for sequence, offset in zip(
-                    made.sequence_ids(0), made["offset_mapping"], strict=True
+                    encoded.sequence_ids(0), encoded["offset_mapping"], strict=True
                 )
             ],
             "text": head + piece,

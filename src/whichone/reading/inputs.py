@@ -57,8 +57,8 @@ def joined_input(
 
 
 def _tokens(tokenizer: Any, text: str) -> list[int]:
-    found: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
-    return found
+    results: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return results
 
 
 def _text(tokenizer: Any, tokens: Sequence[int]) -> str:

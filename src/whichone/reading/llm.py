@@ -61,17 +61,23 @@ class Llm:
                     f"the reader llm needs --{wanted}",
                     hint="--endpoint http://127.0.0.1:8000/v1 --model NAME",
                 )
-        told = msgspec.convert(options, LlmOptions, strict=False)
+        read_options = msgspec.convert(options, LlmOptions, strict=False)
         endpoint = EndpointOptions(
-            url=told.endpoint,
-            model=told.model,
-            concurrency=told.concurrency,
-            timeout=told.timeout,
-            retries=told.retries,
-            seed=told.sampling_seed,
-            prices=Prices(prompt=told.price_prompt, completion=told.price_completion),
+            url=read_options.endpoint,
+            model=read_options.model,
+            concurrency=read_options.concurrency,
+            timeout=read_options.timeout,
+            retries=read_options.retries,
+            seed=read_options.sampling_seed,
+            prices=Prices(
+                prompt=read_options.price_prompt, completion=read_options.price_completion
+            ),
         )
-        return cls(open_endpoint(endpoint, told.cache), told, find_prompt(told.prompt))
+        return cls(
+            open_endpoint(endpoint, read_options.cache),
+            read_options,
+            find_prompt(read_options.prompt),
+        )
 
     def describe(self) -> dict[str, Any]:
         """What decides the answers; how fast they are asked for does not."""

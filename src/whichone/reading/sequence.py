@@ -75,10 +75,10 @@ class SequenceToSequence(CheckpointReader):
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:
             inputs, cut = self._inputs(task)
-            made = list(in_batches(self._generate, [text for _, text in inputs], self.batch))
+            generated = list(in_batches(self._generate, [text for _, text in inputs], self.batch))
             said = [
                 (score, text, passages)
-                for (passages, _), (text, score) in zip(inputs, made, strict=True)
+                for (passages, _), (text, score) in zip(inputs, generated, strict=True)
                 if text and text.lower() != NONE
             ]
             notes = {"tokens_not_shown": cut} if cut else {}
@@ -145,13 +145,13 @@ class SequenceToSequence(CheckpointReader):
             steps = self._model.compute_transition_scores(
                 out.sequences, out.scores, getattr(out, "beam_indices", None), normalize_logits=True
             )
-        told = self._tokenizer.batch_decode(out.sequences, skip_special_tokens=True)
-        found = []
+        textss = self._tokenizer.batch_decode(out.sequences, skip_special_tokens=True)
+        result = []
         said = out.sequences[:, -steps.shape[1] :] != self._tokenizer.pad_token_id
-        for text, row, kept in zip(told, steps, said, strict=True):
+        for text, row, kept in zip(textss, steps, said, strict=True):
             real = row[kept & torch.isfinite(row)]
-            found.append((text.strip(), float(real.mean()) if len(real) else float("-inf")))
-        return found
+            result.append((text.strip(), float(real.mean()) if len(real) else float("-inf")))
+        return result
 
 
 def _provenance(task: ReadingTask, text: str, passages: tuple[str, ...]) -> tuple[str, ...]:

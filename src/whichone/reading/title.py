@@ -26,7 +26,7 @@ class ExactTitle:
 
     def __init__(self, titles: dict[str, str]) -> None:
         self._titles = titles
-        """For each title, as it is compared, the title as it stands."""
+        """For each title, as it is compared, the title as written."""
 
     @classmethod
     def over(cls, corpus: Corpus) -> Self:

@@ -27,7 +27,8 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     tasks = sorted({q.task for q in benchmark.queries})
     measures = parse_measures(summary_measures(tasks))
     scored = distinctly_named(
-        [score_answers(one, benchmark, measures) for one in answers], [a.path for a in answers]
+        [score_answers(answer_run, benchmark, measures) for answer_run in answers],
+        [a.path for a in answers],
     )
     rows = [row for s in scored for row in summarise_answers(replace(s, system=s.marked))]
     papers_order = list(TASKS)
@@ -75,24 +76,24 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     )
 
 
-def _if_any(found: Estimate) -> Estimate | None:
-    return found if found.n else None
+def _if_any(estimate: Estimate) -> Estimate | None:
+    return estimate if estimate.n else None
 
 
 def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) -> Table:
     """What confusion costs: gold minus other-bearer, over the queries that have both."""
-    for one, wanted in ((gold, "gold"), (other, "other-bearer")):
-        shown = one.description["setting"]["passages"]
+    for answer_run, wanted in ((gold, "gold"), (other, "other-bearer")):
+        shown = answer_run.description["setting"]["passages"]
         if shown != wanted:
-            raise UsageError(f"{one.path} was shown {shown} passages, {wanted} is wanted")
-    found: list[tuple[str, str, Comparison]] = []
+            raise UsageError(f"{answer_run.path} was shown {shown} passages, {wanted} is wanted")
+    comparisons: list[tuple[str, str, Comparison]] = []
     for task in sorted({q.task for q in benchmark.queries}):
         measures = parse_measures([m for m in summary_measures([task]) if m != "failure"])
         pair = [score_answers(a, benchmark, measures) for a in (other, gold)]
         for role in ("all", "head", "tail"):
             compared = compare([subset(s, _asked(task, role)) for s in pair], measures)
-            found += [(task, role, c) for c in compared if c.difference.n]
-    corrected = holm([c.p for _, _, c in found])
+            comparisons += [(task, role, c) for c in compared if c.difference.n]
+    corrected = holm([c.p for _, _, c in comparisons])
     return Table(
         key=f"cost-of-confusion-{gold.folder.manifest.parents['reader'][:6]}",
         title=f"What confusion costs: {gold.name.removesuffix(' (gold)')}",
@@ -108,7 +109,7 @@ def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) ->
                 f"{p:.4f}{'*' if p < 0.05 else ''}",
                 c.difference.n,
             )
-            for (task, role, c), p in zip(found, corrected, strict=True)
+            for (task, role, c), p in zip(comparisons, corrected, strict=True)
         ],
         note=(
             "The same reader is shown the gold page, or the page of another bearer of the name instead. "

@@ -56,7 +56,7 @@ def asking_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section 
     """When systems asked back and what it gained; none where no query marks that asking is right."""
     if not any("underspecified" in q.attributes for q in benchmark.queries):
         return None
-    found = [asking(a, benchmark) for a in answers]
+    figures = [asking(a, benchmark) for a in answers]
     rows: list[list[Cell]] = [
         [
             a.system,
@@ -68,7 +68,7 @@ def asking_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section 
             _known(a.namesake),
             "–" if a.turns_per_right is None else f"{a.turns_per_right:.2f}",
         ]
-        for a in found
+        for a in figures
     ]
     columns = [
         "system",
@@ -85,18 +85,18 @@ def asking_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section 
         "the questions that were asked back about."
     )
     table = Table("asking", "When it asks back", columns, rows, note)
-    return Section("Which one do you mean?", [table], [asking_figure(found)])
+    return Section("Which one do you mean?", [table], [asking_figure(figures)])
 
 
-def _known(found: Cell) -> Cell:
-    return found if getattr(found, "n", 0) else None
+def _known(cell: Cell) -> Cell:
+    return cell if getattr(cell, "n", 0) else None
 
 
-def asking_figure(found: Sequence[Asking]) -> Figure:
+def asking_figure(figures: Sequence[Asking]) -> Figure:
     """Asked when needed against asked when not, and risk against coverage, in one picture."""
     with drawing(1, 2, (7.2, 3.2)) as (figure, axes):
         left, right = axes[0]
-        for n, a in enumerate(found):
+        for n, a in enumerate(figures):
             colour = PALETTE[n % len(PALETTE)]
             x, y = a.asked_when_not.value or 0.0, a.asked_when_needed.value or 0.0
             left.plot([100 * x], [100 * y], "o", color=colour, label=a.system, clip_on=False)

@@ -28,7 +28,7 @@ _LONGEST = 6
 
 
 class SharedName(msgspec.Struct, kw_only=True):
-    """A name, who bears it, and how often it is asked about."""
+    """A name, who has it, and how often it is asked about."""
 
     name: str
     bearers: list[str]
@@ -110,9 +110,9 @@ def _asked(
     total = affected = 0
     for text in _texts(log, field):
         total += 1
-        found = {key for key in _named(text, known) if key in shared}
-        affected += bool(found)
-        for key in found:
+        shared_keys = {key for key in _named(text, known) if key in shared}
+        affected += bool(shared_keys)
+        for key in shared_keys:
             shared[key].questions += 1
             shared[key].example = shared[key].example or text
     if not total:
@@ -139,17 +139,17 @@ def _texts(log: str | Path, field: str) -> Iterator[str]:
 def _named(text: str, known: Container[str]) -> set[str]:
     """The known names in a text, the longest first at each word: "San José" does not name "San"."""
     words = _WORD.findall(text)
-    found: set[str] = set()
+    keys: set[str] = set()
     start = 0
     while start < len(words):
         for end in range(min(start + _LONGEST, len(words)), start, -1):
             key = re.sub(r"['’]s$", "", name_key(" ".join(words[start:end])))
             if key in known and (end - start > 1 or _is_name(words, start)):
-                found.add(key)
+                keys.add(key)
                 start = end - 1
                 break
         start += 1
-    return found
+    return keys
 
 
 def _is_name(words: Sequence[str], place: int) -> bool:
@@ -165,33 +165,33 @@ def _is_name(words: Sequence[str], place: int) -> bool:
     return not any(capital[1:]) or (capital[place] and not any(beside))
 
 
-def in_words(found: Audit) -> str:
+def in_words(audit_report: Audit) -> str:
     """The audit as a page of Markdown that needs no knowledge of search."""
-    share = found.affected_documents / found.documents
+    share = audit_report.affected_documents / audit_report.documents
     lines = [
-        f"# Shared names in {Path(found.corpus).name}",
+        f"# Shared names in {Path(audit_report.corpus).name}",
         "",
-        f"**{found.shared:,} of {found.names:,} names belong to more than one entry.** They are on",
-        f"{found.affected_documents:,} of {found.documents:,} documents ({share:.1%}). Whoever asks about",
+        f"**{audit_report.shared:,} of {audit_report.names:,} names belong to more than one entry.** They are on",
+        f"{audit_report.affected_documents:,} of {audit_report.documents:,} documents ({share:.1%}). Whoever asks about",
         "one of these names without saying which one is meant may get an answer about somebody else.",
         "",
     ]
-    if found.questions is not None and found.affected_questions is not None:
-        asked = found.affected_questions / found.questions
+    if audit_report.questions is not None and audit_report.affected_questions is not None:
+        asked = audit_report.affected_questions / audit_report.questions
         lines += [
-            f"**{found.affected_questions:,} of {found.questions:,} logged questions ({asked:.1%}) name one of them.**",
+            f"**{audit_report.affected_questions:,} of {audit_report.questions:,} logged questions ({asked:.1%}) name one of them.**",
             "",
         ]
-    if found.worst:
+    if audit_report.worst:
         lines += [
-            f"## The {len(found.worst)} worst",
+            f"## The {len(audit_report.worst)} worst",
             "",
             "| name | bearers | documents | questions | who |",
             "| --- | ---: | ---: | ---: | --- |",
         ]
         lines += [
             f"| {s.name} | {len(s.bearers):,} | {s.documents:,} | {s.questions:,} | {_who(s)} |"
-            for s in found.worst
+            for s in audit_report.worst
         ]
     lines += [
         "",

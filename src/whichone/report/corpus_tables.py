@@ -27,7 +27,7 @@ def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
     """Accuracy at 1, 5 and 20 and confusion, split into unique and shared names."""
     rows: list[Sequence[Cell]] = []
     for scores in systems:
-        for where, found in slice_scores(scores, by):
+        for where, estimates in slice_scores(scores, by):
             if where["shared_name"] is None:
                 continue  # queries of another benchmark, which do not say
             name = "shared" if where["shared_name"] else "unique"
@@ -37,8 +37,8 @@ def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
                     or "all",
                     name,
                     scores.system,
-                    *(found[m] for m in ("acc@1", "acc@5", "acc@20", "confused@20")),
-                    found["acc@1"].n,
+                    *(estimates[m] for m in ("acc@1", "acc@5", "acc@20", "confused@20")),
+                    estimates["acc@1"].n,
                 )
             )
     return Table(
@@ -62,18 +62,18 @@ def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
 
 def relation_table(systems: Sequence[Scores]) -> Table:
     """Accuracy at 20 for each relation, macro and micro."""
-    found: dict[str, dict[str, Cell]] = {}
+    cells: dict[str, dict[str, Cell]] = {}
     macro: dict[str, Cell] = {}
     micro: dict[str, Cell] = {}
     for scores in systems:
         values = []
         for where, estimates in slice_scores(scores, ["relation"]):
-            found.setdefault(str(where["relation"]), {})[scores.system] = estimates["acc@20"]
+            cells.setdefault(str(where["relation"]), {})[scores.system] = estimates["acc@20"]
             values.append(estimates["acc@20"].value or 0.0)
         macro[scores.system] = f"{100 * sum(values) / len(values):.1f}"
         micro[scores.system] = slice_scores(scores)[0][1]["acc@20"]
     names = [s.system for s in systems]
-    rows: list[Sequence[Cell]] = [(r, *(found[r].get(n) for n in names)) for r in sorted(found)]
+    rows: list[Sequence[Cell]] = [(r, *(cells[r].get(n) for n in names)) for r in sorted(cells)]
     rows += [("macro", *(macro[n] for n in names)), ("micro", *(micro[n] for n in names))]
     return Table(
         key="relations",

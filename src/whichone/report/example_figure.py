@@ -44,7 +44,7 @@ class Pair(msgspec.Struct, frozen=True):
         return [s for s in systems if s in chosen]
 
 
-def telling_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | None:
+def clearest_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | None:
     """A pair on which systems differ, and that most of the others get half right; the first name in order."""
     members: dict[str, list[Query]] = {}
     for query in benchmark.queries:
@@ -65,8 +65,8 @@ def telling_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | N
 
 def _pair(ranked: Mapping[str, Ranked], first: Query, second: Query, benchmark: Benchmark) -> Pair:
     def gold(pages: Ranked, query: Query) -> bool:
-        found = pages.get(query.id, ())
-        return bool(found) and found[0] in query.gold_pages()
+        result = pages.get(query.id, ())
+        return bool(result) and result[0] in query.gold_pages()
 
     right = tuple(s for s, pages in ranked.items() if gold(pages, first) and gold(pages, second))
     half = tuple(s for s, pages in ranked.items() if _half_right(pages, first, second, benchmark))
@@ -74,15 +74,15 @@ def _pair(ranked: Mapping[str, Ranked], first: Query, second: Query, benchmark: 
 
 
 def _half_right(pages: Ranked, first: Query, second: Query, benchmark: Benchmark) -> bool:
-    found, missed = pages.get(first.id, ()), pages.get(second.id, ())
-    if not found or not missed or found[0] not in first.gold_pages():
+    pagess, missed = pages.get(first.id, ()), pages.get(second.id, ())
+    if not pagess or not missed or pagess[0] not in first.gold_pages():
         return False
     return missed[0] in benchmark.other_pages(second)
 
 
 def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure | None:
     """Figure 1: a row for each system, its ranking for both questions side by side."""
-    pair = telling_pair(ranked, benchmark)
+    pair = clearest_pair(ranked, benchmark)
     if pair is None:
         return None
     systems = {system: ranked[system] for system in pair.shown(list(ranked))}
@@ -126,8 +126,8 @@ def _column(
             (f"Answer: {_short(answers[0]) if answers else '–'}", "black", "normal"),
         ]
     ]
-    for system, found in systems.items():
-        pages = found.get(query.id, ())
+    for system, ranked in systems.items():
+        pages = ranked.get(query.id, ())
         block: list[Line] = [(f"Ranked by {_short(system)}:", GREY, "normal")]
         titles = labels.of_pages(pages[:SHOWN], query.name_set)
         block += [
@@ -152,8 +152,8 @@ def _gold_below(
         if page in gold:
             return _entry(f"… {n}.", labels.of_page(page), True, colours.get(page, "black"))
     page = min(gold, default="")
-    told = f"not among its {len(pages)}:" if pages else "it returned nothing:"
-    return _entry(told, labels.of_page(page), True, colours.get(page, "black"))
+    caption = f"not among its {len(pages)}:" if pages else "it returned nothing:"
+    return _entry(caption, labels.of_page(page), True, colours.get(page, "black"))
 
 
 def _short(text: str) -> str:

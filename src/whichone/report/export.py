@@ -22,7 +22,7 @@ GROUPS = {
 
 
 def export(folder: str, out: str | Path, form: str, benchmark: str | None = None) -> dict[str, int]:
-    """Write the folder to `out`; how many records each file holds."""
+    """Write the folder to `out`; how many records each file contains."""
     kind = folder_kind(folder)
     if kind not in GROUPS:
         raise UsageError(f"a {kind} has no other format", where=folder)

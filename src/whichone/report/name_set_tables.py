@@ -57,8 +57,8 @@ def _ordered(
     tested: list[tuple[int, float]] = []
     for key in dict.fromkeys(map(_key, rows)) if len(systems) > 1 else ():
         parts = [subset(s, _asked(*key)) for s in systems]
-        found = compare(parts, parse_measures([measure]), baseline=systems[0].system)
-        p_values = {c.b: c.p for c in found if c.difference.n}
+        comparisons = compare(parts, parse_measures([measure]), baseline=systems[0].system)
+        p_values = {c.b: c.p for c in comparisons if c.difference.n}
         tested += [
             (i, p_values[r.system])
             for i, r in enumerate(rows)
@@ -111,15 +111,15 @@ def example_sets(benchmark: Benchmark, most: int = 4) -> Table:
     for query in order:
         gold = ", ".join(titles.get(p, p) for p in sorted(query.gold_pages()))
         answers = query.answers()
-        told = (group_of(query), query.name or "", query.entity or "", query.input)
-        rows.append((*told, answers[0] if answers else "", gold))
+        key = (group_of(query), query.name or "", query.entity or "", query.input)
+        rows.append((*key, answers[0] if answers else "", gold))
     return Table(
         key="examples",
         title="Examples of name sets (AmbER, Table 1)",
         columns=("collection", "name", "entity", "input", "answer", "gold page"),
         rows=rows,
         note=(
-            "Each name is borne by several entities, the most popular one first. What a query asks can be "
+            "Each name is shared by several entities, the most popular one first. What a query asks can be "
             "said of one of them only, so it can be resolved without knowing who is meant."
         ),
     )

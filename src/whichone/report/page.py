@@ -39,7 +39,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what stands under it: tables, figures, or ready HTML of our own making."""
+    """A heading with what is under it: tables, figures, or ready HTML of our own making."""
 
     title: str
     tables: Sequence[Table] = ()

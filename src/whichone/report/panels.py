@@ -34,7 +34,7 @@ class Panel(msgspec.Struct, frozen=True):
     telling: float
 
 
-def telling_panels(
+def clearest_panels(
     runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark, most: int = MOST
 ) -> list[Panel]:
     """Names by how much they tell: confused queries first, then queries on which the systems differ."""
@@ -51,7 +51,7 @@ def telling_panels(
             continue
         rows = [(q, [_first(s, q, tops[s], failures[s], benchmark) for s in tops]) for q in queries]
         panels.append(
-            Panel(name_set, rows, _telling([f for _, found in rows for f in found], rows))
+            Panel(name_set, rows, _telling([f for _, row_facts in rows for f in row_facts], rows))
         )
     panels.sort(key=lambda p: (-p.telling, p.name_set.name, p.name_set.id))
     labels = BearerLabels(benchmark)
@@ -88,8 +88,8 @@ def _first(
     return First(system, page, page, kind)
 
 
-def _telling(found: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) -> float:
-    confused = sum(f.kind == "namesake" for f in found) / len(found) if found else 0.0
+def _telling(firsts: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) -> float:
+    confused = sum(f.kind == "namesake" for f in firsts) / len(firsts) if firsts else 0.0
     differ = (
         sum(len({f.kind == "gold" for f in fs}) > 1 for _, fs in rows) / len(rows) if rows else 0.0
     )
@@ -99,7 +99,7 @@ def _telling(found: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) 
 def panel_html(panel: Panel, known: BearerLabels, *, number: int = 1, redact: bool = False) -> str:
     """One name as a folded panel; with `redact`, names and texts are replaced by their order.
 
-    The id of a name set may hold the name: it is shown as little as the name itself.
+    The id of a name set may contain the name: it is shown as little as the name itself.
     """
     name = f"name {number}" if redact else panel.name_set.name
     labels = known.of_set(panel.name_set)
@@ -107,9 +107,9 @@ def panel_html(panel: Panel, known: BearerLabels, *, number: int = 1, redact: bo
         _bearer(n, panel.name_set, labels, redact) for n in range(len(panel.name_set.bearers))
     )
     queries = "".join(
-        _query(q, found, n, known, redact) for n, (q, found) in enumerate(panel.queries)
+        _query(q, query_facts, n, known, redact) for n, (q, query_facts) in enumerate(panel.queries)
     )
-    wrong = sum(f.kind == "namesake" for _, found in panel.queries for f in found)
+    wrong = sum(f.kind == "namesake" for _, query_facts in panel.queries for f in query_facts)
     return (
         f'<details class="panel"><summary><b>{html.escape(name)}</b> · {len(panel.name_set.bearers)} bearers · '
         f"{wrong} confusions</summary><table><thead><tr><th>bearer<th>role<th>popularity</tr></thead>"
@@ -130,7 +130,9 @@ def _bearer(n: int, name_set: NameSet, labels: Sequence[str], redact: bool) -> s
     return f"<tr><td>{html.escape(label)}<td>{b.role or '–'}<td>{shown}</tr>"
 
 
-def _query(query: Query, found: Sequence[First], n: int, known: BearerLabels, redact: bool) -> str:
+def _query(
+    query: Query, firstss: Sequence[First], n: int, known: BearerLabels, redact: bool
+) -> str:
     text = f"query {n + 1}" if redact else query.input
     gold = next(
         (known.of_page(p, query.name_set) for p in sorted(query.gold_pages())), query.entity
@@ -141,6 +143,6 @@ def _query(query: Query, found: Sequence[First], n: int, known: BearerLabels, re
         f"{html.escape(f.system)}: <span class='{marks.get(f.kind, '')}'>"
         f"{_SIGNS.get(f.kind, '–')} {html.escape(f.kind if redact else f.title)}</span> "
         f"{'' if redact else f'({f.kind})'}"
-        for f in found
+        for f in firstss
     )
     return f"<tr><td>{html.escape(text)}<td>{html.escape(str(about))}<td>{firsts}</tr>"

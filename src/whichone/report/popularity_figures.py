@@ -48,7 +48,7 @@ def long_tail(
     if not bearers:
         return None
     bearers.sort(key=lambda pair: -(pair[0].popularity or 0))
-    shown = name or _telling_name(benchmark)
+    shown = name or _clearest_name(benchmark)
     labels = BearerLabels(benchmark)
     own = np.array([b.popularity for b, _ in bearers], np.float64)
     behind = own if entities is None else entities
@@ -83,7 +83,7 @@ def _labelled(bearer: Bearer, name_set: NameSet, labels: BearerLabels) -> str:
 
 
 def _label_beside(axis: Any, marked: Sequence[tuple[int, float | None, str, bool]]) -> None:
-    """Labels in a column beside the axes, each with a line to its point: none lies on another."""
+    """Labels in a column beside the axes, each with a line to its point: none is on another."""
     low, high = (float(np.log10(limit)) for limit in axis.get_ylim())
     wanted = [(float(np.log10(p or 1)) - low) / (high - low) for _, p, _, _ in marked]
     for place, (rank, popularity, label, head) in zip(spread(wanted, 0.075), marked, strict=True):
@@ -106,7 +106,7 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
     return places
 
 
-def _telling_name(benchmark: Benchmark) -> str:
+def _clearest_name(benchmark: Benchmark) -> str:
     """The name with the widest gap between its first two bearers."""
 
     def gap(popularities: list[float]) -> float:
@@ -142,7 +142,7 @@ def gap_bins(
                 gap = popularity_gap(head.popularity, tail.popularity, scale)
                 if heads and tails and gap is not None:
                     bins[min(int(gap / 0.2), len(BINS) - 1)].add(name_set.id, heads, tails)
-    return [one.estimate() for one in bins]
+    return [gap_bin.estimate() for gap_bin in bins]
 
 
 class _Bin:
@@ -225,7 +225,7 @@ def gap_figure(
             "Popularity gap and retrieval gap (AmbER, Figure 4)",
             f"Head minus tail accuracy at 1 on QA queries, for pairs of a head and a tail of one set, binned by "
             f"(ph − pt) / pt on {'views' if scale == 'views' else 'log10 views'}; whiskers are 95 % intervals by "
-            f"name set, the number of pairs stands below, bins with under {FEW_PAIRS} pairs are grey; the red line "
+            f"name set, the number of pairs appears below, bins with under {FEW_PAIRS} pairs are grey; the red line "
             "is the difference over all queries.",
         )
 
@@ -237,10 +237,10 @@ def _panel(
     heights = [100 * (b.value or 0) for b in bins]
     colours = [PALETTE[0] if b.n >= FEW_PAIRS else PALE for b in bins]
     axis.bar(range(len(BINS)), heights, color=colours, width=0.8)
-    for x, found in enumerate(bins):
-        axis.text(x, -122, f"{found.n:,}", ha="center", va="bottom", fontsize=6, color=GREY)
-        if found.low is not None and found.high is not None:
-            axis.plot([x, x], [100 * found.low, 100 * found.high], color="black", lw=1)
+    for x, gap_bin in enumerate(bins):
+        axis.text(x, -122, f"{gap_bin.n:,}", ha="center", va="bottom", fontsize=6, color=GREY)
+        if gap_bin.low is not None and gap_bin.high is not None:
+            axis.plot([x, x], [100 * gap_bin.low, 100 * gap_bin.high], color="black", lw=1)
     picked = [
         (q.role, v)
         for q, v in zip(scores.queries, scores.values["acc@1"], strict=True)

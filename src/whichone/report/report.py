@@ -26,7 +26,7 @@ from whichone.report.figure import Figure
 from whichone.report.first_screen import first_screen
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
 from whichone.report.page import Page, Section
-from whichone.report.panels import MOST, panel_html, telling_panels
+from whichone.report.panels import MOST, clearest_panels, panel_html
 from whichone.report.popularity_figures import GapScale, gap_figure, long_tail
 from whichone.report.table import Table
 from whichone.runs.answers import Answers
@@ -103,7 +103,7 @@ def _sections(
     from whichone.report.three_choice import three_choice_section
 
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
-    telling = telling_panels(runs, systems, benchmark, panels)
+    telling = clearest_panels(runs, systems, benchmark, panels)
     labels = BearerLabels(benchmark)
     confusable = any(q.name_set for q in benchmark.queries)
     return [
@@ -166,12 +166,12 @@ def _figures(
 def rank_table(systems: Sequence[Scores]) -> Table:
     """The systems by rank: those that the benchmark cannot tell apart share one, and it is said where none can be."""
     (measure,) = parse_measures(RANKED)
-    found = compare(systems, [measure])
-    ranks = tied_ranks([s.system for s in systems], found)
+    result = compare(systems, [measure])
+    ranks = tied_ranks([s.system for s in systems], result)
     rows = {s.system: estimate(s, measure, np.arange(len(s.queries))) for s in systems}
     order = sorted(rows, key=lambda system: (ranks[system], -(rows[system].value or 0.0), system))
     together = {
-        system: [o for o in order if o != system and _not_told_apart(system, o, found)]
+        system: [o for o in order if o != system and _not_distinguished(system, o, result)]
         for system in order
     }
     note = (
@@ -186,14 +186,14 @@ def rank_table(systems: Sequence[Scores]) -> Table:
     return Table(
         key="ranks",
         title="Ranks",
-        columns=("rank", "system", str(measure), "not told apart from"),
+        columns=("rank", "system", str(measure), "not distinguished from"),
         rows=[(ranks[s], s, rows[s], ", ".join(together[s]) or "none") for s in order],
         note=note,
     )
 
 
-def _not_told_apart(a: str, b: str, found: Sequence[Comparison]) -> bool:
-    return any({c.a, c.b} == {a, b} and c.p_holm >= LEVEL for c in found)
+def _not_distinguished(a: str, b: str, comparisons: Sequence[Comparison]) -> bool:
+    return any({c.a, c.b} == {a, b} and c.p_holm >= LEVEL for c in comparisons)
 
 
 def _sees(systems: Sequence[Scores], measure: Measure) -> str:
@@ -207,7 +207,7 @@ def _sees(systems: Sequence[Scores], measure: Measure) -> str:
 
 def comparison_table(systems: Sequence[Scores]) -> Table:
     """Every pair of systems, paired by cluster."""
-    found = compare(systems, parse_measures(COMPARED))
+    comparisons = compare(systems, parse_measures(COMPARED))
     return Table(
         key="comparison",
         title="Paired differences",
@@ -223,7 +223,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
                 c.effect,
                 f"{c.wins}/{c.ties}/{c.losses}",
             )
-            for c in found
+            for c in comparisons
         ],
         note=(
             f"b minus a in points; {cluster_note(systems[0].queries)}; p from a permutation test that swaps whole "
@@ -235,7 +235,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
 
 def _meta(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
     """How each run was made, and what of it is no fair figure: failures, nothing found, trained on."""
-    made = {
+    details = {
         f"run {scores.system}": "; ".join([str(run.description), *scores.cautions()])
         for run, scores in zip(runs, systems, strict=True)
     }
@@ -244,5 +244,5 @@ def _meta(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) 
         "benchmark": benchmark.id,
         "intervals": cluster_note(benchmark.queries),
         "licence": licence or "see the benchmark's card",
-        **made,
+        **details,
     }

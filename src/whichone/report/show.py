@@ -1,4 +1,4 @@
-"""What a folder holds and how it was made, as a document and as text."""
+"""What a folder contains and how it was made, as a document and as text."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
     for key in ("queries", "sets", "pages", "passages"):
         lines.append(f"  {key:<10}{document[key]:>10,}")
     for key in ("tasks", "roles", "relations"):
-        told = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
-        lines.append(f"  {key:<10}{told}")
+        counts_text = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
+        lines.append(f"  {key:<10}{counts_text}")
     from whichone.report.statistics import paper_statistics
 
     for paper, known in paper_statistics(benchmark).items():
@@ -105,9 +105,9 @@ def show_manifest(folder: Folder) -> Shown:
 
 def command_of(manifest: Manifest, root: Path) -> str | None:
     """The command line that makes this folder again."""
-    told = manifest.made.get("command")
-    if told:
-        return str(told)
+    command = manifest.made.get("command")
+    if command:
+        return str(command)
     if manifest.kind != "run":
         return None
     parameters = dict(manifest.parameters)
@@ -140,29 +140,29 @@ def _ranking(place: str, question: str) -> Shown:
         raise BadInput(f"no question {question!r}", file=place, hint=did_you_mean(question, known))
     query = known[question]
     gold, others = query.gold_pages(), benchmark.other_pages(query)
-    found = [row for row in run.rankings.to_pylist() if row["question"] == question]
-    titles = BearerLabels(benchmark).of_pages([row["page"] for row in found], query.name_set)
+    results = [row for row in run.rankings.to_pylist() if row["question"] == question]
+    titles = BearerLabels(benchmark).of_pages([row["page"] for row in results], query.name_set)
     rows = [
         {
             **row,
             "title": title,
             "is": kind_of_page(row["page"], gold, others).replace("other", ""),
         }
-        for row, title in zip(found, titles, strict=True)
+        for row, title in zip(results, titles, strict=True)
     ]
     notes = {}
     if run.folder.has("notes.parquet"):
         table = run.folder.table("notes").to_pylist()
         notes = {row["question"]: row["notes"] for row in table}
-    told = msgspec.json.decode(notes[question]) if question in notes else None
-    document = {"question": question, "input": query.input, "ranking": rows, "notes": told}
+    note = msgspec.json.decode(notes[question]) if question in notes else None
+    document = {"question": question, "input": query.input, "ranking": rows, "notes": note}
     lines = [query.input]
     lines += [
         f"{r['rank']:>4}  {r['score']:>9.4f}  {r['is']:<9} {r['title']}  ({r['passage']})"
         for r in rows
     ]
-    if told:
-        lines += ["", msgspec.json.format(msgspec.json.encode(told), indent=2).decode()]
+    if note:
+        lines += ["", msgspec.json.format(msgspec.json.encode(note), indent=2).decode()]
     return document, "\n".join(lines)
 
 

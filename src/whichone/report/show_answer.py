@@ -80,13 +80,13 @@ def _trace_rows(
 def _step_lines(step: dict[str, Any]) -> list[str]:
     first = f"{step['tool']}: {step.get('input', '')}"
     if step["tool"] == "search":
-        found = [
+        results = [
             f"{title} ({passage})"
             for title, passage in zip(step["titles"], step.get("passages", ()), strict=True)
         ]
-        return [first, f"    {step['is']} first: {'; '.join(found) or 'nothing'}"]
-    told = f" {step['arguments']}" if step.get("arguments") else ""
-    return [first + told, f"    {step.get('text', '')}"]
+        return [first, f"    {step['is']} first: {'; '.join(results) or 'nothing'}"]
+    arguments = f" {step['arguments']}" if step.get("arguments") else ""
+    return [first + arguments, f"    {step.get('text', '')}"]
 
 
 def _text(document: dict[str, Any]) -> str:

@@ -83,14 +83,14 @@ class Table:
             return f"{cell:,.2f}"
         return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
 
-    def _estimate(self, found: Estimate, interval: bool) -> str:
-        if found.value is None:
+    def _estimate(self, estimate: Estimate, interval: bool) -> str:
+        if estimate.value is None:
             return "–"
         scale, places = (100, 1) if self.percent else (1, 3)
-        shown = f"{scale * found.value:.{places}f}"
-        if not interval or found.low is None or found.high is None:
+        shown = f"{scale * estimate.value:.{places}f}"
+        if not interval or estimate.low is None or estimate.high is None:
             return shown
-        return f"{shown} [{scale * found.low:.{places}f}, {scale * found.high:.{places}f}]"
+        return f"{shown} [{scale * estimate.low:.{places}f}, {scale * estimate.high:.{places}f}]"
 
     def _texts(self) -> list[list[str]]:
         return [[self.text(r, c) for c in range(len(self.columns))] for r in range(len(self.rows))]
@@ -128,12 +128,12 @@ class Table:
     def _html_cell(self, row: int, column: int, same: bool) -> str:
         cell = self.rows[row][column]
         kind = "n" if self.numeric(column) else "same" if same else ""
-        told = f" class={kind}" if kind else ""
+        attribute = f" class={kind}" if kind else ""
         if not isinstance(cell, Estimate) or cell.low is None:
-            return f"<td{told}>{html.escape(self.text(row, column))}</td>"
+            return f"<td{attribute}>{html.escape(self.text(row, column))}</td>"
         value = html.escape(self._estimate(cell, False) + self.marks.get((row, column), ""))
         spread = html.escape(self._estimate(cell, True).partition(" ")[2])
-        return f"<td{told}>{value} <small>{spread}</small></td>"
+        return f"<td{attribute}>{value} <small>{spread}</small></td>"
 
     def to_markdown(self) -> str:
         rule = ["---:" if self.numeric(c) else "---" for c in range(len(self.columns))]

@@ -50,21 +50,23 @@ def three_choice_scores(
             )
         name = run.name if run.name not in ranked else f"{run.name} ({run.path.name})"
         ranked[name] = run.ranked_pages()
-    for told in retrievers:
-        name, options = parse_retriever(told)
-        ranked[f"{told}, three pages alone"] = rank_three(name, benchmark, choices.items, options)
+    for retriever in retrievers:
+        name, options = parse_retriever(retriever)
+        ranked[f"{retriever}, three pages alone"] = rank_three(
+            name, benchmark, choices.items, options
+        )
     rows = score_three(benchmark, choices, ranked, answers)
     people = people_rows(study, benchmark) if study else []
     return sorted([*rows, *people], key=lambda row: row.collection), benchmark, choices
 
 
-def parse_retriever(told: str) -> tuple[str, dict[str, str]]:
+def parse_retriever(given: str) -> tuple[str, dict[str, str]]:
     """`namesake encoder=none`: a name and its options."""
-    name, *words = shlex.split(told) or [""]
+    name, *words = shlex.split(given) or [""]
     options = dict(word.partition("=")[::2] for word in words)
     if not name or any("=" not in word for word in words):
         raise UsageError(
-            f"{told!r} is not a retriever with options",
+            f"{given!r} is not a retriever with options",
             hint='write it as --retriever "namesake encoder=none"',
         )
     return name, options
@@ -110,7 +112,7 @@ def three_choice_table(
         note=(
             "Question answering; each question comes with its gold page and the pages of two other bearers "
             "of the name, drawn by a seed. Right page: percent of questions for which gold is the best "
-            "ranked of the three. None of the three: percent for which the run's list holds none of them, "
+            "ranked of the three. None of the three: percent for which the run's list contains none of them, "
             f"which counts as wrong. {exact}By chance one is right on 33.3 %. {left_out:,} questions about "
             "names with fewer than three bearers' pages are left out. "
             f"{cluster_note(benchmark.queries)}."

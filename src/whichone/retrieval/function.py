@@ -17,7 +17,7 @@ from whichone.records import Question, Ranking
 
 Search = Callable[..., Any]
 MEND_IT = (
-    "mend it and start again: finished blocks are kept; or --on-error skip keeps it as a failure"
+    "fix it and start again: finished blocks are kept; or --on-error skip keeps it as a failure"
 )
 
 
@@ -47,8 +47,8 @@ class FunctionRetriever:
         self._module = getattr(inner, "__module__", "")
 
     def describe(self) -> dict[str, Any]:
-        told = {"retriever": "function", "function": f"{self._module}:{self.name}"}
-        return {**told, "options": dict(self._options)} if self._options else told
+        description = {"retriever": "function", "function": f"{self._module}:{self.name}"}
+        return {**description, "options": dict(self._options)} if self._options else description
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         if not self._batched:
@@ -150,7 +150,7 @@ def load_function(place: str) -> Any:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module)
+        loaded: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise Missing(
             f"there is no module {error.name!r}", hint="is it in this folder, or installed?"
@@ -161,10 +161,10 @@ def load_function(place: str) -> Any:
             where=_raised_at(error),
         ) from error
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(loaded, part):
             raise UsageError(f"{module} has no {attribute!r}")
-        found = getattr(found, part)
-    return found
+        loaded = getattr(loaded, part)
+    return loaded
 
 
 def _raised_at(error: Exception) -> str | None:

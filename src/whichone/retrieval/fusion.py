@@ -105,8 +105,8 @@ def _scored(ranking: Ranking) -> Scored:
 def reciprocal_rank(lists: Sequence[Scored], weights: Sequence[float], constant: float) -> Scored:
     """Sums of weight / (constant + rank), best first, ties by id."""
     sums: dict[str, float] = {}
-    for found, weight in zip(lists, weights, strict=True):
-        for rank, (identity, _) in enumerate(found, 1):
+    for ranked_list, weight in zip(lists, weights, strict=True):
+        for rank, (identity, _) in enumerate(ranked_list, 1):
             sums[identity] = sums.get(identity, 0.0) + weight / (constant + rank)
     return _in_order(sums)
 
@@ -114,12 +114,12 @@ def reciprocal_rank(lists: Sequence[Scored], weights: Sequence[float], constant:
 def weighted_scores(lists: Sequence[Scored], weights: Sequence[float]) -> Scored:
     """Sums of weight times score, each list's scores brought to 0 to 1 (all equal: 1)."""
     sums: dict[str, float] = {}
-    for found, weight in zip(lists, weights, strict=True):
-        if not found:
+    for ranked_list, weight in zip(lists, weights, strict=True):
+        if not ranked_list:
             continue
-        values = [score for _, score in found]
+        values = [score for _, score in ranked_list]
         low, width = min(values), max(values) - min(values)
-        for identity, score in found:
+        for identity, score in ranked_list:
             part = (score - low) / width if width else 1.0
             sums[identity] = sums.get(identity, 0.0) + weight * part
     return _in_order(sums)

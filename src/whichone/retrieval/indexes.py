@@ -52,7 +52,7 @@ def created(
 ) -> Iterator[tuple[Folder, Corpus]]:
     """A folder to fill with an index of a corpus, which is put into it; committed at the end.
 
-    Anything iterable of passages will do instead of a corpus: it becomes one. With `resume` what a
+    Anything iterable of passages will do instead of a corpus: it turns into one. With `resume` what a
     killed builder left in the folder's `.partial` is still there.
     """
     with Folder.create(path, KIND, resume=resume) as folder:

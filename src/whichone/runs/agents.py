@@ -76,7 +76,7 @@ class RecordTable:
         self.done: list[tuple[str, str, str]] = []
 
     def __call__(self, question: Question, action: str, arguments: Mapping[str, Any]) -> str:
-        """Act on a record; what is no record is left alone, and the agent is told."""
+        """Act on a record; what is no record is left alone, and the agent is informed."""
         given = str(arguments.get("id", ""))
         owner = self._owner.get(given) or self._owner.get(page_of(given))
         if owner is None and not self._corpus.has(given):
@@ -158,19 +158,19 @@ class AgentReader:
             calls.append(Call(tool="ask_user", input=answer.asks, text=reply))
             asked = msgspec.structs.replace(asked, text=f"{asked.text} {reply}")
         trace = Trace(question=question.id, calls=tuple(calls))
-        found = (p for call in trace.of("search") for p in call.passages)
+        passage_ids = (p for call in trace.of("search") for p in call.passages)
         return msgspec.structs.replace(
             answer,
-            passages=answer.passages or tuple(dict.fromkeys(found)),
+            passages=answer.passages or tuple(dict.fromkeys(passage_ids)),
             notes={**answer.notes, TRACE: msgspec.to_builtins(trace)},
         )
 
     def _passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Passages by their ids, or by those of their source; a page stands for its first passage."""
+        """Passages by their ids, or by those of their source; a page represents its first passage."""
         ranking = self._check.translate(Ranking(question="", passages=tuple(ids)))
         wanted = [self._first(identity) for identity in ranking.passages]
-        found = self._corpus.get(wanted)
-        return [found[identity] for identity in wanted]
+        passages = self._corpus.get(wanted)
+        return [passages[identity] for identity in wanted]
 
     def _first(self, identity: str) -> str:
         if identity in self._corpus:
@@ -233,9 +233,11 @@ def run_agent(
     **options: Any,
 ) -> Answers:
     """Let an agent work on every question; `options` are those of `ReadingRunner`."""
-    made = as_agent(agent, name=name)
+    working_agent = as_agent(agent, name=name)
     retriever = search_tool(search, benchmark, search_options)
-    reader = AgentReader(made, retriever, benchmark, budget=budget, user=user, act=act, turns=turns)
+    reader = AgentReader(
+        working_agent, retriever, benchmark, budget=budget, user=user, act=act, turns=turns
+    )
     setting = Setting(passages="none")
     called = name or f"{reader.name} + {getattr(retriever, 'name', type(retriever).__name__)}"
     return run_reader(reader, benchmark, path, setting, name=called, cites="corpus", **options)

@@ -77,19 +77,19 @@ def _content(path: Path) -> str:
 
 
 def is_made_by(
-    made: Mapping[str, Any], path: Path, kind: str, code: str | None, inputs: Mapping[str, str]
+    created: Mapping[str, Any], path: Path, kind: str, code: str | None, inputs: Mapping[str, str]
 ) -> bool:
     """Whether a finished folder was made by this code from these inputs.
 
     Where it was not, a command that may not replace it ends with an error that names what has changed.
     """
-    before = made.get(ATTRIBUTE, {})
+    before = created.get(ATTRIBUTE, {})
     changes = [
         f"{name}, which it reads, {_how(before.get(name), inputs.get(name))}"
         for name in sorted(before | dict(inputs))
         if before.get(name) != inputs.get(name)
     ]
-    if made.get("code") != code:
+    if created.get("code") != code:
         changes.append("its code has changed")
     if changes:
         refuse_to_replace(path, kind, sample(changes, 5))

@@ -22,9 +22,9 @@ ANSWERS = "answers"
 class ReaderOrder:
     """Returns what a reader made of the passages it was shown; nothing is searched."""
 
-    def __init__(self, order: Mapping[str, Sequence[str]], told: dict[str, Any]) -> None:
+    def __init__(self, order: Mapping[str, Sequence[str]], given: dict[str, Any]) -> None:
         self._order = order
-        self._told = told
+        self._told = given
 
     @classmethod
     def for_run(cls, benchmark: Benchmark, work: Path, *, answers: str) -> ReaderOrder:
@@ -41,11 +41,11 @@ class ReaderOrder:
         }
         if not any(order.values()):
             raise BadInput("the reader was shown no passages", file=folder.root)
-        told = {
+        description = {
             "answers": answers,
             "from": {"answers": folder.manifest.name, "hash": folder.content_hash[:12]},
         }
-        return cls(order, told)
+        return cls(order, description)
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "reader-order", **self._told}

@@ -19,13 +19,13 @@ from whichone.records import Query
 
 def identified(system: object, description: Mapping[str, Any]) -> dict[str, Any]:
     """A description with the plugin's version and commit, and the hashes of local models that it names."""
-    found = dict(description)
+    identity = dict(description)
     if plugin := plugin_of(system):
-        found["plugin"] = plugin
+        identity["plugin"] = plugin
     hashes = dict(_local_models(description))
     if hashes:
-        found["model_hashes"] = hashes
-    return found
+        identity["model_hashes"] = hashes
+    return identity
 
 
 def plugin_of(system: object) -> dict[str, str]:
@@ -39,8 +39,8 @@ def plugin_of(system: object) -> dict[str, str]:
     if not packages:
         return {}
     distribution = metadata.distribution(packages[0])
-    found = {"package": packages[0], "version": distribution.version}
-    return {**found, **_commit(distribution)}
+    identity = {"package": packages[0], "version": distribution.version}
+    return {**identity, **_commit(distribution)}
 
 
 def _commit(distribution: metadata.Distribution) -> dict[str, str]:
@@ -80,7 +80,7 @@ def _local_models(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     hashed = "weights" in description
     for key, value in description.items():
         if isinstance(value, Mapping):
-            yield from ((f"{key}.{name}", found) for name, found in _local_models(value))
+            yield from ((f"{key}.{name}", identity) for name, identity in _local_models(value))
         elif isinstance(value, str) and not hashed and _has_weights(Path(value)):
             yield key, model_hash(Path(value))
 

@@ -150,12 +150,12 @@ class _Ids:
 
     def question(self, result: Found) -> str:
         text = result.question
-        found = self._questions.get(text) or self._questions.get(from_trec(text))
-        if found is None:
+        question = self._questions.get(text) or self._questions.get(from_trec(text))
+        if question is None:
             raise BadInput(
                 "the benchmark has no such query", file=self._file, line=result.line, ids=[text]
             )
-        return found
+        return question
 
     def result(self, result: Found) -> str | None:
         text = result.identity
@@ -163,8 +163,8 @@ class _Ids:
             return None
         if not self._results:  # a benchmark for scoring only: page ids are taken at their word
             return text if ":" in text else f"{self._source}:{text}"
-        found = self._results.get(text) or self._results.get(from_trec(text))
-        if found is None:
+        results = self._results.get(text) or self._results.get(from_trec(text))
+        if results is None:
             raise BadInput(
                 f"the corpus has no page or passage {text!r}, returned for {result.question}",
                 file=self._file,
@@ -172,7 +172,7 @@ class _Ids:
                 ids=[text],
                 hint=f"ids of this corpus look like {sample(list(self._results)[:3])}",
             )
-        return found
+        return results
 
 
 def _source(benchmark: Benchmark) -> str:
@@ -205,15 +205,15 @@ def _results(
     elif format == "dpr":
         yield from _dpr(file, benchmark)
     elif format in LINKERS:
-        for told in read_predictions(file, format, benchmark, knowledge=knowledge):
-            yield Found(told.question, told.page, told.score, told.line)
+        for ranking in read_predictions(file, format, benchmark, knowledge=knowledge):
+            yield Found(ranking.question, ranking.page, ranking.score, ranking.line)
     else:
         yield from _predictions(file)
 
 
 def _trec(file: Path) -> Iterator[Found]:
     """In trec_eval's order: by score, ties by id from the end of the alphabet; ranks do not count."""
-    found: dict[str, list[tuple[int, Found]]] = {}
+    rankings: dict[str, list[tuple[int, Found]]] = {}
     tag: str | None = None
     for line, text in read_lines(file):
         if not text.strip():
@@ -234,9 +234,9 @@ def _trec(file: Path) -> Iterator[Found]:
             )
         result = Found(question, identity, _number(score, "score", file, line), line)
         place = int(_number(rank, "rank", file, line))
-        found.setdefault(question, []).append((place, result))
+        rankings.setdefault(question, []).append((place, result))
     contradicting = 0
-    for listed in found.values():
+    for listed in rankings.values():
         ordered = sorted(listed, key=lambda r: trec_order(r[1].score, r[1].identity))
         contradicting += [place for place, _ in ordered] != sorted(place for place, _ in listed)
         yield from (result for _, result in ordered)
@@ -264,16 +264,16 @@ def _number(text: str, what: str, file: Path, line: int) -> float:
 
 def _msmarco(file: Path) -> Iterator[Found]:
     """Query, id and rank between tabs, as Pyserini writes with --output-format msmarco."""
-    found: dict[str, list[Found]] = {}
+    rankings: dict[str, list[Found]] = {}
     for line, text in read_lines(file):
         try:
             question, identity, rank = text.decode("utf-8", "replace").split("\t")
-            found.setdefault(question, []).append(Found(question, identity, -float(rank), line))
+            rankings.setdefault(question, []).append(Found(question, identity, -float(rank), line))
         except ValueError:
             raise BadInput(
                 "three columns between tabs are expected: query id rank", file=file, line=line
             ) from None
-    for listed in found.values():
+    for listed in rankings.values():
         yield from sorted(listed, key=lambda result: -result.score)
 
 

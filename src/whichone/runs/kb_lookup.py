@@ -54,11 +54,11 @@ class KbLookup:
             yield self._answer(query, [(key, facts[key]) for key in ordered])
 
     def _answer(
-        self, query: Query, found: Sequence[tuple[tuple[str, str], tuple[str, ...]]]
+        self, query: Query, values: Sequence[tuple[tuple[str, str], tuple[str, ...]]]
     ) -> Answer:
-        if not found:
+        if not values:
             return Answer(question=query.id)
-        used = found if query.task == AMBIGDOCS else found[:1]
+        used = values if query.task == AMBIGDOCS else values[:1]
         if query.task == AMBIGDOCS:
             said = [(self._bearers[page, _relation(query)], a[0]) for (page, _), a in used]
             text = " ".join(f"{bearer}: {answer}." for bearer, answer in said)

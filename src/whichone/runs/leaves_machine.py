@@ -60,12 +60,12 @@ def _host(name: str, address: str) -> str | None:
 
 
 def _postgres_host(dsn: str) -> str:
-    told = ""
+    host = ""
     if dsn:
         try:
             from psycopg.conninfo import conninfo_to_dict
 
-            told = str(conninfo_to_dict(dsn).get("host") or "")
+            host = str(conninfo_to_dict(dsn).get("host") or "")
         except Exception:
             return "the server of its dsn"  # it is refused when it is opened, with the reason
-    return told or os.environ.get("PGHOST", "")
+    return host or os.environ.get("PGHOST", "")

@@ -49,8 +49,8 @@ class EntityPages:
             self._titles.setdefault(title_form(title), page)
         for query in benchmark.queries:
             for output in query.outputs:
-                for told in (p for group in output.provenance for p in group if p.title):
-                    self._titles.setdefault(title_form(str(told.title)), told.page)
+                for provenance in (p for group in output.provenance for p in group if p.title):
+                    self._titles.setdefault(title_form(str(provenance.title)), provenance.page)
         for name_set in benchmark.sets:
             for bearer in name_set.bearers:
                 if bearer.pages:
@@ -59,18 +59,18 @@ class EntityPages:
         self._lookup = _lookup(knowledge) if knowledge else None
 
     def of_entity(self, entity: str) -> str | None:
-        found = self._pages.get(entity)
-        if found is None and self._lookup is not None:
+        page = self._pages.get(entity)
+        if page is None and self._lookup is not None:
             pages = [p.page for p in self._lookup.pages_of(entity)]
-            found = next((p for p in pages if p in self._corpus or not self._corpus), None)
-        return found
+            page = next((p for p in pages if p in self._corpus or not self._corpus), None)
+        return page
 
     def of_title(self, title: str) -> str | None:
-        found = self._titles.get(title_form(title))
-        if found is None and self._lookup is not None:
+        pages = self._titles.get(title_form(title))
+        if pages is None and self._lookup is not None:
             page = self._lookup.page_of_title(title)
-            found = page.page if page else None
-        return found
+            pages = page.page if page else None
+        return pages
 
 
 def title_form(title: str) -> str:
@@ -91,17 +91,17 @@ def read_predictions(
     pages = EntityPages(benchmark, knowledge)
     ids = [query.id for query in benchmark.queries]
     known = frozenset(ids)
-    found: dict[str, list[Predicted]] = {}
+    predictions: dict[str, list[Predicted]] = {}
     for place, (line, record) in enumerate(_records(file, format)):
         question = _question(record, place, ids, known, file, line)
-        listed = found.setdefault(question, [])
+        listed = predictions.setdefault(question, [])
         for name, score in _read(record, format, file, line):
             page = pages.of_entity(name) if format == "bootleg" else pages.of_title(name)
             unknown = f"{'entity' if format == 'bootleg' else 'title'} {name}"
             listed.append(Predicted(question, page or unknown, score, line))
         if not listed:
             listed.append(Predicted(question, "", -math.inf, line))
-    for listed in found.values():
+    for listed in predictions.values():
         ordered = sorted(listed, key=lambda p: -p.score)
         yield from (p for p in ordered if p.page or len(ordered) == 1)
 
@@ -120,13 +120,13 @@ def _question(
 ) -> str:
     if not isinstance(record, dict):
         raise BadInput("a JSON object is expected", file=file, line=line)
-    told = str(record.get("id", record.get("sent_idx_unq", place)))
-    if told in known:
-        return told
-    number = int(told) if told.isdecimal() else -1
+    question = str(record.get("id", record.get("sent_idx_unq", place)))
+    if question in known:
+        return question
+    number = int(question) if question.isdecimal() else -1
     if not 0 <= number < len(ids):
         raise BadInput(
-            f"the benchmark has {len(ids)} questions and none that is {told!r}",
+            f"the benchmark has {len(ids)} questions and none that is {question!r}",
             file=file,
             line=line,
             hint="id is a question's id, or its place from 0",
@@ -139,8 +139,8 @@ def _read(record: dict[str, Any], format: str, file: Path, line: int) -> list[tu
     try:
         return _PAIRS[format](record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        told = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise BadInput(f"not what {format} writes: {told}", file=file, line=line) from error
+        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        raise BadInput(f"not what {format} writes: {problem}", file=file, line=line) from error
 
 
 def _bootleg(record: dict[str, Any]) -> list[tuple[str, float]]:
@@ -178,12 +178,14 @@ def _rag(record: dict[str, Any]) -> list[tuple[str, float]]:
 
 def _together(names: Sequence[str], scores: Sequence[float] | None) -> list[tuple[str, float]]:
     """Without scores, the order counts."""
-    told = [-float(n) for n in range(len(names))] if scores is None else [float(s) for s in scores]
-    if any(not math.isfinite(score) for score in told):
+    values = (
+        [-float(n) for n in range(len(names))] if scores is None else [float(s) for s in scores]
+    )
+    if any(not math.isfinite(score) for score in values):
         raise ValueError("a score is not a finite number")
-    if isinstance(names, str) or len(names) != len(told):
-        raise ValueError(f"{len(told)} scores for the predictions {names!r}")
-    return [(str(name).strip(), score) for name, score in zip(names, told, strict=True)]
+    if isinstance(names, str) or len(names) != len(values):
+        raise ValueError(f"{len(values)} scores for the predictions {names!r}")
+    return [(str(name).strip(), score) for name, score in zip(names, values, strict=True)]
 
 
 _PAIRS = {

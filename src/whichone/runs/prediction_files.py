@@ -87,16 +87,16 @@ class FileReader:
             known = _linked(answer, tasks[answer.question], finder)
             self._answers[answer.question] = _label(known, tasks[answer.question])
         if not self._answers and not strangers:
-            raise BadInput("the file holds no answers", file=path)
+            raise BadInput("the file contains no answers", file=path)
         if strangers:
-            told = (
+            problem = (
                 f"{len(strangers)} answers are to questions that the benchmark does not have: "
                 f"{sample(strangers)}"
             )
             if on_error == "fail" or not self._answers:
                 hint = "is this the right benchmark? --on-error skip passes over them"
-                raise BadInput(told, file=path, hint=hint)
-            talk(f"passed over: {told}")
+                raise BadInput(problem, file=path, hint=hint)
+            talk(f"passed over: {problem}")
 
     def describe(self) -> dict[str, Any]:
         return {"reader": "file", "file": self._path.name, "sha256": file_hash(self._path)}
@@ -112,12 +112,12 @@ def read_record(record: Any, finder: PageFinder, path: Path, line: int) -> Answe
     """One line of any of the three kinds."""
     if not isinstance(record, dict) or record.get("id") is None:
         raise BadInput("a prediction is an object with an id", file=path, line=line)
-    text, found = _said(record, finder, path, line)
-    lost = found.count(None)
+    text, pages = _said(record, finder, path, line)
+    lost = pages.count(None)
     return Answer(
         question=str(record["id"]),
         text=None if text is None else str(text),
-        passages=tuple(dict.fromkeys(p for p in found if p is not None)),
+        passages=tuple(dict.fromkeys(p for p in pages if p is not None)),
         notes={"pages_not_in_the_corpus": lost} if lost else {},
     )
 
@@ -137,8 +137,8 @@ def _said(
         sources = [p for o in outputs for p in o.get("provenance") or []]
         if not all(isinstance(p, dict) for p in sources):
             raise BadInput("provenance is a list of objects", file=path, line=line)
-        found = [finder.find(p.get("wikipedia_id"), p.get("title")) for p in sources]
-        return (answers[0] if answers else None), found
+        pages = [finder.find(p.get("wikipedia_id"), p.get("title")) for p in sources]
+        return (answers[0] if answers else None), pages
     if "answer" in record:
         return record["answer"], [finder.named(p) for p in record.get("passages") or []]
     raise BadInput("the line has no output, answer or predicted_label", file=path, line=line)

@@ -41,9 +41,9 @@ def read_repeatedly(
 
 def differences(answers: Sequence[Answers], benchmark: Benchmark) -> dict[str, int]:
     """Questions asked every time, and those of them whose text differs, failures among the differences."""
-    given = [{q: a.text for q, a in one.answers.items()} for one in answers]
+    given = [{q: a.text for q, a in item.answers.items()} for item in answers]
     asked = [q.id for q in benchmark.queries if q.id not in answers[0].left_out]
-    differing = sum(len({(q in one, one.get(q)) for one in given}) > 1 for q in asked)
+    differing = sum(len({(q in item, item.get(q)) for item in given}) > 1 for q in asked)
     return {"times": len(answers), "questions": len(asked), "differing": differing}
 
 
@@ -73,14 +73,14 @@ def read(
         seed=seed,
     )
     retrieved = Run.open(run) if run is not None else None
-    told = {k: v for k, v in (options or {}).items() if v is not None}
-    made = make_reader(reader, opened, told)
-    runner.setdefault("cites", getattr(made, "cites", "shown"))
+    given_options = {k: v for k, v in (options or {}).items() if v is not None}
+    opened_reader = make_reader(reader, opened, given_options)
+    runner.setdefault("cites", getattr(opened_reader, "cites", "shown"))
     command = command_line(
         opened.place,
         answers,
         reader,
-        told,
+        given_options,
         setting,
         retrieved,
         runner.get("limit"),
@@ -88,17 +88,17 @@ def read(
     )
     try:
         return run_reader(
-            made,
+            opened_reader,
             opened,
             answers,
             setting,
             run=retrieved,
-            name=name or system_name(made, setting, retrieved),
+            name=name or system_name(opened_reader, setting, retrieved),
             command=command,
             **runner,
         )
     finally:
-        if close := getattr(made, "close", None):
+        if close := getattr(opened_reader, "close", None):
             close()
 
 
@@ -135,14 +135,14 @@ def make_reader(name: str, benchmark: Benchmark, options: Mapping[str, Any]) -> 
             hint="rename it to over(corpus, **options)",
         )
     try:
-        made: Reader
+        opened_reader: Reader
         if hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs."):
-            made = kind.for_run(benchmark, **options)
+            opened_reader = kind.for_run(benchmark, **options)
         else:
-            made = kind.over(benchmark.corpus, **options)
+            opened_reader = kind.over(benchmark.corpus, **options)
     except (msgspec.ValidationError, TypeError) as error:
         raise UsageError(f"{name} does not take these options: {error}") from error
-    return made
+    return opened_reader
 
 
 def as_reader(answer: Any, *, name: str | None = None) -> Reader:

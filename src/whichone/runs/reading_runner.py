@@ -155,10 +155,10 @@ class ReadingRunner:
         }
 
     def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:
-        told = msgspec.json.encode(reader, order="deterministic")
+        identity = msgspec.json.encode(reader, order="deterministic")
         parents = {
             "benchmark": self.benchmark.id,
-            "reader": hashlib.sha256(told).hexdigest()[:16],
+            "reader": hashlib.sha256(identity).hexdigest()[:16],
             "setting": self.setting.hash,
             **parts_of(self.benchmark),
         }
@@ -206,7 +206,7 @@ class ReadingRunner:
         if in_a_row >= self.stop_after:
             raise BadInput(
                 f"the last {in_a_row} questions failed, the last one so: {error}",
-                hint="mend it and start again: it goes on where it stopped",
+                hint="fix it and start again: it goes on where it stopped",
             )
 
     def _one_block(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
@@ -220,8 +220,8 @@ class ReadingRunner:
             raise
         except Exception as error:
             if self.on_error == "fail":
-                told = f"the reader {type(self.reader).__name__} failed: {_said(error)}"
-                raise BadInput(told, ids=[t.question.id for t in tasks[len(given) :]]) from error
+                problem = f"the reader {type(self.reader).__name__} failed: {_said(error)}"
+                raise BadInput(problem, ids=[t.question.id for t in tasks[len(given) :]]) from error
             for task in tasks[len(given) :]:
                 yield self._alone(task)
 

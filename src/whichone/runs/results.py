@@ -21,18 +21,18 @@ _OF_THE_BENCHMARK = ("gold", "bearer")
 
 def sees(folder: Folder) -> tuple[str, ...]:
     """As the run's or answers' manifest has it; empty where nothing is said."""
-    parameters, made = folder.manifest.parameters, folder.manifest.made
-    said = parameters.get("sees") or made.get("sees") or ()
-    found = [said] if isinstance(said, str) else [str(word) for word in said]
+    parameters, created = folder.manifest.parameters, folder.manifest.made
+    said = parameters.get("sees") or created.get("sees") or ()
+    results = [said] if isinstance(said, str) else [str(word) for word in said]
     reader = parameters.get("reader")
     if isinstance(reader, dict):
         own = reader.get("sees") or ()
-        found += [own] if isinstance(own, str) else [str(word) for word in own]
+        results += [own] if isinstance(own, str) else [str(word) for word in own]
     setting = parameters.get("setting")
     shown = str(setting.get("passages", "")) if isinstance(setting, dict) else ""
     if any(word in shown for word in _OF_THE_BENCHMARK):
-        found.append("gold")
-    return tuple(dict.fromkeys(found))
+        results.append("gold")
+    return tuple(dict.fromkeys(results))
 
 
 def more_than_corpus(seen: tuple[str, ...]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from whichone.runs.runner import run_retriever
 from whichone.secrets import masked_options, remember_secrets
 
 EXAMPLES = "examples.jsonl"
-"""What `whichone train` learned from; it lies beside `best`, or one above for one of several encoders."""
+"""What `whichone train` learned from; it is beside `best`, or one above for one of several encoders."""
 _MODELS = ("encoder", "passage_encoder", "model")
 
 
@@ -83,11 +83,11 @@ def retrieve(
     if index is not None and _takes_index(retriever):
         options, index = {**(options or {}), "index": str(index)}, None
     if index is not None:
-        made = index_over(index, opened.corpus, **(options or {}))
-        retriever = getattr(made, "name", retriever)
+        opened_retriever = index_over(index, opened.corpus, **(options or {}))
+        retriever = getattr(opened_retriever, "name", retriever)
     else:
         work = default_index_folder(opened.corpus)
-        made = _made_or_waited_for(retriever, opened, work, options or {})
+        opened_retriever = _made_or_waited_for(retriever, opened, work, options or {})
     learned = 0 if ":" in retriever else learned_from(options or {}, opened)
     if learned:
         talk(
@@ -96,17 +96,19 @@ def retrieve(
         )
     try:
         return run_retriever(
-            made,
+            opened_retriever,
             opened,
             run,
             k=k,
             name=name or retriever.rpartition(":")[2],
-            description=_described(retriever, made, options or {}),
+            description=_described(retriever, opened_retriever, options or {}),
             learned=learned,
             **runner,
         )
     finally:
-        close = getattr(made, "close", None)  # connections, stores; a retriever need not have it
+        close = getattr(
+            opened_retriever, "close", None
+        )  # connections, stores; a retriever need not have it
         if callable(close):
             close()
 
@@ -159,15 +161,15 @@ def make_retriever(
     if leaving:
         talk(leaving)
     options = _with_knowledge(options, benchmark)
-    made: Retriever
+    opened_retriever: Retriever
     if hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs."):
-        made = _called(name, kind.for_run, (benchmark, work), options)
+        opened_retriever = _called(name, kind.for_run, (benchmark, work), options)
     else:
-        made = _called(name, kind.over, (benchmark.corpus, work), options)
+        opened_retriever = _called(name, kind.over, (benchmark.corpus, work), options)
     making = options.get("make")
     if isinstance(making, str):  # the run is also of the module that made the object asked
-        made.own_code = sys.modules[making.partition(":")[0]]  # type: ignore[attr-defined]
-    return made
+        opened_retriever.own_code = sys.modules[making.partition(":")[0]]  # type: ignore[attr-defined]
+    return opened_retriever
 
 
 def _refuse_for_benchmark(name: str, kind: Any) -> None:
@@ -199,15 +201,15 @@ def _with_knowledge(options: dict[str, Any], benchmark: Benchmark) -> dict[str, 
     return {**options, "knowledge": str(place)}
 
 
-def _described(name: str, made: Retriever, options: dict[str, Any]) -> dict[str, Any]:
+def _described(name: str, created: Retriever, options: dict[str, Any]) -> dict[str, Any]:
     """What the retriever says of itself, and the options that only its own code knows.
 
     whichone's own retrievers describe every option that decides a ranking; a user's class may
     describe none, and its options are part of the run all the same.
     """
-    describe = getattr(made, "describe", None)
-    description = dict(describe()) if describe else {"retriever": type(made).__name__}
-    ours = ":" not in name and type(made).__module__.partition(".")[0] == "whichone"
+    describe = getattr(created, "describe", None)
+    description = dict(describe()) if describe else {"retriever": type(created).__name__}
+    ours = ":" not in name and type(created).__module__.partition(".")[0] == "whichone"
     if options and not ours:
         description.setdefault("options", masked_options(options))
     making = options.get("make")

@@ -138,15 +138,15 @@ class Runner:
     def _one_block(self, questions: Sequence[Question]) -> tuple[_Block, pa.Table]:
         block = _Block()
         try:
-            found = self._ask(questions, block)
+            rankings = self._ask(questions, block)
         except Exception as error:
             if self.on_error == "fail":
                 raise _named(error, questions, self.retriever) from error
-            found = self._ask_singly(questions, block)
-        found = [self.check.translate(ranking) for ranking in found]
-        self.check.infer(found, strict=self.on_error == "fail")
+            rankings = self._ask_singly(questions, block)
+        rankings = [self.check.translate(ranking) for ranking in rankings]
+        self.check.infer(rankings, strict=self.on_error == "fail")
         rows: list[dict[str, object]] = []
-        for question, ranking in zip(questions, found, strict=True):
+        for question, ranking in zip(questions, rankings, strict=True):
             if question.id in block.failures:
                 continue
             try:
@@ -177,31 +177,31 @@ class Runner:
 
     def _ask(self, questions: Sequence[Question], block: _Block) -> list[Ranking]:
         """All rankings of a block, each timed by when it came."""
-        found: list[Ranking] = []
+        rankings: list[Ranking] = []
         last = time.perf_counter()
         for ranking in _within(self.timeout, self.retriever, questions, self.k):
             now = time.perf_counter()
             block.seconds[ranking.question] = now - last
             last = now
-            found.append(ranking)
-        if len(found) != len(questions):
-            raise BadInput(f"{len(questions)} questions went in, {len(found)} rankings came out")
+            rankings.append(ranking)
+        if len(rankings) != len(questions):
+            raise BadInput(f"{len(questions)} questions went in, {len(rankings)} rankings came out")
         _spread(block.seconds)
-        return found
+        return rankings
 
     def _ask_singly(self, questions: Sequence[Question], block: _Block) -> list[Ranking]:
         """After a failing block: each question alone, so that only the failing ones fail."""
-        found = []
+        rankings = []
         for question in questions:
             try:
-                found.extend(self._ask([question], block))
+                rankings.extend(self._ask([question], block))
             except Exception as error:
                 known = isinstance(error, WhichoneError)
                 block.failures[question.id] = (
                     str(error) if known else masked_text(f"{type(error).__name__}: {error}")
                 )
-                found.append(Ranking(question=question.id))
-        return found
+                rankings.append(Ranking(question=question.id))
+        return rankings
 
 
 def _check_options(k: object, block: object, on_error: object, returns: object) -> None:
@@ -230,12 +230,12 @@ def _within(
     if seconds is None:
         yield from retriever.search(questions, k)
         return
-    found: list[Ranking] = []
+    rankings: list[Ranking] = []
     failure: list[BaseException] = []
 
     def work() -> None:
         try:
-            found.extend(retriever.search(questions, k))
+            rankings.extend(retriever.search(questions, k))
         except BaseException as error:
             failure.append(error)
 
@@ -250,7 +250,7 @@ def _within(
         )
     if failure:
         raise failure[0]
-    yield from found
+    yield from rankings
 
 
 def _spread(seconds: dict[str, float]) -> None:
@@ -303,23 +303,23 @@ def _finished(path: Path, identity: Mapping[str, Any], code: str | None, name: s
         return None
     if run.name != name:
         return None
-    made = run.folder.manifest.made
-    return run if is_made_by(made, path, KIND, code, identity.get("inputs", {})) else None
+    created = run.folder.manifest.made
+    return run if is_made_by(created, path, KIND, code, identity.get("inputs", {})) else None
 
 
 def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> None:
     """Keep earlier blocks only when they belong to this very run.
 
-    Code that was mended after a failure goes on: what it had done is kept, and it is said.
+    Code that was fixed after a failure goes on: what it had done is kept, and it is said.
     """
     entries = folder.journal.read()
     if entries and entries[0] == identity:
         changed = any(entry.get("code") != code for entry in entries[1:])
         kept = any(folder.partial.glob("block-*.json"))
-        told = (
+        parameters = (
             ": blocks that were made before the code changed are kept" if kept and changed else ""
         )
-        talk(f"going on with {folder.root}{told}")
+        talk(f"going on with {folder.root}{parameters}")
         folder.journal.append({"code": code})
         return
     if entries:
@@ -373,8 +373,8 @@ def run_retriever(
 ) -> Run:
     """Run a retriever over a benchmark; `options` are those of `Runner`."""
     describe = getattr(retriever, "describe", None)
-    told = dict(
+    parameters = dict(
         description or (describe() if describe else {"retriever": type(retriever).__name__})
     )
     runner = Runner(retriever, benchmark, k=k, **options)
-    return runner.run(Path(path), name=name, description=told)
+    return runner.run(Path(path), name=name, description=parameters)

@@ -35,7 +35,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     shuffled: bool = False
     """In a seeded order of its own for each question, instead of by rank."""
     page_passages: int = 1
-    """How many passages stand for a page that a page-level run returned; 0: all of them."""
+    """How many passages represent a page that a page-level run returned; 0: all of them."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -107,15 +107,15 @@ class Shows:
             return Shown()
         if kind == "other-bearer":
             return self._other_bearer(query)
-        found: list[str] = []
+        passages: list[str] = []
         cut = 0
         if "gold" in kind:
-            found, cut = self._gold(query)
+            passages, cut = self._gold(query)
         if "retrieved" in kind:
-            ranked = [p for p in self._retrieved(query) if p not in found]
-            room = self.setting.depth - len(found)
-            found += ranked[:room]
-        return Shown(self._ordered(query, found), cut=cut)
+            ranked = [p for p in self._retrieved(query) if p not in passages]
+            room = self.setting.depth - len(passages)
+            passages += ranked[:room]
+        return Shown(self._ordered(query, passages), cut=cut)
 
     def tasks(
         self, queries: Sequence[Query], shown: Mapping[str, Shown], *, in_words: bool = False
@@ -124,11 +124,11 @@ class Shows:
 
         With `in_words` a slot is asked by one of its published template questions, where it has any.
         """
-        found = self.corpus.get(p for q in queries for p in shown[q.id].passages)
+        passages = self.corpus.get(p for q in queries for p in shown[q.id].passages)
         return [
             ReadingTask(
                 question=worded(q) if in_words else q.question(),
-                passages=tuple(found[p] for p in shown[q.id].passages),
+                passages=tuple(passages[p] for p in shown[q.id].passages),
             )
             for q in queries
         ]
@@ -149,16 +149,18 @@ class Shows:
                         named.setdefault(source.passage)
                     else:
                         paged.update(dict.fromkeys(self.corpus.passages_of(source.page)))
-        found = [*named, *(p for p in paged if p not in named)]
+        passages_of_gold = [*named, *(p for p in paged if p not in named)]
         depth = self.setting.depth
-        if len(found) <= depth:
-            return found, 0
+        if len(passages_of_gold) <= depth:
+            return passages_of_gold, 0
         if not paged:
-            return self._random(query, "gold").sample(found, depth), len(found) - depth
-        kept = set(self._stating_first(query, found)[:depth])
-        return [p for p in found if p in kept], len(found) - depth
+            return self._random(query, "gold").sample(passages_of_gold, depth), len(
+                passages_of_gold
+            ) - depth
+        kept = set(self._stating_first(query, passages_of_gold)[:depth])
+        return [p for p in passages_of_gold if p in kept], len(passages_of_gold) - depth
 
-    def _stating_first(self, query: Query, found: Sequence[str]) -> list[str]:
+    def _stating_first(self, query: Query, values: Sequence[str]) -> list[str]:
         answers = query.attributes.get("values") or query.answers()
         wanted = [tokens for a in answers if (tokens := amber.tokens(str(a)))]
 
@@ -166,19 +168,19 @@ class Shows:
             text = amber.tokens(self.corpus.passage(identity).text)
             return any(amber.contains_answer(text, answer) for answer in wanted)
 
-        return sorted(found, key=lambda p: not states(p))
+        return sorted(values, key=lambda p: not states(p))
 
     def _retrieved(self, query: Query) -> list[str]:
-        found: dict[str, None] = {}
+        pages: dict[str, None] = {}
         for identity in self._ranked.get(query.id, ()):
             if identity in self.corpus:
-                found.setdefault(identity)
+                pages.setdefault(identity)
             else:
                 most = self.setting.page_passages or None
-                found.update(dict.fromkeys(self.corpus.passages_of(identity)[:most]))
-            if len(found) >= 2 * self.setting.depth:
+                pages.update(dict.fromkeys(self.corpus.passages_of(identity)[:most]))
+            if len(pages) >= 2 * self.setting.depth:
                 break
-        return list(found)
+        return list(pages)
 
     def _other_bearer(self, query: Query) -> Shown:
         """The most popular other bearer that has a page in the corpus: the one retrievers prefer."""
@@ -188,15 +190,15 @@ class Shows:
         for bearer in bearers:
             if bearer.entity == query.entity or own.intersection(bearer.pages):
                 continue
-            found = [p for page in bearer.pages for p in self.corpus.passages_of(page)]
-            if found:
+            passages = [p for page in bearer.pages for p in self.corpus.passages_of(page)]
+            if passages:
                 depth = self.setting.depth
-                shown = self._ordered(query, found[:depth])
-                return Shown(shown, cut=max(0, len(found) - depth))
+                shown = self._ordered(query, passages[:depth])
+                return Shown(shown, cut=max(0, len(passages) - depth))
         return Shown(left_out="no other bearer of the name has a page")
 
-    def _ordered(self, query: Query, found: Sequence[str]) -> tuple[str, ...]:
-        order = list(found)
+    def _ordered(self, query: Query, values: Sequence[str]) -> tuple[str, ...]:
+        order = list(values)
         if self.setting.shuffled:
             self._random(query, "order").shuffle(order)
         return tuple(order)

@@ -45,10 +45,10 @@ def rank_three(
         progress("choosing", len(items), "items") as advance,
     ):
         for n, (small, members) in enumerate(_corpora(benchmark, items, Path(folder))):
-            made = make_retriever(
+            opened_retriever = make_retriever(
                 retriever, small, Path(folder) / f"index-{n}", dict(options or {})
             )
-            ranked.update(_ranked_pages(made, small))
+            ranked.update(_ranked_pages(opened_retriever, small))
             advance(len(members))
     return ranked
 
@@ -57,9 +57,9 @@ def _ranked_pages(retriever: Retriever, small: Benchmark) -> Iterator[tuple[str,
     check = RankingCheck(small.corpus)
     questions = small.questions()
     depth = len(small.corpus)
-    found = [check.translate(r) for r in retriever.search(questions, depth)]
-    check.infer(found)
-    for question, ranking in zip(questions, found, strict=True):
+    rankings = [check.translate(r) for r in retriever.search(questions, depth)]
+    check.infer(rankings)
+    for question, ranking in zip(questions, rankings, strict=True):
         check.check(question, ranking, depth)
         yield question.id, list(dict.fromkeys(map(check.page, ranking.passages)))
 

@@ -34,6 +34,6 @@ def has_tokens(text: str) -> bool:
 
 
 def is_sublist(needle: list[str], haystack: list[str]) -> bool:
-    """Whether the tokens of `needle` stand in `haystack`, one after another."""
+    """Whether the tokens of `needle` appear in `haystack`, one after another."""
     n = len(needle)
     return any(haystack[i : i + n] == needle for i in range(len(haystack) - n + 1))

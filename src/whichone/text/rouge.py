@@ -51,9 +51,9 @@ def best_rouge_l(prediction: SentenceWords, golds: Iterable[SentenceWords]) -> f
     return best
 
 
-def _f_measure(found: int, prediction: SentenceWords, gold: SentenceWords) -> float:
-    precision = found / len(prediction.vocabulary)
-    recall = found / len(gold.vocabulary)
+def _f_measure(count: int, prediction: SentenceWords, gold: SentenceWords) -> float:
+    precision = count / len(prediction.vocabulary)
+    recall = count / len(gold.vocabulary)
     return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
 
 
@@ -84,7 +84,7 @@ def longest_common_subsequence(gold: Sequence[str], prediction: Sequence[str]) -
 
 
 def _columns(words: Sequence[str]) -> dict[str, int]:
-    """For each word the places where it stands, as the bits of an integer."""
+    """For each word the places where it appears, as the bits of an integer."""
     columns: dict[str, int] = {}
     for place, word in enumerate(words):
         columns[word] = columns.get(word, 0) | 1 << place

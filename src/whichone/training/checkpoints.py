@@ -73,13 +73,13 @@ class Progress(msgspec.Struct):
 
 
 def training_folder(out: str | Path) -> Path:
-    """The folder to train into; what holds something else is left alone."""
+    """The folder to train into; what contains something else is left alone."""
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise UsageError("this is a file, a folder is wanted", where=str(out))
     if (folder / "manifest.json").exists():
         raise UsageError(
-            "this folder holds a benchmark, run or knowledge base",
+            "this folder contains a benchmark, run or knowledge base",
             where=str(out),
             hint="name a new folder to train into, last",
         )

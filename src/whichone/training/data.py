@@ -32,8 +32,8 @@ from whichone.training.taken import (
     TRAIN,
     Taken,
     all_queries,
+    report_taken,
     split_mark,
-    tell_taken,
     training_records,
 )
 
@@ -82,7 +82,7 @@ def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
     examples = [example for part in kept for example in part.examples]
     learn, watch = watched(examples, settings.seed)
     talk(
-        f"{len(learn)} examples to learn from ({told_kinds(learn, settings.kinds)}), {len(watch)} to stop by"
+        f"{len(learn)} examples to learn from ({kinds_text(learn, settings.kinds)}), {len(watch)} to stop by"
     )
     return TrainingData(learn, watch, unseen, [part.taken for part in kept])
 
@@ -122,7 +122,7 @@ def checked(parts: Sequence[Part[A]], named: Sequence[Query], plan: Plan) -> lis
         check_leaks(examples, others, tokens=tokens)
         dropped = len(part.examples) - len(examples)
         taken = replace(part.taken, taken=part.taken.taken - dropped, shared=dropped)
-        tell_taken(taken)
+        report_taken(taken)
         kept.append(replace(part, examples=examples, taken=taken))
     if not any(part.examples for part in kept):
         raise BadInput("every example shares something with the test data")
@@ -139,11 +139,11 @@ def watched(examples: Sequence[Example], seed: int) -> tuple[list[Example], list
     return learn, watch
 
 
-def told_kinds(examples: Sequence[Example], wanted: Sequence[str]) -> str:
-    """What is learned from; an example may hold more kinds of wrong passages than were asked for."""
+def kinds_text(examples: Sequence[Example], wanted: Sequence[str]) -> str:
+    """What is learned from; an example may contain more kinds of wrong passages than were asked for."""
     held = sorted(kinds(examples).items()) if wanted else []
-    found = ", ".join(f"{n} {kind}" for kind, n in held if kind in (*wanted, "given"))
-    return f"negatives: {found or 'of the batch only'}"
+    kinds_text = ", ".join(f"{n} {kind}" for kind, n in held if kind in (*wanted, "given"))
+    return f"negatives: {kinds_text or 'of the batch only'}"
 
 
 def _part(source: str, plan: Plan, settings: Settings, work: Path) -> Part[Example]:
@@ -211,13 +211,13 @@ def _reworded(
     benchmark: Benchmark, marked: Sequence[tuple[Query, str | None]], facts: bool
 ) -> list[tuple[Query, str | None]]:
     """Reworded questions to learn from; all others keep a mark that says they are not."""
-    found = [(q, m if q.attributes.get("set") == "similar" else OTHER_WORDING) for q, m in marked]
-    if not facts and not any(mark == TRAIN for _, mark in found):
+    results = [(q, m if q.attributes.get("set") == "similar" else OTHER_WORDING) for q, m in marked]
+    if not facts and not any(mark == TRAIN for _, mark in results):
         raise UsageError(
             f"{benchmark.name} has no reworded questions to learn from",
             hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",
         )
-    return found
+    return results
 
 
 def training_facts(benchmark: Benchmark, *, similar: bool = False) -> Iterator[Query]:

@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from whichone.errors import Missing, UsageError, missing_extra
 
 
-def chosen_device(told: str | None) -> str:
-    """The device that is meant: a GPU where there is one, unless another was told."""
+def chosen_device(given: str | None) -> str:
+    """The device that is meant: a GPU where there is one, unless another is given."""
     try:
         import torch
     except ImportError:
         raise missing_extra("torch", "train") from None
-    if told is None:
+    if given is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        kind = torch.device(told).type
+        kind = torch.device(given).type
     except RuntimeError:
         raise UsageError(
-            f"there is no device called {told!r}", hint="cuda, cuda:1 or cpu"
+            f"there is no device called {given!r}", hint="cuda, cuda:1 or cpu"
         ) from None
     if kind == "cuda" and not torch.cuda.is_available():
         raise Missing("torch finds no GPU on this machine", hint="leave --device out, or say cpu")
-    return told
+    return given
 
 
 def quiet_libraries() -> None:
@@ -53,8 +53,8 @@ def enough_memory(batch: int, longest: int) -> Iterator[None]:
 
 
 def _too_little(batch: int, longest: int, error: BaseException) -> Missing:
-    told = next(iter(str(error).splitlines()), "")
+    first_line = next(iter(str(error).splitlines()), "")
     return Missing(
-        f"too little memory for batches of {batch} with texts of up to {longest} tokens. {told}".strip(),
+        f"too little memory for batches of {batch} with texts of up to {longest} tokens. {first_line}".strip(),
         hint="a smaller --batch, --longest or --hard, into another folder: the outcome is another one",
     )

@@ -106,15 +106,15 @@ def answer_spans(reader: DprReaderModel, example: Example) -> list[tuple[int, in
     """Places of the first and last token of every stretch of the right passage that is an answer."""
     text = example.positive.text
     _, offsets, first = reader.encoded(example.question, example.positive.title, text)
-    found = []
+    results = []
     for answer in example.answers:
         at = text.lower().find(answer.lower()) if answer else -1
         while at >= 0:
             inside = [n for n, (a, b) in enumerate(offsets) if a < at + len(answer) and b > at]
             if inside and offsets[inside[-1]][1] >= at + len(answer):
-                found.append((first + inside[0], first + inside[-1]))
+                results.append((first + inside[0], first + inside[-1]))
             at = text.lower().find(answer.lower(), at + 1)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(results))
 
 
 def train_dpr_reader(

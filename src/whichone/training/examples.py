@@ -34,7 +34,7 @@ class Negative(msgspec.Struct, frozen=True):
 
 
 class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One question; `gold` holds every page that is right, so that none of them serves as wrong."""
+    """One question; `gold` contains every page that is right, so that none of them serves as wrong."""
 
     id: str
     question: str
@@ -45,7 +45,7 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     relation: str = ""
     answers: tuple[str, ...] = ()
     source: str = ""
-    """Which of several datasets it is of, where they are told apart."""
+    """Which of several datasets it is of, where they are distinguished."""
     split: str = ""
     """The split that its file marks it as."""
 
@@ -122,11 +122,11 @@ def _text(ctx: dict[str, Any]) -> Text:
 
 def kinds(examples: Sequence[Example]) -> dict[str, int]:
     """How many wrong passages of each kind there are."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for example in examples:
         for negative in example.negatives:
-            found[negative.kind] = found.get(negative.kind, 0) + 1
-    return found
+            counts[negative.kind] = counts.get(negative.kind, 0) + 1
+    return counts
 
 
 def check_negatives(examples: Sequence[Example], wanted: Sequence[str]) -> None:

@@ -92,8 +92,8 @@ class BiTraining(Training[LinkExample]):
         text, bi = self.blink.text, self.blink.bi
         mentions = self.blink.tensors([text.mention_ids(e.mention) for e in batch])
         entities = self.blink.tensors([text.entity_ids(e.title, e.text) for e in batch])
-        found: torch.Tensor = bi.context_encoder(*mentions) @ bi.cand_encoder(*entities).T
-        return found.float()
+        result: torch.Tensor = bi.context_encoder(*mentions) @ bi.cand_encoder(*entities).T
+        return result.float()
 
 
 class Candidates(msgspec.Struct, frozen=True):
@@ -128,9 +128,9 @@ class CrossTraining(Training[Candidates]):
 
         text = self.blink.text
         ids, sizes = [], []
-        for one in batch:
-            context = text.mention_ids(one.example.mention)
-            about = [(one.example.title, one.example.text), *one.wrong]
+        for item in batch:
+            context = text.mention_ids(item.example.mention)
+            about = [(item.example.title, item.example.text), *item.wrong]
             ids += [text.pair_ids(context, text.entity_ids(*entity)) for entity in about]
             sizes.append(len(about))
         assert self.blink.cross is not None
@@ -143,9 +143,9 @@ class CrossTraining(Training[Candidates]):
 
     def accuracy(self) -> float:
         won = []
-        for one in self.held_out:
-            about = [(one.example.title, one.example.text), *one.wrong]
-            scores = self.blink.pairs(one.example.mention, about)
+        for item in self.held_out:
+            about = [(item.example.title, item.example.text), *item.wrong]
+            scores = self.blink.pairs(item.example.mention, about)
             won.append(scores[0] > max(scores[1:], default=float("-inf")))
         return float(np.mean(won))
 
@@ -178,9 +178,13 @@ def train_linker(
 
     torch.manual_seed(settings.seed)  # of the cross-encoder's head, which is made anew
     blink = new_blink(place_of(checkpoint), device)
-    told = {**Start(checkpoint).identity(), "corpus": opened.hash, "examples": _digest(examples)}
+    description = {
+        **Start(checkpoint).identity(),
+        "corpus": opened.hash,
+        "examples": _digest(examples),
+    }
     bi = BiTraining(
-        blink, examples, dev, folder / "bi", settings, {"model": "blink bi-encoder", **told}
+        blink, examples, dev, folder / "bi", settings, {"model": "blink bi-encoder", **description}
     ).run()
     _take_best(blink.bi, folder / "bi")
     talk("looking for the bi-encoder's best entities of every mention")
@@ -193,7 +197,7 @@ def train_linker(
         watched,
         folder / "cross",
         msgspec.structs.replace(settings, batch=max(2, cross_batch)),
-        {"model": "blink cross-encoder", **told, "candidates": candidates},
+        {"model": "blink cross-encoder", **description, "candidates": candidates},
     ).run()
     _take_best(blink.cross, folder / "cross")
     save_model(_Whole(blink), folder / "model")
@@ -223,7 +227,7 @@ def _take_best(module: Any, folder: Path) -> None:
 
 def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -> list[Candidates]:
     """Each mention with what the trained bi-encoder takes for it, the right page aside."""
-    found: list[Candidates] = []
+    results: list[Candidates] = []
     for start in range(0, len(examples), BLOCK):
         block = examples[start : start + BLOCK]
         near = index.nearest([e.mention for e in block], most)
@@ -231,8 +235,8 @@ def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -
             ids = index.corpus.page_ids(pages)
             wrong = [row for row, page in zip(pages, ids, strict=True) if page != example.page]
             about = descriptions(index.corpus, wrong[: most - 1])
-            found.append(Candidates(example.id, example, tuple(about)))
-    return found
+            results.append(Candidates(example.id, example, tuple(about)))
+    return results
 
 
 def _write_account(

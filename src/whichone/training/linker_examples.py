@@ -51,16 +51,16 @@ class _Record(msgspec.Struct):
 
 def link_examples(sources: Sequence[str | Path], corpus: Corpus) -> list[LinkExample]:
     """Mentions whose page is in the corpus; those without a mark or a page are counted."""
-    found: list[LinkExample] = []
+    results: list[LinkExample] = []
     for source in sources:
         read = list(_mentions(Path(source), corpus))
         kept = [(i, m, page) for i, m, page in read if page is not None]
         rows = corpus.page_rows([page for _, _, page in kept])
-        usable = [(one, row) for one, row in zip(kept, rows, strict=True) if row is not None]
+        usable = [(item, row) for item, row in zip(kept, rows, strict=True) if row is not None]
         for start in range(0, len(usable), BLOCK):
             block = usable[start : start + BLOCK]
             about = descriptions(corpus, [row for _, row in block])
-            found += [
+            results += [
                 LinkExample(identity, mention, page, title, text)
                 for ((identity, mention, page), _), (title, text) in zip(block, about, strict=True)
             ]
@@ -68,12 +68,12 @@ def link_examples(sources: Sequence[str | Path], corpus: Corpus) -> list[LinkExa
             talk(
                 f"{source}: {len(read) - len(usable):,} of {len(read):,} mentions have no page here"
             )
-    if not found:
+    if not results:
         raise BadInput(
             "no mention of these files means a page of the corpus",
             hint="make them from the corpus' own knowledge base: whichone export KB LINKS --format kilt-el",
         )
-    return found
+    return results
 
 
 def check_splits(sources: Sequence[str | Path], *, learn_from_dev: bool = False) -> None:
@@ -117,7 +117,7 @@ def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[str, MentionText, 
 
 def marked(text: str) -> MentionText | None:
     """A text with one marked mention, as KILT writes it."""
-    found = _MARKED.match(text)
-    if found is None or not found[2]:
+    result = _MARKED.match(text)
+    if result is None or not result[2]:
         return None
-    return MentionText(left=found[1].strip(), mention=found[2], right=found[3].strip())
+    return MentionText(left=result[1].strip(), mention=result[2], right=result[3].strip())

@@ -34,10 +34,10 @@ Sourced = TypeVar("Sourced", bound=HasSource)
 
 
 def by_source(examples: Sequence[Sourced]) -> dict[str, list[Sourced]]:
-    found: dict[str, list[Sourced]] = {}
+    results: dict[str, list[Sourced]] = {}
     for example in examples:
-        found.setdefault(example.source, []).append(example)
-    return dict(sorted(found.items()))
+        results.setdefault(example.source, []).append(example)
+    return dict(sorted(results.items()))
 
 
 def round_robin(
@@ -54,7 +54,7 @@ def round_robin(
         drawn = np.concatenate([generator.permutation(len(held)) for _ in range(rounds)])
         chosen = [held[i] for i in drawn[:per_source]]
         turns.append([chosen[at : at + batch] for at in range(0, per_source - batch + 1, batch)])
-    return [one for turn in zip(*turns, strict=True) for one in turn]
+    return [item for turn in zip(*turns, strict=True) for item in turn]
 
 
 class Taught(Protocol):
@@ -213,7 +213,7 @@ class Training(ABC, Generic[E]):
     def _must_be_finite(
         self, what: str, value: torch.Tensor, batch: Sequence[E], at: Progress
     ) -> None:
-        """Before the weights are touched, so that no checkpoint holds what is not a number."""
+        """Before the weights are touched, so that no checkpoint contains what is not a number."""
         import torch
 
         if torch.isfinite(value):
@@ -240,14 +240,14 @@ class Training(ABC, Generic[E]):
     def _look_at_held_out(self, at: Progress) -> None:
         import torch
 
-        told = f"epoch {at.epoch}: loss {at.losses[-1]:.4f}"
+        message = f"epoch {at.epoch}: loss {at.losses[-1]:.4f}"
         if self.held_out:
             self.model.eval()
             with torch.no_grad(), self._precision():
-                found = self.accuracy()
-            at.held_out.append(found)
-            if found > at.best:
-                at.best, at.best_epoch = found, len(at.held_out) - 1
+                accuracy = self.accuracy()
+            at.held_out.append(accuracy)
+            if accuracy > at.best:
+                at.best, at.best_epoch = accuracy, len(at.held_out) - 1
                 checkpoints.save_model(self.model, self.folder / "best")
-            told += f", held-out names {found:.3f}"
-        talk(told)
+            message += f", held-out names {accuracy:.3f}"
+        talk(message)

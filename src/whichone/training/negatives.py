@@ -43,7 +43,7 @@ class ExampleMaker:
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
         """One example a query, and the ids of those without a question or a passage to learn from."""
-        found, without, taught = [], [], []
+        examples, without, taught = [], [], []
         for query in queries:
             positive = self.positive(query) if query.input.strip() else None
             if positive is None:
@@ -53,7 +53,7 @@ class ExampleMaker:
         wrong = self._bm25_negatives([query for query, _ in taught])
         for (query, positive), hard in zip(taught, wrong, strict=True):
             negatives = (*hard, *(self._namesakes(query) if "namesake" in self.kinds else ()))
-            found.append(
+            examples.append(
                 Example(
                     id=query.id,
                     question=query.input,
@@ -65,16 +65,16 @@ class ExampleMaker:
                     answers=query.answers(),
                 )
             )
-        if not found:
+        if not examples:
             raise BadInput(
                 "no question has a gold page in the corpus",
                 ids=without,
                 hint="are these questions with answers, and is it their corpus?",
             )
-        return found, without
+        return examples, without
 
     def positive(self, query: Query) -> Passage | None:
-        """The passage that the gold names, else the first of a gold page that holds an answer, else its first."""
+        """The passage that the gold names, else the first of a gold page that contains an answer, else its first."""
         evidence = (p for o in query.outputs for group in o.provenance for p in group)
         named = [provenance.passage for provenance in evidence if provenance.passage]
         known = self._corpus.get(named) if named else {}

@@ -50,7 +50,7 @@ def train_per_relation(
             f"no relation has {settings.batch} examples",
             hint="a smaller --batch, or data whose questions have a relation",
         )
-    told: dict[str, Any] = {}
+    description: dict[str, Any] = {}
     for relation, examples in sorted(chosen.items()):
         here = folder / RELATIONS / folder_name(relation)
         held_out = [e for e in watch if e.relation == relation]
@@ -61,14 +61,14 @@ def train_per_relation(
         )
         training.towers.saves_fixed = False
         trained = training.run()
-        told[relation] = {
+        description[relation] = {
             "examples": len(examples),
             "steps": trained.steps,
             "losses": trained.losses,
             "held_out": trained.held_out,
         }
     _assemble(folder, learn, sorted(chosen))
-    return told
+    return description
 
 
 def folder_name(relation: str) -> str:
@@ -84,11 +84,11 @@ def _fitting(settings: Settings, examples: Sequence[Example]) -> Settings:
 
 
 def _by_relation(examples: Sequence[Example]) -> dict[str, list[Example]]:
-    found: dict[str, list[Example]] = {}
+    by_relation: dict[str, list[Example]] = {}
     for example in examples:
         if example.relation:
-            found.setdefault(example.relation, []).append(example)
-    return found
+            by_relation.setdefault(example.relation, []).append(example)
+    return by_relation
 
 
 def _assemble(folder: Path, learn: Sequence[Example], relations: Sequence[str]) -> None:

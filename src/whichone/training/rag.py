@@ -63,18 +63,18 @@ class RagStart(msgspec.Struct, frozen=True, kw_only=True):
 
     def passages(self) -> str:
         """The folder of the passage encoder; the other half of a pair where none is named."""
-        told = self.passage_encoder or self.question_encoder
-        if told is None or (
-            self.passage_encoder is None and passage_folder(told) == Path(place_of(told))
+        value = self.passage_encoder or self.question_encoder
+        if value is None or (
+            self.passage_encoder is None and passage_folder(value) == Path(place_of(value))
         ):
             raise UsageError(
                 "the fixed index needs a passage encoder", hint="--passage-encoder FOLDER"
             )
-        return str(passage_folder(place_of(told)))
+        return str(passage_folder(place_of(value)))
 
     def places(self) -> list[str]:
-        told = (self.checkpoint, self.question_encoder, self.generator)
-        return [place_of(place) for place in told if place is not None]
+        value = (self.checkpoint, self.question_encoder, self.generator)
+        return [place_of(place) for place in value if place is not None]
 
 
 class RagOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,8 +193,8 @@ class RagTraining(Training[RagExample]):
         count = rows.shape[1]
         texts = [
             model.input_text(title, text, self._asked(example))
-            for example, found in zip(batch, self.index.texts(rows), strict=True)
-            for _, title, text in found
+            for example, result in zip(batch, self.index.texts(rows), strict=True)
+            for _, title, text in result
         ]
         targets = model.targets([e.target for e in batch], self.target_limit)
         repeated = targets.repeat_interleave(count, 0)
@@ -225,13 +225,13 @@ class RagTraining(Training[RagExample]):
             return held
         asked, size = [e.question for e in self.examples], 64
         with torch.no_grad():
-            found = [
+            results = [
                 self.index.best(
                     self.rag.question_vectors(asked[n : n + size]), self.options.documents
                 )
                 for n in range(0, len(asked), size)
             ]
-        rows = np.concatenate(found)
+        rows = np.concatenate(results)
         beside = self.folder / f".documents-{epoch}.npy"
         np.save(beside, rows)
         beside.replace(file)
@@ -280,7 +280,7 @@ def train_rag(
 
 
 def _examples(data: ReadingData) -> list[RagExample]:
-    made, without = [], 0
+    items, without = [], 0
     for number, part in enumerate(data.parts):
         for query in part.queries:
             if query.task not in GENERATED or not query.answers():
@@ -288,9 +288,9 @@ def _examples(data: ReadingData) -> list[RagExample]:
                 continue
             identity = f"{number}/{query.id}" if number else query.id
             dataset = str(query.attributes.get("dataset") or part.taken.source)
-            made.append(RagExample(identity, query.input, query.answers()[0], query.task, dataset))
+            items.append(RagExample(identity, query.input, query.answers()[0], query.task, dataset))
     if without:
         talk(f"{without:,} queries teach nothing: no answer, or a task that is not written")
-    if not made:
+    if not items:
         raise BadInput("no query has an answer to learn")
-    return made
+    return items

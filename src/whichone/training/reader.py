@@ -137,8 +137,8 @@ class ReaderTraining(Training[ReadingExample]):
 
     def loss(self, batch: Sequence[ReadingExample], epoch: int) -> torch.Tensor:
         inputs = on_device(_ENCODE[self.kind](self, batch), self.device)
-        found: torch.Tensor = self.reading.model(**inputs).loss
-        return found
+        loss: torch.Tensor = self.reading.model(**inputs).loss
+        return loss
 
     def finish(self) -> None:
         if self.tasks:
@@ -154,7 +154,7 @@ def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> An
         training.settings.longest, int(training.reading.model.config.max_position_embeddings)
     )
     texts, starts = zip(*(_titled_around(e, 3 * longest) for e in batch), strict=True)
-    made = training.reading.tokenizer(
+    encoded = training.reading.tokenizer(
         [e.question for e in batch],
         list(texts),
         truncation="only_second",
@@ -166,15 +166,15 @@ def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> An
     begin, end = [], []
     for i, example in enumerate(batch):
         place = (
-            _token_span(made, i, starts[i], starts[i] + len(example.target))
+            _token_span(encoded, i, starts[i], starts[i] + len(example.target))
             if starts[i] >= 0
             else (0, 0)
         )
         begin.append(place[0])
         end.append(place[1])
-    made.pop("offset_mapping")
-    made["start_positions"], made["end_positions"] = torch.tensor(begin), torch.tensor(end)
-    return made
+    encoded.pop("offset_mapping")
+    encoded["start_positions"], encoded["end_positions"] = torch.tensor(begin), torch.tensor(end)
+    return encoded
 
 
 def _around(example: ReadingExample, characters: int) -> tuple[str, int]:
@@ -192,8 +192,8 @@ def _titled_around(example: ReadingExample, characters: int) -> tuple[str, int]:
     return shown, start + len(shown) - len(text) if start >= 0 else start
 
 
-def _token_span(made: Any, row: int, start: int, end: int) -> tuple[int, int]:
-    offsets, inside = made["offset_mapping"][row].tolist(), made.sequence_ids(row)
+def _token_span(created: Any, row: int, start: int, end: int) -> tuple[int, int]:
+    offsets, inside = created["offset_mapping"][row].tolist(), created.sequence_ids(row)
     tokens = [
         i for i, (a, b) in enumerate(offsets) if inside[i] == 1 and a < end and b > start and b > a
     ]
@@ -202,14 +202,14 @@ def _token_span(made: Any, row: int, start: int, end: int) -> tuple[int, int]:
 
 def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     tokenizer, longest = training.reading.tokenizer, training.settings.longest
-    made = tokenizer(
+    encoded = tokenizer(
         [training.input_text(e) for e in batch],
         truncation=True,
         max_length=longest,
         padding=True,
         return_tensors="pt",
     )
-    made.pop("token_type_ids", None)
+    encoded.pop("token_type_ids", None)
     targets = tokenizer(
         text_target=[e.target for e in batch],
         truncation=True,
@@ -217,8 +217,8 @@ def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
         padding=True,
         return_tensors="pt",
     )["input_ids"]
-    made["labels"] = targets.masked_fill(targets == tokenizer.pad_token_id, -100)
-    return made
+    encoded["labels"] = targets.masked_fill(targets == tokenizer.pad_token_id, -100)
+    return encoded
 
 
 def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
@@ -227,7 +227,7 @@ def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     longest = min(
         training.settings.longest, int(training.reading.model.config.max_position_embeddings)
     )
-    made = training.reading.tokenizer(
+    encoded = training.reading.tokenizer(
         [e.question for e in batch],
         [titled(e.title, e.text) for e in batch],
         truncation="longest_first",
@@ -235,8 +235,8 @@ def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
         padding=True,
         return_tensors="pt",
     )
-    made["labels"] = torch.tensor([LABELS.index(e.target) for e in batch])
-    return made
+    encoded["labels"] = torch.tensor([LABELS.index(e.target) for e in batch])
+    return encoded
 
 
 _ENCODE = {"extractive": _extractive, "seq2seq": _seq2seq, "claims": _claims}
@@ -284,15 +284,15 @@ def train_reader(
     examples: list[ReadingExample] = []
     data = reading_queries(plan, settings.seed, folder / "sources")
     for part in data.parts:
-        found, without = _examples_of(part, kind, shown, settings, negatives, tasks)
+        exampless, without = _examples_of(part, kind, shown, settings, negatives, tasks)
         if without:
             talk(
                 f"{part.taken.source}: {len(without)} queries teach nothing"
                 " (no answer, or no gold passage that has it)"
             )
         where = part.taken.source
-        named = [msgspec.structs.replace(e, source=e.source or where) for e in found]
-        examples += named if settings.per_source else found
+        named = [msgspec.structs.replace(e, source=e.source or where) for e in exampless]
+        examples += named if settings.per_source else exampless
     taught = {
         "context": shown.context or "",
         "depth": shown.depth if shown.context else 0,

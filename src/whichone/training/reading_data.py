@@ -55,10 +55,10 @@ def reading_queries(plan: Plan, seed: int, work: Path) -> ReadingData:
                 hint="name a benchmark, or KILT's or EntityQuestions' files with --passages",
             )
         benchmark = source_benchmark(source, plan.corpus, work)
-        found = taken_queries(source, benchmark, plan, seed)
+        result = taken_queries(source, benchmark, plan, seed)
         benchmarks.append(benchmark)
-        asked = [_asked(query) for query in found.examples]
-        parts.append(Part(asked, found.taken, found.test, found.own_split))
+        asked = [_asked(query) for query in result.examples]
+        parts.append(Part(asked, result.taken, result.test, result.own_split))
     named = test_queries(plan)
     kept = checked(parts, named, plan)
     return ReadingData(

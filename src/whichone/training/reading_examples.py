@@ -34,7 +34,7 @@ def tfidf_negatives(benchmark: Benchmark, examples: Sequence[Example], work: Pat
     ranked = TfIdf.over(corpus, work).search(
         [Question(id=e.id, text=e.question, task="") for e in examples], DEPTH
     )
-    found: list[Example] = []
+    results: list[Example] = []
     for example, ranking in zip(examples, ranked, strict=True):
         wrong = next((page for page in ranking.passages if page not in example.gold), None)
         passages = corpus.passages_of(wrong) if wrong is not None else ()
@@ -42,11 +42,11 @@ def tfidf_negatives(benchmark: Benchmark, examples: Sequence[Example], work: Pat
         if passages:
             passage = corpus.passage(passages[0])
             negatives = (Negative("tfidf", Text(passage.title, passage.text, passage.page)),)
-        found.append(msgspec.structs.replace(example, negatives=negatives))
-    bare = sum(not example.negatives for example in found)
+        results.append(msgspec.structs.replace(example, negatives=negatives))
+    bare = sum(not example.negatives for example in results)
     if bare:
-        talk(f"TF-IDF finds no wrong page for {bare:,} of {len(found):,} questions")
-    return found
+        talk(f"TF-IDF finds no wrong page for {bare:,} of {len(results):,} questions")
+    return results
 
 
 Kind = Literal["extractive", "seq2seq", "claims"]
@@ -101,7 +101,7 @@ def reading_examples(
 ) -> tuple[list[ReadingExample], list[str]]:
     """For each query its gold passage, and the best non-gold page's passage as one with no answer.
 
-    Returned beside: the ids of queries that teach nothing (no gold passage, or none that holds the answer).
+    Returned beside: the ids of queries that teach nothing (no gold passage, or none that contains the answer).
     """
     tasks = tasks or TASKS[kind]
     chosen = [q for q in queries if {q.task, kind_of(q.task)} & set(tasks)]
@@ -109,29 +109,29 @@ def reading_examples(
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
     kinds = {"tfidf": (), "kilt": ("bm25",)}.get(negatives, (negatives,))
     maker = ExampleMaker(benchmark, work, kinds=kinds, most=1, seed=seed)
-    found, without = maker.examples(chosen)
+    exampless, without = maker.examples(chosen)
     if negatives == "tfidf":
-        found = tfidf_negatives(benchmark, found, work)
+        exampless = tfidf_negatives(benchmark, exampless, work)
     if negatives == "kilt":
-        found = [with_gold_page_negative(benchmark, example, seed) for example in found]
+        exampless = [with_gold_page_negative(benchmark, example, seed) for example in exampless]
     by_id = {q.id: q for q in chosen}
-    made: list[ReadingExample] = []
-    for example in found:
+    examples: list[ReadingExample] = []
+    for example in exampless:
         query = by_id[example.id]
         positive = _positive(query, example.positive.title, example.positive.text, kind)
         if positive is None:
             without.append(query.id)
             continue
-        made.append(positive)
+        examples.append(positive)
         for negative in example.negatives:
             wrong = negative.passage
             target = NEUTRAL if kind == "claims" else NONE if kind == "seq2seq" else ""
-            made.append(
+            examples.append(
                 ReadingExample(query.id, positive.question, wrong.title, wrong.text, target)
             )
-    if not made:
-        raise BadInput("no gold passage holds its answer", ids=without)
-    return made, without
+    if not examples:
+        raise BadInput("no gold passage contains its answer", ids=without)
+    return examples, without
 
 
 def with_gold_page_negative(benchmark: Benchmark, example: Example, seed: int) -> Example:
@@ -182,14 +182,14 @@ class ContextExamples:
         without = [q.id for q in asked if not q.answers()]
         asked = [q for q in asked if q.answers()]
         shown = self._shown(asked)
-        made = []
+        items = []
         for query, ids in zip(asked, shown, strict=True):
             if self.context == "gold" and not ids:
                 without.append(query.id)
                 continue
             known = self.benchmark.corpus.get(ids)
             context = tuple(titled(known[i].title, known[i].text) for i in ids)
-            made.append(
+            items.append(
                 ReadingExample(
                     query.id,
                     query.input,
@@ -201,9 +201,9 @@ class ContextExamples:
                     context=context,
                 )
             )
-        if not made:
+        if not items:
             raise BadInput("no query has an answer and passages to learn from", ids=without)
-        return made, without
+        return items, without
 
     def _shown(self, queries: Sequence[Query]) -> list[tuple[str, ...]]:
         if self.context == "none":
@@ -211,14 +211,14 @@ class ContextExamples:
         if self.context == "gold":
             return [self._gold.choose(q).passages for q in queries]
         missing = [q for q in queries if q.id not in self._ranked]
-        found = dict(self._ranked)
+        results = dict(self._ranked)
         if missing:
             search = Bm25.over(self.benchmark.corpus, self.work).search
             for ranking in search([q.question() for q in missing], self.depth):
-                found[ranking.question] = list(ranking.passages)
+                results[ranking.question] = list(ranking.passages)
         corpus = self.benchmark.corpus
         return [
-            tuple(i for i in map(self._passage, found[q.id][: self.depth]) if i and corpus.has(i))
+            tuple(i for i in map(self._passage, results[q.id][: self.depth]) if i and corpus.has(i))
             for q in queries
         ]
 

@@ -60,12 +60,12 @@ def train_retriever(
         device=device,
     )
     trained = training.run()
-    told: dict[str, Any] = {}
+    description: dict[str, Any] = {}
     if per_relation:
-        told["relations"] = train_per_relation(
+        description["relations"] = train_per_relation(
             training, data.learn, data.watch, folder, start, device
         )
-    _write(folder, training, data, trained, start, told)
+    _write(folder, training, data, trained, start, description)
     return trained
 
 
@@ -115,7 +115,7 @@ def _write(
     data: TrainingData,
     trained: Trained,
     start: Start,
-    told: dict[str, Any],
+    given: dict[str, Any],
 ) -> None:
     write_examples(folder / "examples.jsonl", data.learn)
     document = {
@@ -126,7 +126,7 @@ def _write(
         "losses": trained.losses,
         "held_out": trained.held_out,
         "best_epoch": trained.best_epoch,
-        **told,
+        **given,
         "sources": msgspec.to_builtins(data.taken),
         "never_seen": [q.id for q in data.never_seen],
         "made": environment(),

@@ -28,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     longest: int = 256
     clip: float = 2.0
     scale: float | None = None
-    """What closeness is multiplied by: 20 for cosines, 1 for DPR's inner products where it is not told."""
+    """What closeness is multiplied by: 20 for cosines, 1 for DPR's inner products where it is not given."""
     weight_decay: float = 0.01
     hard: int = 1
     """Wrong passages of each kind that an example brings into its batch."""

@@ -66,7 +66,7 @@ def _offered() -> dict[str, TrainingSource]:
 
 
 def kind_of(source: str | Path) -> str:
-    """What a source is, told by its manifest or its first record."""
+    """What a source is, recognised by its manifest or its first record."""
     place = Path(source)
     if str(source).startswith("builtin/") and not place.exists():
         return BENCHMARK
@@ -101,7 +101,7 @@ def kind_of(source: str | Path) -> str:
 
 
 def file_examples(source: str | Path) -> list[Example] | None:
-    """Examples of a file that holds its passages itself; None for anything else."""
+    """Examples of a file that contains its passages itself; None for anything else."""
     kind = kind_of(source)
     if kind == EXAMPLES:
         return read_examples(source)
@@ -109,7 +109,7 @@ def file_examples(source: str | Path) -> list[Example] | None:
 
 
 def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmark:
-    """The benchmark that a source is or becomes; what was made once lies in `work`."""
+    """The benchmark that a source is or becomes; what was made once is in `work`."""
     kind = kind_of(source)
     if kind == BENCHMARK:
         return Benchmark.open(source)
@@ -132,7 +132,7 @@ def _need_corpus(source: str | Path, kind: str, corpus: Corpus) -> None:
     corpus.check()
     if not (corpus.passages or corpus.knowledge):
         raise UsageError(
-            f"a file of {kind} holds questions, not passages",
+            f"a file of {kind} contains questions, not passages",
             where=str(source),
             hint="name the corpus: --passages FILE (.jsonl, .tsv, BEIR) or --knowledge KB",
         )

@@ -86,11 +86,11 @@ def sample_passages(
     return Sample(relation, asked, others, _drawn(bearers, most, generator))
 
 
-def open_space_encoder(told: str, device: str | None = None) -> Encoder:
+def open_space_encoder(given: str, device: str | None = None) -> Encoder:
     """Any encoder; of DPR the passage half's folder alone is enough."""
-    if Path(told).is_dir() and is_dpr(Path(told)):
-        return open_side("passage", Path(told), device)
-    return need_encoder(told, device=device)
+    if Path(given).is_dir() and is_dpr(Path(given)):
+        return open_side("passage", Path(given), device)
+    return need_encoder(given, device=device)
 
 
 def _drawn(items: Sequence[Any], most: int, generator: np.random.Generator) -> tuple[Any, ...]:
@@ -121,8 +121,8 @@ def _bearers(benchmark: Benchmark) -> list[tuple[Text, Text]]:
 def vectors_of(encoder: Encoder, sample: Sample) -> Points:
     """Unit vectors, so that closeness is the cosine whatever the encoder was trained with."""
     texts = sample.texts()
-    found = encoder.passages([t.title for t in texts], [t.text for t in texts])
-    unit: Points = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+    vectors = encoder.passages([t.title for t in texts], [t.text for t in texts])
+    unit: Points = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return unit
 
 
@@ -145,7 +145,7 @@ def mean_pairwise(vectors: Points) -> float:
 
 
 def draw_space(
-    file: Path, found: Sequence[tuple[Closeness, Points]], sample: Sample, *, seed: int = 0
+    file: Path, values: Sequence[tuple[Closeness, Points]], sample: Sample, *, seed: int = 0
 ) -> None:
     """One panel an encoder, t-SNE seeded, the relation's passages in one colour, the others in another."""
     if file.suffix not in FORMATS:
@@ -158,11 +158,11 @@ def draw_space(
         package = (error.name or "").partition(".")[0]
         extra = "figures" if package == "matplotlib" else "dense"
         raise missing_extra(package, extra) from None
-    figure = Figure(figsize=(5 * len(found), 4.6), layout="constrained")
+    figure = Figure(figsize=(5 * len(values), 4.6), layout="constrained")
     FigureCanvasAgg(figure)
     a, b = len(sample.asked), len(sample.others)
-    for place, (told, vectors) in enumerate(found):
-        axes = figure.add_subplot(1, len(found), place + 1)
+    for place, (description, vectors) in enumerate(values):
+        axes = figure.add_subplot(1, len(values), place + 1)
         near = min(30.0, (a + b) / 4)
         flat = TSNE(perplexity=near, init="pca", random_state=seed).fit_transform(vectors[: a + b])
         for colour, rows, label in (
@@ -171,7 +171,7 @@ def draw_space(
         ):
             axes.scatter(flat[rows, 0], flat[rows, 1], s=9, c=colour, label=label, alpha=0.7)
         axes.set_title(
-            f"{told.encoder}: {sample.relation} {told.relation:.2f}, others {told.others:.2f}"
+            f"{description.encoder}: {sample.relation} {description.relation:.2f}, others {description.others:.2f}"
         )
         axes.set_xticks([])
         axes.set_yticks([])

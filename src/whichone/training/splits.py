@@ -78,9 +78,9 @@ def leaks(
     pages = {p for q in test for p in q.gold_pages()}
     questions = {q.input for q in test}
     words = {word for name in names for word in name_words(name)} if tokens else set()
-    found: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
+    shareds: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
     if tokens:
-        found["words of names"] = {}
+        shareds["words of names"] = {}
     for place, example in enumerate(train):
         shared = {
             "names": {example.name} & names,
@@ -89,9 +89,9 @@ def leaks(
             "words of names": name_words(example.name) & words,
         }
         for what, both in shared.items():
-            for one in both:
-                found.setdefault(what, {}).setdefault(one, []).append(place)
-    return found
+            for leak in both:
+                shareds.setdefault(what, {}).setdefault(leak, []).append(place)
+    return shareds
 
 
 def _leaks_by_relation(
@@ -100,14 +100,14 @@ def _leaks_by_relation(
     asked: dict[str, list[Query]] = {}
     for query in test:
         asked.setdefault(query.relation or "", []).append(query)
-    found: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
+    shareds: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
     for relation in dict.fromkeys(example.relation for example in train):
         places = [n for n, example in enumerate(train) if example.relation == relation]
         shared = leaks([train[n] for n in places], asked.get(relation, []))
         for what, things in shared.items():
             for thing, positions in things.items():
-                found[what].setdefault(thing, []).extend(places[n] for n in positions)
-    return found
+                shareds[what].setdefault(thing, []).extend(places[n] for n in positions)
+    return shareds
 
 
 def name_words(name: str) -> set[str]:
@@ -131,12 +131,12 @@ def check_leaks(
     if any(both.values()):
         first = next(shared for shared in both.values() if shared)
         raise BadInput(
-            f"{told_leaks(both)} are in both training and test data: {sample(sorted(first))}",
+            f"{leaks_text(both)} are in both training and test data: {sample(sorted(first))}",
             hint="leave the examples that have them out with --drop-leaks",
         )
 
 
-def told_leaks(both: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
+def leaks_text(both: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
     return ", ".join(f"{len(shared):,} {what}" for what, shared in both.items() if shared)
 
 
@@ -151,5 +151,5 @@ def without_leaks(
     both = leaks(train, test, tokens=tokens, within_relation=within_relation)
     sharing = {n for shared in both.values() for places in shared.values() for n in places}
     if sharing:
-        talk(f"{told_leaks(both)} are in both training and test data; the examples are left out")
+        talk(f"{leaks_text(both)} are in both training and test data; the examples are left out")
     return [example for n, example in enumerate(train) if n not in sharing]

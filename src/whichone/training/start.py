@@ -24,17 +24,17 @@ class Start(msgspec.Struct, frozen=True):
     base: str | None = None
 
     def check(self) -> None:
-        """Fail before any data is made where it can be told that there is no such model."""
-        for told in (self.checkpoint, self.passages, self.base):
-            if told is not None:
-                _check_place(place_of(told), told)
+        """Fail before any data is made where it is known that there is no such model."""
+        for model_name in (self.checkpoint, self.passages, self.base):
+            if model_name is not None:
+                _check_place(place_of(model_name), model_name)
 
     def identity(self) -> dict[str, Any]:
         """The same for the same weights, wherever they lie."""
-        told = {"checkpoint": _identity(self.checkpoint)}
+        identity = {"checkpoint": _identity(self.checkpoint)}
         if self.passages is not None:
-            told["passage_checkpoint"] = _identity(self.passages)
-        return told
+            identity["passage_checkpoint"] = _identity(self.passages)
+        return identity
 
 
 def place_of(checkpoint: str) -> str:
@@ -49,15 +49,15 @@ def place_of(checkpoint: str) -> str:
     return checkpoint
 
 
-def _check_place(place: str, told: str) -> None:
+def _check_place(place: str, given: str) -> None:
     if Path(place).is_file():
         return
     if Path(place).is_dir():
         parts = ("config.json", "modules.json", "questions/config.json")
         if not any((Path(place) / part).exists() for part in parts):
             raise Missing(
-                "no model lies in this folder",
-                where=told,
+                "no model is in this folder",
+                where=given,
                 hint="a sentence-transformers, transformers or DPR folder has a config.json",
             )
         return
@@ -65,12 +65,12 @@ def _check_place(place: str, told: str) -> None:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:
         raise missing_extra("sentence-transformers", "train") from None
-    names = (told, f"sentence-transformers/{told}") if "/" not in told else (told,)
+    names = (given, f"sentence-transformers/{given}") if "/" not in given else (given,)
     if not any(isinstance(try_to_load_from_cache(name, "config.json"), str) for name in names):
         raise Missing(
-            f"the model {told!r} is no folder, no installed package, and not among the models that"
+            f"the model {given!r} is no folder, no installed package, and not among the models that"
             " were fetched to this machine",
-            hint=f"name a folder that holds it, or fetch it first: hf download {names[-1]}",
+            hint=f"name a folder that contains it, or fetch it first: hf download {names[-1]}",
         )
 
 

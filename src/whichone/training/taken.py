@@ -75,7 +75,7 @@ def training_records(
 
 
 def refusal(source: str | Path, counts: Mapping[str, int]) -> BadInput:
-    marked = told_counts(counts)
+    marked = counts_text(counts)
     return BadInput(
         f"no record is marked train ({marked}), so there is nothing to learn from",
         file=source,
@@ -83,13 +83,13 @@ def refusal(source: str | Path, counts: Mapping[str, int]) -> BadInput:
     )
 
 
-def told_counts(counts: Mapping[str, int]) -> str:
+def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {mark}" for mark, count in sorted(counts.items()) if count)
 
 
-def tell_taken(taken: Taken) -> None:
+def report_taken(taken: Taken) -> None:
     """One line a source: how many records were taken, and what was not."""
-    reasons = [f"{told_counts(taken.left)} left alone"] if taken.left else []
+    reasons = [f"{counts_text(taken.left)} left alone"] if taken.left else []
     if taken.names_held_out:
         reasons.append(f"{taken.names_held_out:,} of held-out names")
     if taken.without_passage:

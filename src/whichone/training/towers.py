@@ -34,7 +34,7 @@ class Towers:
     def load(
         cls, start: Start, mode: Mode, longest: int, device: str, *, dpr: bool = False
     ) -> Towers:
-        """From one checkpoint or two; a folder with `questions/` and `passages/` holds two."""
+        """From one checkpoint or two; a folder with `questions/` and `passages/` contains two."""
         place, other = place_of(start.checkpoint), start.passages and place_of(start.passages)
         if other is None and (Path(place) / "questions").is_dir():
             place, other = str(Path(place) / "questions"), str(Path(place) / "passages")

@@ -139,8 +139,8 @@ async def _asset(name: str) -> Response:
 def _answer(request: Request, status: int, message: str, headers: Any = None) -> Response:
     if request.url.path.startswith("/api/"):
         contact = site_of(request).settings.contact
-        told = {"detail": message, **({"contact": contact} if contact else {})}
-        return JSONResponse(told, status, headers)
+        description = {"detail": message, **({"contact": contact} if contact else {})}
+        return JSONResponse(description, status, headers)
     response = show(request, "refusal.html", status, code=status, message=message)
     response.headers.update(headers or {})
     return response

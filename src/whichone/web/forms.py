@@ -120,8 +120,8 @@ async def creation(request: Request, *, shows_gold: bool) -> Creation:
     return Creation(new_id(), title, served, form)
 
 
-def or_not_found(found: T | None, what: str) -> T:
+def or_not_found(value: T | None, what: str) -> T:
     """What a key in an address stands for."""
-    if found is None:
+    if value is None:
         raise HTTPException(404, f"there is no such {what}")
-    return found
+    return value

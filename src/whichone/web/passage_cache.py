@@ -27,10 +27,10 @@ class PassageCache:
     def texts(self, benchmark: str, ids: Sequence[str]) -> dict[str, Text]:
         """Title and text of passages of a benchmark, by its id."""
         with self._lock:
-            found = {i: self._held[benchmark, i] for i in ids if (benchmark, i) in self._held}
-            for i in found:
+            texts = {i: self._held[benchmark, i] for i in ids if (benchmark, i) in self._held}
+            for i in texts:
                 self._held.move_to_end((benchmark, i))
-        missing = [i for i in ids if i not in found]
+        missing = [i for i in ids if i not in texts]
         if missing:
             corpus = benchmark_named(self._folder, benchmark).corpus
             read = self._tables.passages(corpus, missing)
@@ -39,8 +39,8 @@ class PassageCache:
                     self._held[benchmark, identity] = text
                 while len(self._held) > _MOST:
                     self._held.popitem(last=False)
-            found |= read
-        return found
+            texts |= read
+        return texts
 
 
 def benchmark_named(folder: ServedFolder, benchmark: str) -> ServedBenchmark:

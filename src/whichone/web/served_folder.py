@@ -185,7 +185,7 @@ class ServedFolder:
 
     def _folders(self) -> list[tuple[Path, str]]:
         if self._roots:
-            return [found for root in self._roots for found in folder_kinds(root)]
+            return [result for root in self._roots for result in folder_kinds(root)]
         from whichone.benchmarks.builtin import builtin_benchmark
 
         return [(Path(builtin_benchmark("builtin/amber")), BENCHMARK)]

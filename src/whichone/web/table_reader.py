@@ -49,10 +49,10 @@ class TableReader:
             f"where question in ({marks}) and rank <= ? order by question, rank",
             [str(rankings), *questions, most],
         )
-        found: dict[str, list[tuple[int, str, float]]] = {}
+        passages: dict[str, list[tuple[int, str, float]]] = {}
         for question, rank, passage, score in rows:
-            found.setdefault(question, []).append((rank, passage, score))
-        return found
+            passages.setdefault(question, []).append((rank, passage, score))
+        return passages
 
     def answer(self, answers: Path, question: str) -> dict[str, Any] | None:
         """What a reader answered to a question: its text (None for a refusal), its passages, its notes."""
@@ -88,7 +88,7 @@ class TableReader:
         return pages
 
     def holding(self, corpus: Corpus, texts: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-        """For each text the passages (id, title) that hold its words, or whose words it holds."""
+        """For each text the passages (id, title) that contain its words, or whose words it contains."""
         if not texts:
             return {}
         cursor = self._engine.cursor()
@@ -100,10 +100,10 @@ class TableReader:
             "or (length(corpus.words) > ? and contains(wanted.words, corpus.words)) order by page, n",
             [list(texts), _LEAST_LETTERS],
         ).fetchall()
-        found: dict[str, list[tuple[str, str]]] = {}
+        hits: dict[str, list[tuple[str, str]]] = {}
         for text, identity, title in rows:
-            found.setdefault(text, []).append((identity, title))
-        return found
+            hits.setdefault(text, []).append((identity, title))
+        return hits
 
     def passages_of(self, corpus: Corpus, pages: Iterable[str]) -> list[tuple[str, str, str]]:
         """Id, title and text of every passage of some pages, in their order."""

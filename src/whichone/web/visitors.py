@@ -40,7 +40,7 @@ def visitor_or_nobody(request: Request) -> Person | None:
 
 
 def _is_local(request: Request) -> bool:
-    """Proxies speak HTTP/1.0 to what is behind them unless told otherwise; browsers do not."""
+    """Proxies speak HTTP/1.0 to what is behind them unless configured otherwise; browsers do not."""
     by_proxy = any(name in request.headers for name in _NOT_LOCAL)
     return not by_proxy and request.scope.get("http_version") != "1.0"
 

@@ -1,4 +1,4 @@
-"""The rules that a world's source must keep, each broken one told with file, line and what it is."""
+"""The rules that a world's source must keep, each broken one reported with file, line and what it is."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SMALLEST_GAP = 0.1
 
 def problems(source: Source) -> list[str]:
     """Every broken rule, in the order of the files."""
-    found = [
+    issues = [
         *_unique(source),
         *_entities(source),
         *_names(source),
         *_pages(source),
         *_links(source),
     ]
-    return sorted(set(found))
+    return sorted(set(issues))
 
 
 def _place(thing: SourceEntity | PageText) -> str:
@@ -104,7 +104,7 @@ def _fact(
         text = amber.tokens(" ".join(page.words()[:ALIGNED_WORDS]))
         if not any(amber.contains_answer(text, amber.tokens(name)) for name in names):
             yield (
-                f"{where}: none of {', '.join(names)} stands in the first {ALIGNED_WORDS} words "
+                f"{where}: none of {', '.join(names)} appears in the first {ALIGNED_WORDS} words "
                 f"of {page.title!r} ({_place(page)})"
             )
 

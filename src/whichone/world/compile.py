@@ -39,17 +39,17 @@ class World(msgspec.Struct, frozen=True):
 
 
 def compile_builtin(out: Path) -> dict[str, Path]:
-    """Write the built-in world's dumps into a folder; the path of each by what it holds."""
+    """Write the built-in world's dumps into a folder; the path of each by what it contains."""
     return compile_source(BUILTIN, out)
 
 
 def compile_source(source_folder: Path, out: Path) -> dict[str, Path]:
-    """Write the dumps of the world whose source lies in a folder."""
+    """Write the dumps of the world whose source is in a folder."""
     source = read_source(source_folder)
-    found = problems(source)
-    if found:
+    issues = problems(source)
+    if issues:
         raise BadInput(
-            f"the world's source breaks {len(found)} rules:\n  " + "\n  ".join(found[:20]),
+            f"the world's source breaks {len(issues)} rules:\n  " + "\n  ".join(issues[:20]),
             file=source_folder,
         )
     return write_world(assemble(source), out)
@@ -125,12 +125,12 @@ def _statement(fact: SourceFact, ids: dict[str, str]) -> Statement:
 def _disambiguation_pages(source: Source, articles: Sequence[Article]) -> list[Article]:
     """One for each name, with views of its own: a fiftieth of its bearers', as a page few stay on."""
     taken = {title for a in articles for title in (a.title, *a.redirects)}
-    made = []
+    pages = []
     for n, name in enumerate(sorted(source.names, key=lambda f: f.name)):
         bearers = sorted(name.entity, key=lambda e: (-(e.views or 0), e.id))
         title = disambiguation_title(name.name, taken)
         taken.add(title)
-        made.append(
+        pages.append(
             disambiguation_page(
                 name.name,
                 title,
@@ -139,7 +139,7 @@ def _disambiguation_pages(source: Source, articles: Sequence[Article]) -> list[A
                 5 + sum(e.views or 0 for e in bearers) // 50,
             )
         )
-    return made
+    return pages
 
 
 def write_world(world: World, out: Path) -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """Invented worlds of any size, block by block in constant memory; same seed, same bytes.
 
-A block holds a fixed number of entities, and all bearers of a name are in one block, shuffled. It is
+A block contains a fixed number of entities, and all bearers of a name are in one block, shuffled. It is
 a pure function of the parameters and its number, so that workers can make blocks side by side.
 """
 
@@ -26,7 +26,7 @@ BLOCK = 5_000
 PAGES_A_BLOCK = 8 * BLOCK
 FIRST_ITEM = 200_000_000
 FIRST_DISAMBIGUATION_ITEM = 2_000_000_000
-_HUMAN, _MIXED = 0.5, 0.05  # shares of the names borne by people only, and by people and others
+_HUMAN, _MIXED = 0.5, 0.05  # shares of the names shared by people only, and by people and others
 _MOST_VIEWS = 50_000_000
 
 
@@ -118,26 +118,26 @@ class Inventor:
             members = places[taken : taken + bearers]
             taken += bearers
             name, kinds = self._name_and_kinds(first + n, bearers, rng)
-            made = self._bearers(name, kinds, members, titles, seen, rng)
-            seen += (Mentioned(a.views or 0, a.title, name) for a in made)
-            pages.update(zip(members, made, strict=True))
+            bearerss = self._bearers(name, kinds, members, titles, seen, rng)
+            seen += (Mentioned(a.views or 0, a.title, name) for a in bearerss)
+            pages.update(zip(members, bearerss, strict=True))
             if bearers > 1:
                 explained.append(
-                    self._explain(name, made, titles, FIRST_DISAMBIGUATION_ITEM + first + n)
+                    self._explain(name, bearerss, titles, FIRST_DISAMBIGUATION_ITEM + first + n)
                 )
         return [*(pages[place] for place in sorted(pages)), *explained]
 
     def _name_and_kinds(
         self, number: int, bearers: int, rng: random.Random
     ) -> tuple[str, list[Kind]]:
-        one, two = syllables.name(self._names(number))
+        first_name, two = syllables.name(self._names(number))
         draw = rng.random()
         if draw < _HUMAN:
-            return f"{one} {two}", [rng.choice(HUMANS) for _ in range(bearers)]
+            return f"{first_name} {two}", [rng.choice(HUMANS) for _ in range(bearers)]
         if draw < _HUMAN + _MIXED:
-            return f"{one} {two}", [rng.choice((*HUMANS, *OTHERS)) for _ in range(bearers)]
+            return f"{first_name} {two}", [rng.choice((*HUMANS, *OTHERS)) for _ in range(bearers)]
         style = rng.random()
-        name = f"The {one} {two}" if style < 0.2 else f"{one} {two}"
+        name = f"The {first_name} {two}" if style < 0.2 else f"{first_name} {two}"
         return name, [rng.choice(OTHERS) for _ in range(bearers)]
 
     def _bearers(
@@ -151,12 +151,12 @@ class Inventor:
     ) -> list[Article]:
         views = [self.views(member) for member in members]
         best = views.index(max(views))
-        made = []
+        bearers = []
         for n, (kind, member) in enumerate(zip(kinds, members, strict=True)):
             bare = len(members) == 1 or (n == best and rng.random() < 0.6)
             title = name if bare else _free_title(f"{name} ({kind.title})", titles, member)
             titles.add(title)
-            made.append(
+            bearers.append(
                 invented_article(
                     self,
                     rng,
@@ -169,7 +169,7 @@ class Inventor:
                     seen=seen,
                 )
             )
-        return made
+        return bearers
 
     def _explain(self, name: str, bearers: list[Article], titles: set[str], item: int) -> Article:
         ordered = sorted(bearers, key=lambda a: (-(a.views or 0), a.title))

@@ -19,7 +19,7 @@ _REDIRECT = 0.5
 
 
 class Mentioned(NamedTuple):
-    """A page that others may link to by the name it bears."""
+    """A page that others may link to by the name it has."""
 
     views: int
     title: str

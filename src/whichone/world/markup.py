@@ -13,7 +13,7 @@ LINK = re.compile(r"\[\[(!?)([^\[\]|]+)(?:\|([^\[\]]+))?\]\]")
 
 
 class Link(msgspec.Struct, frozen=True):
-    """One link: its target, its visible text, where that stands in the plain text, and if it is red."""
+    """One link: its target, its visible text, where that appears in the plain text, and if it is red."""
 
     target: str
     text: str
@@ -31,14 +31,14 @@ def plain_text(text: str) -> tuple[str, list[Link]]:
     pieces: list[str] = []
     links: list[Link] = []
     position = length = 0
-    for found in LINK.finditer(text):
-        before = text[position : found.start()]
-        shown = found[3] or found[2]
+    for match in LINK.finditer(text):
+        before = text[position : match.start()]
+        shown = match[3] or match[2]
         start = length + len(before)
         length = start + len(shown)
         pieces += (before, shown)
-        links.append(Link(found[2], shown, start, length, bool(found[1])))
-        position = found.end()
+        links.append(Link(match[2], shown, start, length, bool(match[1])))
+        position = match.end()
     pieces.append(text[position:])
     return "".join(pieces), links
 
@@ -50,5 +50,5 @@ def wikitext(text: str) -> str:
 
 def link_targets(text: str) -> Iterator[tuple[str, bool]]:
     """Target and redness of every link."""
-    for found in LINK.finditer(text):
-        yield found[2], bool(found[1])
+    for match in LINK.finditer(text):
+        yield match[2], bool(match[1])

@@ -44,7 +44,7 @@ class Property(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A paragraph, heading or list item; `text` may hold links as `[[Title]]` or `[[Title|text]]`."""
+    """A paragraph, heading or list item; `text` may contain links as `[[Title]]` or `[[Title|text]]`."""
 
     kind: BlockKind
     text: str

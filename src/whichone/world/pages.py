@@ -16,7 +16,7 @@ _CATEGORY = re.compile(r"Category: *(\S.*)")
 
 
 class PageText(msgspec.Struct, frozen=True, kw_only=True):
-    """One page as it stands in a Markdown file, and where."""
+    """One page as written in a Markdown file, and where."""
 
     title: str
     blocks: tuple[Block, ...]

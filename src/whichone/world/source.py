@@ -14,7 +14,7 @@ from whichone.world.model import Property
 from whichone.world.pages import PageText, read_pages
 
 BUILTIN = Path(__file__).parent / "source"
-"""Where the source of the built-in world lies."""
+"""Where the source of the built-in world is stored."""
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class SourceFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SourceEntity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A bearer of a name, or a value that facts point to; `file` and `line` say where it stands."""
+    """A bearer of a name, or a value that facts point to; `file` and `line` say where it appears."""
 
     id: str
     label: str

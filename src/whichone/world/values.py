@@ -43,13 +43,13 @@ class ValueTable:
         for prop, kind in VALUES.items():
             if prop in QUANTITIES:
                 continue
-            made = []
+            rows = []
             for _ in range(self.count):
                 bare = syllables.word(words(number)).capitalize()
                 person = " ".join(syllables.name(names(first_name + number)))
-                made.append(_value(kind, number, bare, person))
+                rows.append(_value(kind, number, bare, person))
                 number += 1
-            self.by_property[prop] = made
+            self.by_property[prop] = rows
 
     def __iter__(self) -> Iterator[Value]:
         for values in self.by_property.values():

@@ -158,7 +158,7 @@ def test_of_items_without_a_page_only_names_and_superclasses_are_kept() -> None:
 
 
 def test_the_short_way_and_the_long_way_give_the_same_rows() -> None:
-    """The head of a line is decoded alone only where the keys stand in the usual order."""
+    """The head of a line is decoded alone only where the keys appear in the usual order."""
     usual = item("Q1", page=None, claims={"P54": [claim({"entity-type": "item", "id": "Q7"})]})
     turned = {key: usual[key] for key in reversed(usual)}
     assert list(turned)[-1] == "type"

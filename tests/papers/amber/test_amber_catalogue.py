@@ -41,7 +41,7 @@ column = "timezone"
 label = "time zone"
 
 [documents]
-template = "{{name}} lies in {{country}}, has {{population}} inhabitants and the time of {{timezone}}."
+template = "{{name}} is in {{country}}, has {{population}} inhabitants and the time of {{timezone}}."
 """
 
 

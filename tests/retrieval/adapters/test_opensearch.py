@@ -20,7 +20,7 @@ pytest.importorskip("opensearchpy")
 
 
 class Store:
-    """Indexes by name; a document's score is how many words of the question it holds."""
+    """Indexes by name; a document's score is how many words of the question it contains."""
 
     def __init__(self) -> None:
         self.indexes: dict[str, dict[str, dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""Which names are found in a question, where, and how they are told from ordinary words."""
+"""Which names are found in a question, where, and how they are distinguished from ordinary words."""
 
 from __future__ import annotations
 

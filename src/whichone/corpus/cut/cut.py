@@ -137,12 +137,12 @@ def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array,
     """For each passage the row of its page, its number on that page, and its text."""
     if cut.way == "words" and not cut.keep_lists:
         return word_columns(paragraphs, cut.size)
-    found = [
+    pieces = [
         (row, n, text)
         for row, page in enumerate(paragraphs.to_pylist())
         for n, text in enumerate(cut_page(page or (), cut))
     ]
-    rows, numbers, texts = zip(*found, strict=True) if found else ((), (), ())
+    rows, numbers, texts = zip(*pieces, strict=True) if pieces else ((), (), ())
     return pa.array(rows, pa.int64()), pa.array(numbers, pa.int32()), pa.array(texts, pa.string())
 
 

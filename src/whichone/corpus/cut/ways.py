@@ -124,7 +124,7 @@ def token_blocks(
     tokenizer: Tokenizer = whitespace,
     keep_lists: bool = False,
 ) -> Iterator[str]:
-    """Disjoint blocks of `size` tokens, as they stand in the text; paragraphs meet at a blank."""
+    """Disjoint blocks of `size` tokens, as written in the text; paragraphs meet at a blank."""
     text = " ".join(text_paragraphs(paragraphs, keep_lists=keep_lists))
     places = tokenizer(text)
     for first in range(0, len(places), size):

@@ -17,7 +17,7 @@ kind = "string"                 # string, quantity, time, or entity: an id of th
 [documents]
 folder = "texts"                # <id>.txt, <id>.md, or a folder <id> of documents; others are nobody's
 owner = "customer"              # or the field of their front matter that says whose they are
-template = "{name} lies in {countrycode}."     # or a text made of columns
+template = "{name} is in {countrycode}."     # or a text made of columns
 file = "letters.csv"            # or a table of documents, one a row
 [documents.columns]             # its columns; as they are called when nothing is said:
 id = "id"
@@ -134,18 +134,18 @@ class CatalogueReader:
         self, rows: Sequence[Mapping[str, Any]], first: int
     ) -> tuple[dict[str, pa.Table], Counter[str], list[tuple[int, str]]]:
         """Tables, counts, and the refused rows; `first` is the number of the first row."""
-        found = {name: Columns(schema) for name, schema in SCHEMAS.items()}
+        results = {name: Columns(schema) for name, schema in SCHEMAS.items()}
         counts: Counter[str] = Counter({"records": len(rows), "positions": len(rows)})
         refused: list[tuple[int, str]] = []
         if first == 0:
             for row in self._properties():
-                found["properties"].add(row)
+                results["properties"].add(row)
         for number, record in enumerate(rows):
             try:
-                self._take(_plain(record), number, found, counts)
+                self._take(_plain(record), number, results, counts)
             except ValueError as error:
                 refused.append((first + number, f"row {first + number + 1}: {error}"))
-        return {name: columns.table() for name, columns in found.items()}, counts, refused
+        return {name: columns.table() for name, columns in results.items()}, counts, refused
 
     def _properties(self) -> list[tuple[object, ...]]:
         datatypes = {"entity": "wikibase-item", "quantity": "quantity", "time": "time"}
@@ -158,7 +158,7 @@ class CatalogueReader:
         self,
         row: Mapping[str, Any],
         position: int,
-        found: dict[str, Columns],
+        value: dict[str, Columns],
         counts: Counter[str],
     ) -> None:
         columns, of = self.catalogue.columns, self.catalogue
@@ -171,17 +171,17 @@ class CatalogueReader:
         description = _text(row.get(columns.description)) if columns.description else None
         kind = _text(row.get(columns.type)) if columns.type else of.type
         types = [kind] if kind else []
-        found["entities"].add((entity, label, description, types, None, entity, position, of.name))
+        value["entities"].add((entity, label, description, types, None, entity, position, of.name))
         for place, (name, known_as) in enumerate(self._names(row, label)):
-            found["names"].add((entity, name, of.language, known_as, 1, place))
+            value["names"].add((entity, name, of.language, known_as, 1, place))
         for fact in facts:
-            found["facts"].add(fact)
+            value["facts"].add(fact)
         if popularity is not None:
-            found["views"].add((entity, popularity, of.name))
+            value["views"].add((entity, popularity, of.name))
         else:
             counts["without popularity"] += bool(columns.popularity)
         if text:
-            found["pages"].add(_page(entity, label, text, position))
+            value["pages"].add(_page(entity, label, text, position))
         elif not self._apart and not self._has_folder(own):
             counts["without a document"] += 1
 
@@ -308,8 +308,8 @@ class CatalogueSource:
         return self.path.parent / self.catalogue.file
 
     def parameters(self) -> dict[str, Any]:
-        found: dict[str, Any] = msgspec.to_builtins(self.catalogue)
-        return found
+        results: dict[str, Any] = msgspec.to_builtins(self.catalogue)
+        return results
 
     def check(self) -> None:
         """The columns that the TOML file names must be there."""
@@ -338,17 +338,17 @@ class CatalogueSource:
                 )
 
     def fingerprint(self) -> dict[str, Any]:
-        found = {"sha256": file_hash(self.data), "bytes": self.data.stat().st_size}
+        results = {"sha256": file_hash(self.data), "bytes": self.data.stat().st_size}
         if self._reader.folder is not None:
             digest = hashlib.sha256()
             for file in self._all_documents():
                 digest.update(
                     f"{file.relative_to(self._reader.folder)}\0{file_hash(file)}\n".encode()
                 )
-            found["documents"] = digest.hexdigest()
+            results["documents"] = digest.hexdigest()
         if self._listed_documents is not None:
-            found["table of documents"] = file_hash(self._listed_documents)
-        return found
+            results["table of documents"] = file_hash(self._listed_documents)
+        return results
 
     @property
     def _listed_documents(self) -> Path | None:
@@ -414,19 +414,19 @@ class CatalogueSource:
             ).fetchall()
         if twice:
             raise BadInput(
-                "ids stand in it twice", file=self.data, ids=[entity for (entity,) in twice]
+                "ids appear in it twice", file=self.data, ids=[entity for (entity,) in twice]
             )
-        self._tell_of_unused(parts, memory)
+        self._warn_of_unused(parts, memory)
         tables = ("entities", "names", "facts", "properties", "pages", "views")
-        found = {table: parts.rows(table) for table in tables}
+        results = {table: parts.rows(table) for table in tables}
         if parts.counted("documents"):
             documents = with_owners(parts.rows("documents"), parts.rows("entities"))
-            found["pages"] = f"{found['pages']} union all by name {documents}"
-            self._count_documents(parts, found["pages"], memory)
-        return found
+            results["pages"] = f"{results['pages']} union all by name {documents}"
+            self._count_documents(parts, results["pages"], memory)
+        return results
 
     def _count_documents(self, parts: PartFiles, pages: str, memory: str) -> None:
-        """Documents of nobody, rows without any, and ids that stand in it twice."""
+        """Documents of nobody, rows without any, and ids that appear in it twice."""
         with connect(memory, parts.folder) as connection:
             twice = connection.sql(
                 f"select page from ({pages}) group by page having count(*) > 1 order by page limit 20"
@@ -451,7 +451,7 @@ class CatalogueSource:
                 f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}"
             )
 
-    def _tell_of_unused(self, parts: PartFiles, memory: str) -> None:
+    def _warn_of_unused(self, parts: PartFiles, memory: str) -> None:
         with connect(memory, parts.folder) as connection:
             query = f"select distinct property from ({parts.rows('facts')})"
             used = {name for (name,) in connection.sql(query).fetchall()}

@@ -30,7 +30,7 @@ def chosen_sources(
     views_rules: str = "summed",
 ) -> list[Source]:
     """One source a file, in a fixed order; a MediaWiki dump says its own language if none is."""
-    found: list[Source] = []
+    results: list[Source] = []
     named = languages[0] if languages else None
     if wikidata is not None:
         selection = select(
@@ -40,10 +40,10 @@ def chosen_sources(
             without_page=without_page,
             superclasses=superclasses,
         )
-        found.append(WikidataDump(wikidata, selection))
-    found.extend(pages_source(path, named) for path in pages)
-    found.extend(ViewsFile(path, named or "en", cast("Rules", views_rules)) for path in views)
-    found.extend(CatalogueSource(path) for path in catalogues)
+        results.append(WikidataDump(wikidata, selection))
+    results.extend(pages_source(path, named) for path in pages)
+    results.extend(ViewsFile(path, named or "en", cast("Rules", views_rules)) for path in views)
+    results.extend(CatalogueSource(path) for path in catalogues)
     if redirects:
-        found.append(redirects_source(redirects))
-    return found
+        results.append(redirects_source(redirects))
+    return results

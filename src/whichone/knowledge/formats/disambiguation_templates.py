@@ -86,11 +86,11 @@ def marking_templates(connection: Any, rows: str) -> list[int]:
     known = {t for (t,) in connection.sql(f"select template from ({rows}) where marked").fetchall()}
     for _ in range(_LEVELS if known else 0):
         listed = f"[{', '.join(map(str, sorted(known)))}]::bigint[]"
-        found = connection.sql(
+        results = connection.sql(
             f"select template from ({rows}) where list_contains({listed}, redirect)"
             f" or list_has_any(calls, {listed})"
         ).fetchall()
-        more = {t for (t,) in found} - known
+        more = {t for (t,) in results} - known
         if not more:
             break
         known |= more

@@ -39,18 +39,20 @@ def kilt_record(
 def _anchors(
     links: Iterable[Mapping[str, Any]], kept: Mapping[str, Any], anchor_ids: bool
 ) -> list[dict[str, Any]]:
-    own, found = kept.get("anchors", {}), []
+    own, result = kept.get("anchors", {}), []
     for n, link in enumerate(links):
         anchor = own.get(str(n)) or anchor_record(
             link["text"], quote(link["target"]), link["paragraph"], link["start"], link["end"]
         )
         if anchor_ids and link["target_page"] and not anchor.get("wikipedia_id"):
             anchor = {**anchor, "wikipedia_id": link["target_page"].partition(":")[2]}
-        found.append(anchor)
+        result.append(anchor)
     order = kept.get("order")
     if order:
-        found = [anchor for _, anchor in sorted(zip(order, found, strict=True), key=lambda p: p[0])]
-    return found
+        result = [
+            anchor for _, anchor in sorted(zip(order, result, strict=True), key=lambda p: p[0])
+        ]
+    return result
 
 
 def anchor_record(text: str, href: str, paragraph: int, start: int, end: int) -> dict[str, Any]:

@@ -226,7 +226,7 @@ def _integer(value: object) -> int | None:
 def _place(anchor: Mapping[str, Any]) -> tuple[int, int, int, str]:
     paragraph, start, end = (int(anchor.get(k) or 0) for k in ("paragraph_id", "start", "end"))
     if max(abs(paragraph), abs(start), abs(end)) > _INT32:
-        raise ValueError(f"no anchor stands at {start} to {end} of paragraph {paragraph}")
+        raise ValueError(f"no anchor appears at {start} to {end} of paragraph {paragraph}")
     return paragraph, start, end, str(anchor.get("href") or "")
 
 

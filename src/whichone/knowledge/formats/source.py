@@ -28,7 +28,7 @@ from whichone.files.tables import TableSchema, array_of
 class Refused(msgspec.Struct, frozen=True):
     """A record that could not be read.
 
-    `byte` is the place in the file of the block that holds it (compressed, in a bzip2 file),
+    `byte` is the place in the file of the block that contains it (compressed, in a bzip2 file),
     `within` its place in that block. A catalogue's rows have no byte; the problem names the row.
     """
 
@@ -133,10 +133,10 @@ class DumpFile:
         return {**kept, "_stream": None, "_consumed": 0}
 
     def chunks(self, job: Job) -> Iterable[Chunk]:
-        found: Iterable[Chunk] = job.chunks or ()
+        results: Iterable[Chunk] = job.chunks or ()
         if job.chunks is None:
-            found = read_part(self.path, job.range, self.delimiter)
-        return passed_through(found, job.repack) if job.repack else found
+            results = read_part(self.path, job.range, self.delimiter)
+        return passed_through(results, job.repack) if job.repack else results
 
     def refuse(self, chunk: Chunk, refused: Iterable[tuple[int, str]]) -> Iterator[Refused]:
         """A chunk's refused records, with its place in the file."""
@@ -181,12 +181,12 @@ class Part:
         self.refused.append((offset, reason))
 
     def tables(self) -> dict[str, pa.Table]:
-        made = {}
+        created = {}
         for name, rows in self._rows.items():
             schema = self._schemas[name].schema
             columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
-            made[name] = pa.Table.from_arrays(columns, schema=schema)
-        return made | self._given
+            created[name] = pa.Table.from_arrays(columns, schema=schema)
+        return created | self._given
 
 
 _PACK = 50_000

@@ -31,15 +31,15 @@ Value = bytes | int | None
 
 def sql_columns(head: bytes, *, file: str = "") -> tuple[str, tuple[str, ...]]:
     """The name of the dump's table, and its columns in their order, from its CREATE TABLE."""
-    found = _TABLE.search(head)
-    if found is None:
+    result = _TABLE.search(head)
+    if result is None:
         raise BadInput(
             "not an SQL dump of MediaWiki: it has no CREATE TABLE",
             file=file or None,
             hint="wanted are …-redirect.sql.gz and …-page.sql.gz of the same date",
         )
-    columns = tuple(name.decode() for name in _COLUMN.findall(found[2]))
-    return found[1].decode(), columns
+    columns = tuple(name.decode() for name in _COLUMN.findall(result[2]))
+    return result[1].decode(), columns
 
 
 def sql_rows(

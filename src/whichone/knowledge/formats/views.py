@@ -29,7 +29,7 @@ from whichone.progress import talk
 
 Rules = Literal["summed", "published"]
 """`summed` normalises titles and adds up; `published` is what AmbER's program does: only lines of
-exactly three fields that begin with en.z, the title as it stands, a later line replaces an earlier."""
+exactly three fields that begin with en.z, the title as written, a later line replaces an earlier."""
 
 UNFIT = "lines that do not fit"
 
@@ -43,7 +43,7 @@ PARTS = VIEWS.schema.remove(VIEWS.schema.get_field_index("source")).append(
 
 
 class ViewsFormat(msgspec.Struct, frozen=True):
-    """Where title and count stand in a line, counted from its end: a title may hold blanks."""
+    """Where title and count appear in a line, counted from its end: a title may contain blanks."""
 
     name: str
     suffixes: tuple[str, ...]  # what follows the language in the first field
@@ -93,14 +93,14 @@ def format_of_line(line: bytes) -> str | None:
 def detect_format(head: bytes, *, file: str = "") -> ViewsFormat:
     """The format of a file from its first bytes: the one that most of its first lines have."""
     lines = [line for line in head.split(b"\n")[:-1] if line.strip() and not line.startswith(b"#")]
-    found = [name for line in lines[:_SAMPLE] if (name := format_of_line(line))]
-    if not found:
+    results = [name for line in lines[:_SAMPLE] if (name := format_of_line(line))]
+    if not results:
         raise BadInput(
             "none of the page-view formats fits its first lines",
             file=file or None,
             hint="known are pagecounts-ez, pagecounts-raw, hourly pageviews and pageview_complete",
         )
-    return FORMATS[max(dict.fromkeys(found), key=found.count)]
+    return FORMATS[max(dict.fromkeys(results), key=results.count)]
 
 
 def read_part(
@@ -163,26 +163,26 @@ def _published(line: bytes) -> tuple[bytes, int]:
 
 
 def _as_published(raw: Mapping[bytes, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    return {t.decode().replace("_", " "): found for t, found in raw.items()}
+    return {t.decode().replace("_", " "): result for t, result in raw.items()}
 
 
 def _cleaned(
     raw: Mapping[bytes, tuple[int, int]], language: str, part: Part
 ) -> dict[str, tuple[int, int]]:
     site = site_for(f"{language}wiki", language)
-    found: dict[str, tuple[int, int]] = {}
+    results: dict[str, tuple[int, int]] = {}
     for written, (count, position) in raw.items():
         if written == b"-":
             part.counts["views without a title"] += count
             continue
         title = clean_title(written.decode("utf-8", "replace"), site)
-        before, first = found.get(title, (0, position))
-        found[title] = (before + count, min(first, position))
-    return found
+        before, first = results.get(title, (0, position))
+        results[title] = (before + count, min(first, position))
+    return results
 
 
-def _table(found: Mapping[str, tuple[int, int]]) -> pa.Table:
-    rows = list(found.items())
+def _table(value: Mapping[str, tuple[int, int]]) -> pa.Table:
+    rows = list(value.items())
     return pa.table(
         {
             "title": pa.array([title for title, _ in rows], pa.string()),

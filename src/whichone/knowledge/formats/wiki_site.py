@@ -152,11 +152,11 @@ def language_of_namespaces(declared: Mapping[str, int]) -> str | None:
 
 def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
     """The wiki's name, whether titles begin with a capital, and its namespaces."""
-    found = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
-    if found is None:
+    result = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
+    if result is None:
         return "", True, {}
     try:
-        info = ET.fromstring(found.group())
+        info = ET.fromstring(result.group())
     except ET.ParseError as error:
         raise BadInput(f"its <siteinfo> is broken: {error}", file=file or None) from error
     declared = {
@@ -168,7 +168,7 @@ def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
 
 
 def clean_title(title: str, site: Site) -> str:
-    """A title as its page bears it: blanks for underscores, entities and percents decoded."""
+    """A title as its page has it: blanks for underscores, entities and percents decoded."""
     if "&" in title:
         title = _ENTITY.sub(lambda match: html.unescape(match.group()), title)
     if "%" in title and _PERCENT.search(title):

@@ -59,7 +59,7 @@ NAME_COLUMNS = pa.schema(
         ("language", pa.string()),
         ("kind", pa.string()),
         ("place", pa.int32()),
-        ("position", pa.int64()),  # of the entity: a dump may hold it twice
+        ("position", pa.int64()),  # of the entity: a dump may contain it twice
     ]
 )
 FACT_COLUMNS = pa.schema(
@@ -73,7 +73,7 @@ FACT_COLUMNS = pa.schema(
         ("language", pa.string()),
         ("rank", pa.string()),
         ("place", pa.int32()),
-        ("position", pa.int64()),  # of the entity: a dump may hold it twice
+        ("position", pa.int64()),  # of the entity: a dump may contain it twice
     ]
 )
 PROPERTY_COLUMNS = pa.schema(
@@ -168,8 +168,8 @@ class WikidataReader:
     def counted(self) -> dict[str, int]:
         """What was met, by kind."""
         without = self.position - self._with_page - self.counts["properties"]
-        found = {"records": self._records, "positions": self.position, **self.counts}
-        return found | {"items with a page": self._with_page, "items without a page": without}
+        results = {"records": self._records, "positions": self.position, **self.counts}
+        return results | {"items with a page": self._with_page, "items without a page": without}
 
     def tables(self) -> dict[str, pa.Table]:
         """What was read so far."""
@@ -219,12 +219,14 @@ class WikidataReader:
     def _take_all(self, line: bytes) -> bool:
         """A whole array on one line, as most programs write it; false where it is none."""
         try:
-            found = [self._whole(raw) for raw in msgspec.json.decode(line, type=list[msgspec.Raw])]
+            results = [
+                self._whole(raw) for raw in msgspec.json.decode(line, type=list[msgspec.Raw])
+            ]
         except NOT_JSON:
             return False
-        for record in found:
+        for record in results:
             self._take(record, True)
-        self._records += len(found) - 1
+        self._records += len(results) - 1
         return True
 
     def _take(self, record: Any, linked: bool) -> None:
@@ -263,7 +265,7 @@ class WikidataReader:
         self.others.add(self._add_names(record))
 
     def _add_names(self, record: Any) -> tuple[object, ...]:
-        """Keep all names but the first label; the entity's head, which holds that one."""
+        """Keep all names but the first label; the entity's head, which contains that one."""
         labels: tuple[Any, ...] = astuple(record.labels) if record.labels else self._none
         aliases = astuple(record.aliases) if record.aliases else self._none
         if aliases != self._none or labels.count(None) < len(labels) - 1:
@@ -271,8 +273,8 @@ class WikidataReader:
         label = labels[0]
         language: str | None = self.languages[0]
         if label is None:
-            found = ((text, at) for text, at in zip(labels, self.languages, strict=True) if text)
-            label, language = next(found, (None, None))
+            result = ((text, at) for text, at in zip(labels, self.languages, strict=True) if text)
+            label, language = next(result, (None, None))
         described = _first(astuple(record.descriptions)) if record.descriptions else None
         value = label.value if label is not None else None
         self.position += 1
@@ -341,8 +343,8 @@ class WikidataDump(DumpFile):
         self.selection = selection
 
     def parameters(self) -> dict[str, Any]:
-        found: dict[str, Any] = msgspec.to_builtins(self.selection)
-        return found | {"properties": found["properties"] or "all"}
+        results: dict[str, Any] = msgspec.to_builtins(self.selection)
+        return results | {"properties": results["properties"] or "all"}
 
     def check(self) -> None:
         start = beginning(self.path).lstrip()
@@ -388,7 +390,7 @@ class WikidataDump(DumpFile):
             absent = connection.sql(_ABSENT).fetchall()[0][0]
             if self.selection.superclasses:
                 connection.execute(_above(parts, str(parts.folder / "above.parquet")))
-        parts.notes["entities that stand twice"] = twice
+        parts.notes["entities that appear twice"] = twice
         parts.notes["values that are not in the dump"] = absent
         chosen = f"join read_parquet({sql_text(kept)}) using (entity, position)"
         every = _all_entities(parts)

@@ -26,7 +26,7 @@ _SILENT = re.compile(r"ref|references|gallery|math|table|tr|td|th|caption|style|
 
 
 class Anchor(Record, frozen=True):
-    """A link in a paragraph: the title as written, and where its text stands."""
+    """A link in a paragraph: the title as written, and where its text appears."""
 
     text: str
     target: str

@@ -2,7 +2,7 @@
 
 More than half of an article's wikitext is references, infoboxes and tables, none of which become
 paragraphs; taking them out first is what makes reading faster than the parser alone. What is taken
-out is counted, and the templates that stand for words of a sentence (`wikis.toml`) are expanded.
+out is counted, and the templates that represent words of a sentence (`wikis.toml`) are expanded.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def strip_wikitext(text: str, site: Site) -> Stripped:
 
 
 def _without_raw(text: str, lost: Counter[str]) -> str:
-    """Comments and extension tags go; what `<nowiki>` protects becomes harmless entities."""
+    """Comments and extension tags go; what `<nowiki>` protects turns into harmless entities."""
     if "<!--" in text:
         text = _OWN_LINE.sub("", text)
 
@@ -172,7 +172,7 @@ def _as_text(unclosed: list[tuple[str, list[str], str]], pieces: list[str]) -> l
 
 
 def _template(content: str, site: Site, templates: list[str], lost: Counter[str]) -> str:
-    """What stands in the text where a template was called."""
+    """What is in the text where a template was called."""
     name, _, rest = content.partition("|")
     name = name.strip().replace("_", " ")
     name = name.split("\n", 1)[0][:200].strip()
@@ -235,14 +235,14 @@ def _converted(given: list[str]) -> str:
 
 def _positional(rest: str) -> list[str]:
     """The unnamed arguments of a template, and those named by a number or "text"."""
-    found: list[str] = []
+    results: list[str] = []
     for piece in _ARGUMENTS.split(rest):
         name, equals, value = piece.partition("=")
         if not equals or "[" in name or "<" in name:
-            found.append(piece.strip())
+            results.append(piece.strip())
         elif name.strip() in ("1", "2", "3", "text", "quote"):
-            found.append(value.strip())
-    return found
+            results.append(value.strip())
+    return results
 
 
 def without_quotes(line: str) -> str:

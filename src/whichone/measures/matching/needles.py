@@ -1,11 +1,11 @@
 """Looking for an answer in passages that are still raw, lower-cased JSON strings, one a line.
 
-Every passage that holds the answer shows a certain piece of ASCII, so one search for that piece
+Every passage that contains the answer shows a certain piece of ASCII, so one search for that piece
 over all passages of a question leaves few to decode. The search is exact as long as
 - the case of ASCII letters is ignored;
 - a passage with an ASCII letter or digit written as an escape (`\\u0041`) is decoded;
 - a passage with a Kelvin sign is decoded: the one character beyond ASCII whose lower case is ASCII.
-Where the whole answer stands there verbatim between two ASCII characters that belong to no word,
+Where the whole answer appears there verbatim between two ASCII characters that belong to no word,
 no decoding is needed at all.
 """
 
@@ -51,7 +51,7 @@ def as_lines(strings: Sequence[msgspec.Raw]) -> Lines | None:
 class Needle(msgspec.Struct, frozen=True):
     """A piece of ASCII that a passage must show to hold an answer.
 
-    `word_start`, `word_end`: the piece stands at the start or end of its token. `verbatim` is the
+    `word_start`, `word_end`: the piece appears at the start or end of its token. `verbatim` is the
     whole answer where it is plain ASCII, `offset` the place of the piece in it.
     """
 
@@ -62,7 +62,7 @@ class Needle(msgspec.Struct, frozen=True):
     offset: int
 
     def found_in(self, lines: Lines) -> tuple[set[int], set[int]]:
-        """Numbers of the lines that hold the answer, and of those that must be looked at."""
+        """Numbers of the lines that contain the answer, and of those that must be looked at."""
         certain: set[int] = set()
         possible: set[int] = set()
         text, ends = lines.text, lines.ends
@@ -86,7 +86,7 @@ class Needle(msgspec.Struct, frozen=True):
         ending = rb"(?![a-z0-9])" if self.word_end else b""
         starting = rb"(?:(?<![a-z0-9]%b)|(?<=\\[bfnrt]%b)|(?<=\\u[0-9a-f]{4}%b))"
         starting = starting.replace(b"%b", self.piece) if self.word_start else b""
-        pattern = re.compile(self.piece + starting + ending)  # short pieces stand in many words
+        pattern = re.compile(self.piece + starting + ending)  # short pieces appear in many words
 
         def search(start: int) -> int:
             match = pattern.search(text, start)

@@ -29,7 +29,7 @@ class DprKilt(msgspec.Struct, frozen=True):
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """A normalised answer; `run` must stand in a passage that holds it, `proof` shows that it does."""
+    """A normalised answer; `run` must appear in a passage that contains it, `proof` shows that it does."""
 
     answer: str
     run: bytes
@@ -51,7 +51,7 @@ class NormalisedAnswers(msgspec.Struct, frozen=True):
         text = passage.text
         if any(character in text for character in _NOT_BYTEWISE):
             return self._found(text, self.answers)
-        # Normalising is slow, so most passages are told by their bytes: lower case, no punctuation.
+        # Normalising is slow, so most passages are recognised by their bytes: lower case, no punctuation.
         bare = text.encode("utf-8", "surrogatepass").lower().translate(None, _PUNCTUATION)
         possible = [sought for sought in self.answers if sought.run in bare]
         if any(sought.proof is not None and sought.proof in bare for sought in possible):

@@ -1,4 +1,4 @@
-"""Passages of a DPR results file, decoded only where an answer may stand in them."""
+"""Passages of a DPR results file, decoded only where an answer may appear in them."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def ranks_with_answer(answers: TokenAnswers, passages: list[RawPassage]) -> list
 def _search(
     answer: AnswerTokens, columns: list[Lines | None], passages: int
 ) -> tuple[set[int], set[int]]:
-    """The passages that hold the answer, and those that must be looked at."""
+    """The passages that contain the answer, and those that must be looked at."""
     sought = needle(answer.text)
     certain: set[int] = set()
     possible: set[int] = set()
     for lines in columns:
         if sought is None or lines is None:
             return set(), set(range(passages))
-        found, perhaps = sought.found_in(lines)
-        certain |= found
+        matches, perhaps = sought.found_in(lines)
+        certain |= matches
         possible |= perhaps
     return certain, possible

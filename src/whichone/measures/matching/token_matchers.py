@@ -13,7 +13,7 @@ _SIGMAS = ("σ", "ς")
 class TokenMatcher(msgspec.Struct, frozen=True):
     """`decompose_passage`: NFD on the passage too (the answer is always decomposed).
 
-    `title_joint`: what stands between title and text; None leaves the title out.
+    `title_joint`: what is between title and text; None leaves the title out.
     """
 
     name: str
@@ -49,7 +49,7 @@ class TokenAnswers(msgspec.Struct, frozen=True):
 
 
 def any_found(answers: list[AnswerTokens], text: str) -> bool:
-    """Whether one of the answers stands in `text`, as `TokenMatcher.passage_text` gives it."""
+    """Whether one of the answers appears in `text`, as `TokenMatcher.passage_text` gives it."""
     lower = text.lower()
     if len(lower) != len(text):  # a dotted capital I became two characters: offsets differ
         haystack = tokens(text)
@@ -58,7 +58,7 @@ def any_found(answers: list[AnswerTokens], text: str) -> bool:
 
 
 def _found(answer: list[str], text: str, lower: str) -> bool:
-    """Whether the answer's tokens stand in `text`, tokenising only where its first token occurs."""
+    """Whether the answer's tokens appear in `text`, tokenising only where its first token occurs."""
     if not answer:
         return True
     if any(sigma in token for sigma in _SIGMAS for token in answer):

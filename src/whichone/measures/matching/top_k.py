@@ -68,15 +68,15 @@ def relation_names(paths: Sequence[Path]) -> list[str]:
 
 def result_files(arguments: Iterable[str | Path]) -> list[Path]:
     """The files named, and for a folder the result files in it, by base name as published."""
-    found: list[Path] = []
+    files: list[Path] = []
     for argument in map(Path, arguments):
         if argument.is_dir():
             inside = [p for p in argument.iterdir() if _FORMAT.search(_COMPRESSED.sub("", p.name))]
             if not inside:
                 raise BadInput("there is no .json or .jsonl file in the folder", file=argument)
-            found.extend(inside)
+            files.extend(inside)
         elif argument.exists():
-            found.append(argument)
+            files.append(argument)
         else:
             raise Missing("no such file", where=str(argument))
-    return sorted(found, key=lambda path: (path.name, str(path)))
+    return sorted(files, key=lambda path: (path.name, str(path)))

@@ -1,4 +1,4 @@
-"""Does a page state the fact? One of the value's names must stand in its first 350 tokens.
+"""Does a page state the fact? One of the value's names must appear in its first 350 tokens.
 
 Each candidate page is cut and normalised once, whatever the number of values and names looked for.
 """
@@ -18,7 +18,7 @@ Key = tuple[str, str]
 
 
 class Aligned(msgspec.Struct, frozen=True):
-    """Which of a fact's values stand in the entity's pages, and in which pages, in order of discovery."""
+    """Which of a fact's values appear in the entity's pages, and in which pages, in order of discovery."""
 
     found: tuple[bool, ...]
     pages: tuple[PageRef, ...]
@@ -76,9 +76,9 @@ class Aligner:
         stated = {}
         for key, hits in self._hits.items():
             hits.sort(key=lambda hit: hit[:3])
-            found = {v for v, *_ in hits}
+            values = {v for v, *_ in hits}
             stated[key] = Aligned(
-                tuple(v in found for v in range(len(self.facts[key]))),
+                tuple(v in values for v in range(len(self.facts[key]))),
                 tuple(dict.fromkeys(ref for *_, ref in hits)),
             )
         return stated

@@ -1,6 +1,6 @@
 """`--properties auto`: which properties tell a type's entities apart, found in the knowledge base.
 
-A property is taken when it is selective (few entities of the type have it) and its values stand at
+A property is taken when it is selective (few entities of the type have it) and its values appear at
 the beginning of their entities' pages. That no other bearer of a name has it is seen set by set.
 """
 
@@ -48,16 +48,16 @@ def with_properties(pipeline: Pipeline, wanted: Sequence[str]) -> Collection:
     """The collection with the named properties for all its types, or with those found by `auto`."""
     if tuple(wanted) == ("auto",):
         collection, choices = choose_properties(pipeline)
-        for key, one in collection.types.items():
+        for key, entity_type in collection.types.items():
             own = [c for c in choices if c.type == key]
             talk(
-                f"{key}: {len(one.properties)} of {len(own)} properties are selective and stated: "
-                f"{', '.join(one.properties) or 'none'}"
+                f"{key}: {len(entity_type.properties)} of {len(own)} properties are selective and stated: "
+                f"{', '.join(entity_type.properties) or 'none'}"
             )
         return collection
     types = {
-        key: msgspec.structs.replace(one, properties=tuple(wanted))
-        for key, one in pipeline.collection.types.items()
+        key: msgspec.structs.replace(entity_type, properties=tuple(wanted))
+        for key, entity_type in pipeline.collection.types.items()
     }
     return msgspec.structs.replace(pipeline.collection, types=types)
 
@@ -78,12 +78,12 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     )
     choices: list[Choice] = []
     types: dict[str, EntityType] = {}
-    for n, (key, one) in enumerate(collection.types.items()):
+    for n, (key, entity_type) in enumerate(collection.types.items()):
         size = pipeline.number(typed.filter(names.of_kind(typed.kinds, n)).count())
         counted = _counted(owned.filter(names.of_kind(owned.kinds, n)))
-        found = dict(pipeline.tuples(counted))
+        counts = dict(pipeline.tuples(counted))
         few = sorted(
-            p for p, count in found.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size
+            p for p, count in counts.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size
         )
         stated = _stated(pipeline, owned.filter(names.of_kind(owned.kinds, n)), few)
         rows = [
@@ -95,13 +95,13 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
                 stated=stated.get(p),
                 taken=stated.get(p, 0.0) >= LEAST_STATED,
             )
-            for p, count in sorted(found.items())
+            for p, count in sorted(counts.items())
         ]
         choices += rows
         taken = tuple(
             row.property for row in rows if row.taken and row.property != collection.qualifier
         )
-        types[key] = EntityType(id=one.id, properties=taken, label=one.label)
+        types[key] = EntityType(id=entity_type.id, properties=taken, label=entity_type.label)
     chosen = msgspec.structs.replace(collection, types=types)
     if not chosen.property_ids:
         raise BadInput(
@@ -145,7 +145,7 @@ def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float
     )
     values = _value_names(pipeline, sorted({v for _, _, kind, v in rows if kind == "entity"}))
     texts = _beginnings(pipeline, sorted({entity for _, entity, _, _ in rows}))
-    found: dict[str, dict[str, bool]] = {}
+    stated: dict[str, dict[str, bool]] = {}
     for prop, entity, kind, value in rows:
         looked_for = [needle(name, pipeline.rules) for name in _shown(kind, value, values)]
         hit = any(
@@ -153,9 +153,9 @@ def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float
             for wanted in looked_for
             for text in texts.get(entity, ())
         )
-        seen = found.setdefault(prop, {})
+        seen = stated.setdefault(prop, {})
         seen[entity] = seen.get(entity, False) or hit
-    return {prop: sum(seen.values()) / len(seen) for prop, seen in found.items()}
+    return {prop: sum(seen.values()) / len(seen) for prop, seen in stated.items()}
 
 
 def _shown(kind: str, value: str, values: Mapping[str, list[str]]) -> list[str]:
@@ -168,18 +168,18 @@ def _shown(kind: str, value: str, values: Mapping[str, list[str]]) -> list[str]:
 
 def _value_names(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
     naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
-    found: dict[str, list[str]] = {}
+    namess: dict[str, list[str]] = {}
     borne = naming.filter(naming.bearer.isin(wanted)).select("bearer", "name")
     for entity, name in pipeline.tuples(borne) if wanted else ():
-        found.setdefault(entity, []).append(name)
-    return found
+        namess.setdefault(entity, []).append(name)
+    return namess
 
 
 def _beginnings(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
     pages = pipeline.pages()
     own = pages.filter(pages.entity.isin(wanted)).select("entity", "paragraphs")
-    found: dict[str, list[str]] = {}
+    beginnings: dict[str, list[str]] = {}
     for entity, paragraphs in pipeline.tuples(own):
         text = beginning(" ".join(paragraphs or ()), pipeline.rules.tokens)
-        found.setdefault(entity, []).append(text)
-    return found
+        beginnings.setdefault(entity, []).append(text)
+    return beginnings

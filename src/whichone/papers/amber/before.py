@@ -34,7 +34,7 @@ def _views(pipeline: Pipeline) -> Iterator[str]:
     needed = {"views": tables.views, "links": tables.links}.get(pipeline.popularity)
     if needed is not None and not pipeline.number(needed.limit(1).count()):
         yield (
-            f"the knowledge base has no {pipeline.popularity}, by which heads and tails are told apart "
+            f"the knowledge base has no {pipeline.popularity}, by which heads and tails are distinguished "
             "(ingest them, or build with --popularity sitelinks, links or none)"
         )
     anchors = tables.names.filter(tables.names.kind == "anchor").limit(1)
@@ -113,10 +113,10 @@ def _slots(pipeline: Pipeline, account: Account, where: str) -> None:
     """Names that contain a slot would be rewritten when a template is filled."""
     names = pipeline.tables.names
     marked = names.filter(names.name.contains(NAME_SLOT) | names.name.contains(OBJECT_SLOT))
-    found = sorted({name for (name,) in pipeline.tuples(marked.select("name").limit(100))})
-    if not found:
+    namess = sorted({name for (name,) in pipeline.tuples(marked.select("name").limit(100))})
+    if not namess:
         return
-    said = f"names that contain a template's slot: {sample(found)}"
+    said = f"names that contain a template's slot: {sample(namess)}"
     if pipeline.rules.name == "published":
         account.remark(f"{said}; they are rewritten as the released program does")
     else:

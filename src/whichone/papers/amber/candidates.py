@@ -1,4 +1,4 @@
-"""The rows that the relational steps leave, as plain records: sets that may become AmbER sets."""
+"""The rows that the relational steps leave, as plain records: sets that may turn into AmbER sets."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     leads: dict[str, tuple[float, float]] = {}
     bearers = pipeline.relations["set_bearers"].semi_join(living, "grouped").drop("kinds")
     about = pipeline.tables.entities.select("entity", "types", "label")
-    for key, spelling, entity, position, popularity, one, two, head, *rest in pipeline.tuples(
+    for key, spelling, entity, position, popularity, item, two, head, *rest in pipeline.tuples(
         bearers.inner_join(about, "entity")
     ):
         types, label = rest
-        leads[key] = (one, two)
+        leads[key] = (item, two)
         grouped.setdefault(key, {})[entity] = Candidate(
             position, entity, spelling, label, tuple(types or ()), popularity, head, {}
         )
@@ -86,24 +86,24 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     if "qualifiers" in pipeline.relations:
         _add_qualifiers(pipeline, grouped)
     _exact_gap(pipeline, account, grouped, leads)
-    made = [_candidate_set(key, members, pipeline) for key, members in grouped.items()]
-    account.after("statements of one bearer and property are one fact", "facts", _number(made))
-    account.after("of these names", "bearers", sum(len(s.bearers) for s in made))
+    sets = [_candidate_set(key, members, pipeline) for key, members in grouped.items()]
+    account.after("statements of one bearer and property are one fact", "facts", _number(sets))
+    account.after("of these names", "bearers", sum(len(s.bearers) for s in sets))
     if pipeline.rules.different_types and pipeline.collection.different_types:
-        made = _of_different_types(made, pipeline, account)
-        account.after("of these bearers", "facts", _number(made))
-    return sorted(made, key=lambda candidate: candidate.name)
+        sets = _of_different_types(sets, pipeline, account)
+        account.after("of these bearers", "facts", _number(sets))
+    return sorted(sets, key=lambda candidate: candidate.name)
 
 
 def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, Candidate]]) -> None:
-    told = pipeline.relations["qualifiers"].semi_join(pipeline.relations["alive"], "grouped")
+    qualified = pipeline.relations["qualifiers"].semi_join(pipeline.relations["alive"], "grouped")
     by_position = {
         (key, candidate.position): candidate
         for key, members in grouped.items()
         for candidate in members.values()
     }
     for key, position, kind, value in pipeline.tuples(
-        told.select("grouped", "low", "kind", "value")
+        qualified.select("grouped", "low", "kind", "value")
     ):
         by_position[key, position].qualifier = (kind, value)
 
@@ -197,7 +197,7 @@ def bearer_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
     bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     borne = naming.semi_join(bearers, naming.bearer == bearers.entity)
-    found: dict[str, list[tuple[int, str]]] = {}
+    namess: dict[str, list[tuple[int, str]]] = {}
     for entity, place, name in pipeline.tuples(borne.select("bearer", "place", "name")):
-        found.setdefault(entity, []).append((place, name))
-    return {entity: tuple(name for _, name in sorted(rows)) for entity, rows in found.items()}
+        namess.setdefault(entity, []).append((place, name))
+    return {entity: tuple(name for _, name in sorted(rows)) for entity, rows in namess.items()}

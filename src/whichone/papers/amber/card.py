@@ -1,4 +1,4 @@
-"""The card of a built benchmark: what it holds, how it was made, what it must be cited for."""
+"""The card of a built benchmark: what it contains, how it was made, what it must be cited for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def card(
     kb: Folder,
 ) -> str:
     """Markdown: a summary, the paper's Tables 4 and 3, what was removed, sources and licence."""
-    what = collection.description or "Names borne by several entities"
+    what = collection.description or "Names shared by several entities"
     made_by = "paper" if rules.name == "paper" else "released program"
     lines = [
         f"# {collection.name}",

@@ -45,9 +45,9 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
     columns = ["grouped", "entity", "property"]
     listed.examples = _texts(pipeline, facts.filter(~facts.listed), columns, "{}: {} {}")
     if pipeline.collection.qualifier:
-        told = account.step(f"{pipeline.collection.qualifier} tells the bearer apart", "statements")
-        told.kept = pipeline.count("distinguishing_facts")
-        told.removed = listed.kept - told.kept
+        step = account.step(f"{pipeline.collection.qualifier} tells the bearer apart", "statements")
+        step.kept = pipeline.count("distinguishing_facts")
+        step.removed = listed.kept - step.kept
         return
     single = account.step("no other bearer of the name has the property", "statements")
     single.kept = pipeline.count("distinguishing_facts")

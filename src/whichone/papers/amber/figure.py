@@ -137,7 +137,7 @@ def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
     about = pipeline.tables.entities.select("entity", "label")
     relation = pipeline.relations["bearers"].inner_join(about, "entity")
     rows = relation.select("entity", "label", "popularity", "typed", "position")
-    made = []
+    bearers = []
     ordered = sorted(pipeline.tuples(rows), key=lambda row: (-(row[2] or 0), row[4]))
     heads = {entity for entity, *_ in _heads(pipeline)}
     for entity, label, popularity, typed, _ in ordered:
@@ -145,8 +145,8 @@ def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
         if typed and pipeline.popularity != "none":
             role = "head" if entity in heads else "tail"
         dropped = None if typed else "of a type that the collection does not have"
-        made.append(DrawnBearer(entity, label or entity, role, popularity, [], dropped))
-    return made
+        bearers.append(DrawnBearer(entity, label or entity, role, popularity, [], dropped))
+    return bearers
 
 
 def _heads(pipeline: Pipeline) -> list[tuple[Any, ...]]:

@@ -25,7 +25,7 @@ from whichone.papers.amber.layout import (
 from whichone.papers.amber.pages import Place, in_place, open_place
 from whichone.records import Bearer, NameSet, Output, Query, Role, page_id
 
-_MOST_POPULAR = 308  # what a float can hold; whoever writes more means views
+_MOST_POPULAR = 308  # what a float can contain; whoever writes more means views
 _CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
 
 
@@ -107,16 +107,16 @@ def import_amber(
     for file in files:
         for line, record in read_json_lines(file):
             try:
-                made = _read_set(record, file, task, collections[file], source)
+                name_set = _read_set(record, file, task, collections[file], source)
                 titles |= _titles(record, source)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise BadInput(
                     f"not a line of an amber_sets.jsonl: {why}", file=file, line=line
                 ) from error
-            sets.setdefault(made[0].id, made[0])
-            kept.setdefault(made[0].id, _without_queries(record))
-            queries += made[1]
+            sets.setdefault(name_set[0].id, name_set[0])
+            kept.setdefault(name_set[0].id, _without_queries(record))
+            queries += name_set[1]
     unique = _labelled(_unique(queries))
     lines = b"".join(msgspec.json.encode(line) + b"\n" for line in kept.values())
     asked, name_sets = unique, list(sets.values())
@@ -159,13 +159,13 @@ def _collections(
         of_path = dict(zip(given, named if len(named) > 1 else [*named] * len(given), strict=True))
         return {f: next(n for p, n in of_path.items() if f == p or p in f.parents) for f in files}
     known = builtin_names()
-    found: dict[Path, str] = {}
+    filess: dict[Path, str] = {}
     for file in files:
         words = [part.lower() for part in file.parts]
         own = next((p for p in given if p in file.parents), None)
         said = next((name for name in known if name in words), None)
-        found[file] = said or (own.resolve().name if own and len(given) > 1 else "amber")
-    return found
+        filess[file] = said or (own.resolve().name if own and len(given) > 1 else "amber")
+    return filess
 
 
 def _titles(record: Mapping[str, Any], source: str) -> dict[str, str]:

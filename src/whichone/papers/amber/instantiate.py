@@ -97,9 +97,9 @@ class Instantiation:
             for fact in bearer.tuples
         ]
         for task in tasks:
-            for told in tuples:
-                for text, answers, claimed in makers[task](told):
-                    yield self._query(task, told, text, answers, claimed)
+            for row in tuples:
+                for text, answers, claimed in makers[task](row):
+                    yield self._query(task, row, text, answers, claimed)
 
     def _told(self, name: str, name_set: str, bearer: AmberBearer, fact: AmberTuple) -> _Told:
         values, additional = fact.answers(), fact.extra_answers()
@@ -122,34 +122,34 @@ class Instantiation:
             },
         )
 
-    def _question(self, told: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        fact = told.fact
+    def _question(self, given: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        fact = given.fact
         templates = self.collection.questions(fact.property, self.language) or (
             self._made_up(0, fact.label),
         )
-        template = self._worded(choose_template(told.bearer.entity, fact.property, templates))
-        yield self._finished(template, self._fill(template, told)), told.answers, ""
+        template = self._worded(choose_template(given.bearer.entity, fact.property, templates))
+        yield self._finished(template, self._fill(template, given)), given.answers, ""
 
-    def _slot(self, told: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        who = self._fill(self._who(), told)
-        yield f"{who}{SEPARATOR}{told.fact.label}", told.answers, ""
+    def _slot(self, given: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        who = self._fill(self._who(), given)
+        yield f"{who}{SEPARATOR}{given.fact.label}", given.answers, ""
 
-    def _claims(self, told: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        fact = told.fact
+    def _claims(self, given: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        fact = given.fact
         templates = self.collection.claims(fact.property, self.language) or (
             self._made_up(1, fact.label),
         )
-        template = self._worded(choose_template(told.bearer.entity, fact.property, templates))
+        template = self._worded(choose_template(given.bearer.entity, fact.property, templates))
         true = next(value.names[0] for value in fact.values if value.found)
-        yield self._finished(template, self._fill(template, told, true)), (SUPPORTS,), true
+        yield self._finished(template, self._fill(template, given, true)), (SUPPORTS,), true
         false = self.false_values.other_than(fact)
         if false is None:
             self.account.remark(
-                f"{fact.property} has no other value for a false claim about {told.name!r}; "
+                f"{fact.property} has no other value for a false claim about {given.name!r}; "
                 "only the true claim is made (the released program stops here)"
             )
             return
-        yield self._finished(template, self._fill(template, told, false)), (REFUTES,), false
+        yield self._finished(template, self._fill(template, given, false)), (REFUTES,), false
 
     @property
     def _clean(self) -> bool:
@@ -172,18 +172,22 @@ class Instantiation:
             return f"{NAME_SLOT} ({QUALIFIER_SLOT})"
         return NAME_SLOT
 
-    def _fill(self, template: str, told: _Told, value: str = "") -> str:
+    def _fill(self, template: str, givens: _Told, value: str = "") -> str:
         if self.rules.name == "published" and not self.collection.qualifier:
-            return fill(template, told.name, value)
-        given = {NAME_SLOT: told.name, OBJECT_SLOT: value, QUALIFIER_SLOT: told.bearer.qualifier}
+            return fill(template, givens.name, value)
+        given = {
+            NAME_SLOT: givens.name,
+            OBJECT_SLOT: value,
+            QUALIFIER_SLOT: givens.bearer.qualifier,
+        }
         return "".join([given.get(piece, piece) for piece in _pieces(template)])
 
     def _query(
-        self, task: str, told: _Told, text: str, answers: tuple[str, ...], claimed: str
+        self, task: str, given: _Told, text: str, answers: tuple[str, ...], claimed: str
     ) -> Query:
-        entity = told.bearer.entity
+        entity = given.bearer.entity
         return Query(
-            id=query_id(told.fact.id, text),
+            id=query_id(given.fact.id, text),
             task=task,
             input=text,
             outputs=(
@@ -191,16 +195,16 @@ class Instantiation:
                     answer=answers[0],
                     aliases=answers[1:],
                     entity=entity,
-                    provenance=told.provenance,
+                    provenance=given.provenance,
                 ),
             ),
             language=self.language,
-            name=told.name,
-            name_set=told.name_set,
-            role=told.role,
-            relation=told.fact.property,
+            name=given.name,
+            name_set=given.name_set,
+            role=given.role,
+            relation=given.fact.property,
             entity=entity,
-            attributes={**told.attributes, "claimed": claimed} if claimed else told.attributes,
+            attributes={**given.attributes, "claimed": claimed} if claimed else given.attributes,
         )
 
 

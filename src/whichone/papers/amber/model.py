@@ -13,7 +13,7 @@ class PageRef(msgspec.Struct, frozen=True, gc=False):
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One value of a tuple: all its names, and whether one of them stands in a page's beginning.
+    """One value of a tuple: all its names, and whether one of them appears in a page's beginning.
 
     `value` is an entity id, an amount as Wikidata writes it, or a text, by `kind`. `extra` are the
     further answers of the released program: number words, and the names of those who use the value.
@@ -46,7 +46,7 @@ class AmberTuple(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AmberBearer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An entity that bears the set's name; without tuples it stays in the set, without queries."""
+    """An entity that has the set's name; without tuples it stays in the set, without queries."""
 
     entity: str
     label: str

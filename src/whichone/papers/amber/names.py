@@ -100,7 +100,7 @@ def repeated_names(names: Table) -> Table:
 
 
 def namings(names: Table, repeated: Table, rules: Rules) -> Table:
-    """Who bears a repeated name, each bearer once with its own spelling of it."""
+    """Who has a repeated name, each bearer once with its own spelling of it."""
     borne = names.semi_join(repeated, "grouped")
     if rules.same_name == "exact":
         return borne.select("grouped", "bearer", "name").distinct()

@@ -33,13 +33,13 @@ def choose_template(entity: str, prop: str, templates: Sequence[str]) -> str:
 
 @functools.lru_cache(maxsize=1 << 17)  # questions and claims ask the same
 def _drawn(entity: str, prop: str, count: int) -> int:
-    one, two = _DIGITS.fullmatch(entity), _DIGITS.fullmatch(prop)
-    _twister.seed(int(one[1] + two[1]) if one and two else f"{entity} {prop}")
+    item, two = _DIGITS.fullmatch(entity), _DIGITS.fullmatch(prop)
+    _twister.seed(int(item[1] + two[1]) if item and two else f"{entity} {prop}")
     return _twister.choice(range(count))
 
 
 def amount_name(amount: str) -> str:
-    """A quantity as an answer: its digits without the sign, so that -3 becomes 3."""
+    """A quantity as an answer: its digits without the sign, so that -3 turns into 3."""
     return amount[1:] if amount[:1] in ("+", "-") else amount
 
 
@@ -77,7 +77,7 @@ def _no_type_checks() -> Iterator[None]:
 
 
 def fill(template: str, name: str, value: str = "") -> str:
-    """Slots replaced one after the other: a name that holds `$object` is rewritten, as released.
+    """Slots replaced one after the other: a name that contains `$object` is rewritten, as released.
 
     Questions and slots have no value, and such a name stays as it is in them.
     """

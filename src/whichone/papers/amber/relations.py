@@ -107,8 +107,8 @@ def qualifiers(bearer_facts: Table, prop: str) -> Table:
 def qualified_facts(bearer_facts: Table, qualifiers: Table, prop: str) -> Table:
     """Facts of bearers that their qualifier tells apart, whoever else has the property."""
     facts = bearer_facts.filter(bearer_facts.listed, bearer_facts["property"] != prop)
-    told = qualifiers.select("grouped", position="low")
-    return facts.semi_join(told, ["grouped", "position"])
+    qualified = qualifiers.select("grouped", position="low")
+    return facts.semi_join(qualified, ["grouped", "position"])
 
 
 def value_counts(facts: Table, collection: Collection) -> Table:
@@ -185,8 +185,8 @@ class Pipeline:
         facts = usable(tables.facts, rules)
         owned = self.keep("bearer_facts", bearer_facts(facts, sets, collection))
         if collection.qualifier:
-            told = self.keep("qualifiers", qualifiers(owned, collection.qualifier))
-            asking = qualified_facts(owned, told, collection.qualifier)
+            qualifier_rows = self.keep("qualifiers", qualifiers(owned, collection.qualifier))
+            asking = qualified_facts(owned, qualifier_rows, collection.qualifier)
         else:
             held = self.keep("shared_properties", shared_properties(owned))
             asking = distinguishing_facts(owned, held)

@@ -86,7 +86,7 @@ def rules_called(
     if gap is not None and not (gap >= 0 and math.isfinite(gap)):
         raise UsageError(f"--gap is a share of 0 or more, such as 0.1, not {gap}")
     if min_name_share is not None and not 0 <= min_name_share <= 1:
-        raise UsageError(f"--min-name-share lies between 0 and 1, not {min_name_share}")
+        raise UsageError(f"--min-name-share is between 0 and 1, not {min_name_share}")
     given = {
         "gap": gap,
         "gap_scale": gap_scale,

@@ -31,13 +31,13 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     lost = account.step("the bearer has a page", "bearers")
     placed = account.step("the bearer has a page", "facts")
     aligned = account.step(
-        f"a value stands in the first {pipeline.rules.tokens} tokens of a page", "facts"
+        f"a value appears in the first {pipeline.rules.tokens} tokens of a page", "facts"
     )
     ranked = pipeline.popularity != "none"
     head = ", the head among them" if ranked else ""
     whole = account.step(f"two bearers keep a fact{head}", "names")
     left = account.step("of these names", "facts")
-    made = []
+    sets = []
     for candidate in candidates:
         bearers = []
         for c in candidate.bearers:
@@ -55,11 +55,11 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
         if pipeline.every_set or _survives(amber_set, ranked=ranked):
             whole.kept += 1
             left.kept += asked
-            made.append(amber_set)
+            sets.append(amber_set)
         else:
             whole.remove(candidate.name)
             left.removed += asked
-    return made
+    return sets
 
 
 def _facts(candidates: list[CandidateSet], book: ValueBook, account: Account) -> Facts:
@@ -109,9 +109,9 @@ def _tuples(
                     names=value.names,
                     extra=value.extra,
                     types=value.types,
-                    found=found,
+                    found=hit,
                 )
-                for value, found in zip(values, aligned.found, strict=True)
+                for value, hit in zip(values, aligned.found, strict=True)
             ),
             pages=aligned.pages,
         )
@@ -158,12 +158,12 @@ def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:
     bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     pages = pipeline.pages()
     pages = pages.semi_join(bearers, "entity").select("entity", "position", "page", "title")
-    found: dict[str, list[tuple[int, PageRef]]] = {}
+    pagess: dict[str, list[tuple[int, PageRef]]] = {}
     for entity, position, page, title in pipeline.tuples(pages):
-        found.setdefault(entity, []).append((position, PageRef(page, title)))
+        pagess.setdefault(entity, []).append((position, PageRef(page, title)))
     return {
         entity: tuple(ref for _, ref in sorted(rows, key=lambda row: row[0]))
-        for entity, rows in found.items()
+        for entity, rows in pagess.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""The names of values: what may stand in a page, and what counts as an answer."""
+"""The names of values: what may appear in a page, and what counts as an answer."""
 
 from __future__ import annotations
 
@@ -89,8 +89,10 @@ def _wanted(pipeline: Pipeline) -> Table:
     facts = pipeline.relations["distinguishing_facts"]
     values = facts.filter(facts.kind == "entity").select("value")
     if "qualifiers" in pipeline.relations:
-        told = pipeline.relations["qualifiers"]
-        values = values.union(told.filter(told.kind == "entity").select("value"))
+        qualifier_rows = pipeline.relations["qualifiers"]
+        values = values.union(
+            qualifier_rows.filter(qualifier_rows.kind == "entity").select("value")
+        )
     if "value_counts" in pipeline.relations:
         counted = pipeline.relations["value_counts"]
         values = values.union(counted.filter(counted.kind == "entity").select("value"))

@@ -27,7 +27,7 @@ class SurfaceName(NamedTuple):
 
 
 def usable_name(name: str) -> bool:
-    """The released rule: it begins with a letter, or with a digit and holds a letter."""
+    """The released rule: it begins with a letter, or with a digit and contains a letter."""
     return bool(name) and (
         name[0].isalpha() or (name[0].isdigit() and any(c.isalpha() for c in name))
     )
@@ -74,9 +74,9 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
     "X (disambiguation)", the plain page X is a bearer too, and the first.
     """
     pages, links = disambiguation_tables(tables)
-    found: dict[str, list[tuple[int, int, str]]] = {}
+    places: dict[str, list[tuple[int, int, str]]] = {}
     for row in rows(links):
-        found.setdefault(row["page"], []).append(
+        places.setdefault(row["page"], []).append(
             (row["paragraph"], row["start"], row["target_page"])
         )
     wanted = pages.filter(pages.title.endswith(_SUFFIX))
@@ -91,7 +91,7 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
         starts = line_starts(row["paragraphs"])
         bearers = [
             target
-            for paragraph, start, target in sorted(found.get(row["page"], ()))
+            for paragraph, start, target in sorted(places.get(row["page"], ()))
             if starts.get(paragraph) == start
         ]
         if row["title"].endswith(_SUFFIX) and name in plain:
@@ -119,15 +119,15 @@ def shared_names(tables: Tables, language: str, most: int = MOST) -> Iterator[Su
 
 def joined(names: Iterable[SurfaceName]) -> list[SurfaceName]:
     """Names with the same key made one, pages in order of appearance."""
-    found: dict[str, SurfaceName] = {}
+    surface_names: dict[str, SurfaceName] = {}
     for name in names:
-        if name.key in found:
-            old = found[name.key]
+        if name.key in surface_names:
+            old = surface_names[name.key]
             pages = tuple(dict.fromkeys((*old.pages, *name.pages)))
-            found[name.key] = old._replace(pages=pages)
+            surface_names[name.key] = old._replace(pages=pages)
         else:
-            found[name.key] = name
-    return [found[key] for key in sorted(found)]
+            surface_names[name.key] = name
+    return [surface_names[key] for key in sorted(surface_names)]
 
 
 def rows(relation: Table) -> Iterator[dict[str, Any]]:

@@ -33,18 +33,18 @@ TOO_NARROW = frozenset({"P136", "P264", "P407"})
 def surface_names(
     tables: Tables, source: NameSource, language: str, funnel: Funnel
 ) -> list[SurfaceName]:
-    """The names to ask about: with 2 to 10 bearers, written so that a question can hold them.
+    """The names to ask about: with 2 to 10 bearers, written so that a question can contain them.
 
     "auto" takes disambiguation pages where the knowledge base has any, else shared names.
     """
-    found: list[SurfaceName] = []
+    surface_names: list[SurfaceName] = []
     if source in ("auto", "disambiguation"):
-        found = joined(listed_names(tables))
-        funnel.count("names of disambiguation pages", len(found))
-    if source == "shared" or (source == "auto" and not found):
-        found = joined(shared_names(tables, language))
-        funnel.count(f"names that {LEAST} to {MOST} entities with a page share", len(found))
-    readable = [name for name in found if usable_name(name.name)]
+        surface_names = joined(listed_names(tables))
+        funnel.count("names of disambiguation pages", len(surface_names))
+    if source == "shared" or (source == "auto" and not surface_names):
+        surface_names = joined(shared_names(tables, language))
+        funnel.count(f"names that {LEAST} to {MOST} entities with a page share", len(surface_names))
+    readable = [name for name in surface_names if usable_name(name.name)]
     funnel.count("names that begin with a letter or hold one", len(readable))
     kept = [name for name in readable if LEAST <= len(name.pages) <= MOST]
     funnel.count(f"names with {LEAST} to {MOST} bearers", len(kept))
@@ -56,32 +56,32 @@ def surface_names(
 def distinct(
     statements: Sequence[Statement], name: SurfaceName, question: str
 ) -> tuple[list[Statement], list[str]]:
-    """The statements that can stand in one question, best-known bearer first, and why others cannot.
+    """The statements that can appear in one question, best-known bearer first, and why others cannot.
 
     Every pair must pass the paper's filters, but one: an answer may be part of another.
     """
     kept: list[Statement] = []
     reasons: list[str] = []
-    for one in statements:
+    for statement in statements:
         failed = next(
             (
                 rule
                 for other in kept
-                if (rule := failed_rule(_draft(name, question, other, one), contained=True))
+                if (rule := failed_rule(_draft(name, question, other, statement), contained=True))
                 is not None
             ),
             None,
         )
         if failed is None:
-            kept.append(one)
+            kept.append(statement)
         else:
             reasons.append(failed)
     return kept, reasons
 
 
-def _draft(name: SurfaceName, question: str, one: Statement, other: Statement) -> Draft:
-    titles = (one.bearer.title, other.bearer.title)
-    return Draft(name.name, titles, question, (one.answer, other.answer))
+def _draft(name: SurfaceName, question: str, item: Statement, other: Statement) -> Draft:
+    titles = (item.bearer.title, other.bearer.title)
+    return Draft(name.name, titles, question, (item.answer, other.answer))
 
 
 def general_templates(language: str = "en") -> dict[str, Relation]:
@@ -119,7 +119,7 @@ def ask(
 
 def questions(
     names: Sequence[SurfaceName],
-    found: Iterable[Stated],
+    values: Iterable[Stated],
     *,
     properties: Mapping[str, str],
     funnel: Funnel,
@@ -130,10 +130,10 @@ def questions(
     """A question for every name and property that at least two bearers' passages answer differently."""
     templates = general_templates(language) if templates is None else templates
     by_key = {name.key: name for name in names}
-    ordered = sorted(found, key=lambda s: (s.key, s.property))
+    ordered = sorted(values, key=lambda s: (s.key, s.property))
     kept_questions = 0
     for (key, prop), group in itertools.groupby(ordered, lambda s: (s.key, s.property)):
-        statements = [one.statement for one in group]
+        statements = [asked.statement for asked in group]
         if len(statements) < LEAST:
             continue
         funnel.count("  passages of two bearers or more state it")

@@ -97,8 +97,8 @@ def build_ambigdocs(
         built = list(_questions(tables, folder, names, about, options, funnel))
     if not built:
         raise BadInput("no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}")
-    made = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
-    return save_built(folder, out, built, about, options, funnel, made), funnel.counts()
+    header = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
+    return save_built(folder, out, built, about, options, funnel, header), funnel.counts()
 
 
 def build_builtin(kb: Path, out: Path) -> Benchmark:
@@ -154,7 +154,7 @@ def _questions(
         else general_templates(options.language) | own
     )
     properties = property_labels(tables)
-    found = stated(
+    result = stated(
         in_rows(facts),
         page_passages(kb, options, pages),
         about,
@@ -165,7 +165,7 @@ def _questions(
     )
     yield from questions(
         names,
-        found,
+        result,
         properties=properties,
         funnel=funnel,
         templates=templates,

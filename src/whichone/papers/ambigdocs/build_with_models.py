@@ -46,7 +46,7 @@ OWN_RULES = SeedRules(drop_last_passage=False)
 
 
 def journal_of(out: str | Path) -> Journal:
-    """The journal of a build lies beside its benchmark."""
+    """The journal of a build is beside its benchmark."""
     out = Path(out)
     return Journal(out.with_name(f"{out.name}.questions.jsonl"))
 
@@ -97,8 +97,8 @@ def build_with_models(
             file=journal_of(out).path,
             hint=f"the funnel: {funnel.counts()}",
         )
-    made = {"builder": "ambigdocs with models", **header}
-    return save_built(folder, out, built, about, options, funnel, made), funnel.counts()
+    full_header = {"builder": "ambigdocs with models", **header}
+    return save_built(folder, out, built, about, options, funnel, full_header), funnel.counts()
 
 
 def _run(

@@ -44,19 +44,21 @@ def built_queries(built: Sequence[BuiltQuestion], seed: int, language: str = "en
 def _query(question: BuiltQuestion, split: str, language: str) -> Query:
     outputs = tuple(
         Output(
-            answer=one.answer,
-            aliases=one.aliases,
-            entity=one.bearer.entity,
+            answer=statement.answer,
+            aliases=statement.aliases,
+            entity=statement.bearer.entity,
             provenance=(
                 (
                     Provenance(
-                        page=page_of(one.passage), passage=one.passage, title=one.bearer.title
+                        page=page_of(statement.passage),
+                        passage=statement.passage,
+                        title=statement.bearer.title,
                     ),
                 ),
             ),
-            attributes={"popularity": one.bearer.popularity},
+            attributes={"popularity": statement.bearer.popularity},
         )
-        for one in question.statements
+        for statement in question.statements
     )
     return Query(
         id=f"{set_id(question.name.name)}/{question.property or 'question'}",
@@ -103,14 +105,14 @@ def _ranked(pages: Sequence[BearerPage]) -> tuple[Bearer, ...]:
 def split_names(names: Iterable[str], seed: int = 0) -> dict[str, str]:
     """The split of every name: 70 % train, 10 % dev, 20 % test, by a hash of seed and name."""
     order = sorted(set(names), key=lambda name: (_hash(seed, name), name))
-    found: dict[str, str] = {}
+    splits: dict[str, str] = {}
     start, share = 0, 0.0
     for split, part in SHARES:
         share += part
         end = round(share * len(order))
-        found.update((name, split) for name in order[start:end])
+        splits.update((name, split) for name in order[start:end])
         start = end
-    return found
+    return splits
 
 
 def _hash(seed: int, name: str) -> bytes:

@@ -144,14 +144,14 @@ def _stated(
     *,
     family: bool,
 ) -> bool:
-    for found in answer.finditer(sentence):
-        near = _nearest(sentence, found.span(), cues)
-        rival = _nearest(sentence, found.span(), rivals)
+    for result in answer.finditer(sentence):
+        near = _nearest(sentence, result.span(), cues)
+        rival = _nearest(sentence, result.span(), rivals)
         if near is None or near[0] > WITHIN or (rival is not None and rival[0] < near[0]):
             continue
-        start = min(near[1], found.start())
+        start = min(near[1], result.start())
         before = " ".join(sentence[:start].split()[-_CLAUSE:])
-        clause = f"{before} {sentence[start : found.end()]}"
+        clause = f"{before} {sentence[start : result.end()]}"
         if _NEGATION.search(clause) or (not family and _RELATIVE.search(clause)):
             continue
         return True

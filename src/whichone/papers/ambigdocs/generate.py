@@ -81,22 +81,24 @@ def _generate(
         return Generated(name=pair.name, status=Status.RULE, reason=rule)
     if not _entailed(pair, draft, roles.judge):
         return Generated(name=pair.name, status=Status.NOT_ENTAILED, reason="answer not entailed")
-    found = {
+    statements = {
         document.title: msgspec.structs.replace(document, answer=answer)
         for document, answer in zip((pair.first, pair.second), draft.answers, strict=True)
     }
     for title in titles:
-        if title not in found:
+        if title not in statements:
             best = expand(draft, passages.get(title, ()), roles)
             if best is not None:
-                found[title] = best
+                statements[title] = best
     question = AmbigQuestion(
         qid=pair.name,
         ambiguous_entity=pair.name,
         question=draft.question,
-        documents=tuple(found[title] for title in titles if title in found),
+        documents=tuple(statements[title] for title in titles if title in statements),
     )
-    return Generated(name=pair.name, status=Status.KEPT, question=question, expanded=len(found) - 2)
+    return Generated(
+        name=pair.name, status=Status.KEPT, question=question, expanded=len(statements) - 2
+    )
 
 
 def _entailed(pair: SeedPair, draft: Draft, judge: Judge) -> bool:

@@ -61,7 +61,7 @@ def import_ambigdocs(
         raise UsageError("a corpus of all passages of the titles needs a passage file")
     splits = {split_name(path): list(read_questions(path)) for path in paths}
     if len(splits) < len(paths):
-        raise UsageError("two files have the same name, so their splits cannot be told apart")
+        raise UsageError("two files have the same name, so their splits cannot be distinguished")
     report: PidReport | None = None
     if passage_file is not None:
         splits, report = _check_splits(splits, passage_file)
@@ -106,8 +106,8 @@ def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
         if page is None:
             return msgspec.structs.replace(entry, passage=None)
         row = corpus.by_source_id([str(entry.attributes.get("pid", ""))])[0]
-        found = corpus.take([row], ["id", "page"]).to_pylist()[0] if row is not None else {}
-        own = found["id"] if found.get("page") == page else None
+        results = corpus.take([row], ["id", "page"]).to_pylist()[0] if row is not None else {}
+        own = results["id"] if results.get("page") == page else None
         return msgspec.structs.replace(entry, page=page, passage=own)
 
     return [move_gold(query, moved) for query in queries]

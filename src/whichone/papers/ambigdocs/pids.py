@@ -12,7 +12,7 @@ from whichone.papers.ambigdocs.records import AmbigQuestion, Document
 
 
 class PidReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the documents of some questions fit a passage file; each list holds pids."""
+    """How the documents of some questions fit a passage file; each list contains pids."""
 
     documents: int
     agree: int

@@ -57,11 +57,11 @@ def name_sets(queries: Iterable[Query]) -> list[NameSet]:
 
     The files say nothing of popularity, so that no bearer is head or tail.
     """
-    found: dict[str, tuple[str, dict[str, dict[str, None]]]] = {}
+    sets: dict[str, tuple[str, dict[str, dict[str, None]]]] = {}
     for query in queries:
         if query.name_set is None or query.name is None:
             continue
-        _, bearers = found.setdefault(query.name_set, (query.name, {}))
+        _, bearers = sets.setdefault(query.name_set, (query.name, {}))
         for output in query.outputs:
             if output.entity is not None:
                 pages = bearers.setdefault(output.entity, {})
@@ -76,7 +76,7 @@ def name_sets(queries: Iterable[Query]) -> list[NameSet]:
                 for entity, pages in bearers.items()
             ),
         )
-        for key, (name, bearers) in found.items()
+        for key, (name, bearers) in sets.items()
     ]
 
 
@@ -85,7 +85,7 @@ def question_of(
 ) -> AmbigQuestion:
     """A query as AmbigDocs writes it, one document an output.
 
-    Of an output's passages the first that was `shown` stands for it, else its first.
+    Of an output's passages the first that was `shown` represents it, else its first.
     """
     was_shown = frozenset(shown)
     extra: Mapping[str, Any] = query.attributes.get("extra", {})
@@ -103,11 +103,11 @@ def _document(
 ) -> Document:
     sources = [p for group in output.provenance for p in group]
     chosen = next((p for p in sources if p.passage in shown), sources[0] if sources else None)
-    found = passage(chosen.passage) if chosen and chosen.passage else None
-    title = (chosen.title if chosen else None) or (found.title if found else None)
+    document = passage(chosen.passage) if chosen and chosen.passage else None
+    title = (chosen.title if chosen else None) or (document.title if document else None)
     return Document(
         title=title or output.entity or "",
-        text=found.text if found else "",
+        text=document.text if document else "",
         pid=_pid(chosen),
         answer=output.answer,
         aliases=output.aliases,

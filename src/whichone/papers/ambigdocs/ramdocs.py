@@ -142,8 +142,8 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
         "documents": types,
     }
     outputs = tuple(
-        Output(answer=answer, entity=title, provenance=tuple((p,) for p in found))
-        for title, answer, found in zip(
+        Output(answer=answer, entity=title, provenance=tuple((p,) for p in passage))
+        for title, answer, passage in zip(
             question.disambig_entity, question.gold_answers, sources, strict=True
         )
     )
@@ -167,9 +167,9 @@ def import_ramdocs(
     types: dict[str, int] = {}
     unmatched: list[str] = []
     for number, question in enumerate(read_ramdocs(path), 1):
-        query, found = ramdocs_query(question, number)
+        query, bearer_passages = ramdocs_query(question, number)
         queries.append(query)
-        passages += found
+        passages += bearer_passages
         for document in question.documents:
             types[document.type] = types.get(document.type, 0) + 1
             if document.type == "correct" and bearer_of(document, question) is None:

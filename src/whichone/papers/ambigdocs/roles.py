@@ -77,11 +77,11 @@ class QuestionWriter:
             text_2=pair.second.text,
         )
         reply = self.model.complete(messages, max_tokens=WRITER_TOKENS)
-        found = parse_draft(reply.text)
-        if found is None:
+        draft = parse_draft(reply.text)
+        if draft is None:
             return None
         titles = (pair.first.title, pair.second.title)
-        return Draft(pair.name, titles, found["question"], (found["answer 1"], found["answer 2"]))
+        return Draft(pair.name, titles, draft["question"], (draft["answer 1"], draft["answer 2"]))
 
 
 def parse_draft(text: str) -> Mapping[str, str] | None:
@@ -91,11 +91,11 @@ def parse_draft(text: str) -> Mapping[str, str] | None:
     """
     if not re.match(r"\W*question\s*:", text, re.IGNORECASE):
         text = f"Question: {text.lstrip()}"
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for match in _LINE.finditer(text):
-        found.setdefault(f"{match[1].lower()} {match[2]}".strip(), match[3])
+        fields.setdefault(f"{match[1].lower()} {match[2]}".strip(), match[3])
     wanted = ("question", "answer 1", "answer 2")
-    return found if all(found.get(part) for part in wanted) else None
+    return fields if all(fields.get(part) for part in wanted) else None
 
 
 class Judge:

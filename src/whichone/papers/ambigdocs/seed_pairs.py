@@ -72,12 +72,12 @@ def passages_by_title(
     The released program forgets the last passage of every title, so that titles of one passage
     have none; `drop_last_passage` keeps that.
     """
-    found: dict[str, list[Document]] = {}
+    documents: dict[str, list[Document]] = {}
     for passage in passages:
         if passage.title in titles:
-            found.setdefault(passage.title, []).append(passage)
+            documents.setdefault(passage.title, []).append(passage)
     end = -1 if rules.drop_last_passage else None
-    return {t: texts[:end] for t, texts in found.items() if len(texts) <= rules.most_passages}
+    return {t: texts[:end] for t, texts in documents.items() if len(texts) <= rules.most_passages}
 
 
 class _Text(NamedTuple):
@@ -88,9 +88,9 @@ class _Text(NamedTuple):
 
 
 def _text(passage: Document, least: int) -> _Text:
-    found = words(passage.text)
-    runs = (tuple(found[i : i + least]) for i in range(len(found) - least + 1))
-    return _Text(found, frozenset(runs))
+    tokens = words(passage.text)
+    runs = (tuple(tokens[i : i + least]) for i in range(len(tokens) - least + 1))
+    return _Text(tokens, frozenset(runs))
 
 
 def seed_pair(
@@ -102,13 +102,13 @@ def seed_pair(
     """The pair with the longest shared run of words within the limits; the first found wins ties."""
     best: SeedPair | None = None
     texts = [[_text(p, rules.least_ngram) for p in passages.get(t, ())] for t in titles]
-    for one, other in itertools.combinations(range(len(titles)), 2):
-        for (i, a), (j, b) in itertools.product(enumerate(texts[one]), enumerate(texts[other])):
+    for firsts, other in itertools.combinations(range(len(titles)), 2):
+        for (i, a), (j, b) in itertools.product(enumerate(texts[firsts]), enumerate(texts[other])):
             if a.runs.isdisjoint(b.runs):
                 continue
             shared = shared_words(a.words, b.words, rules)
             if shared > (best.shared_words if best else 0):
-                first, second = passages[titles[one]][i], passages[titles[other]][j]
+                first, second = passages[titles[firsts]][i], passages[titles[other]][j]
                 best = SeedPair(name, first, second, (i, j), shared)
     return best
 

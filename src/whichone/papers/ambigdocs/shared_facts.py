@@ -52,8 +52,8 @@ def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
     links = tables.entities.select("entity", "sitelinks")
     known = pages.left_join(views, "title").select("page", "title", "entity", "views")
     known = known.left_join(links, "entity").select("page", "title", "entity", "views", "sitelinks")
-    found = list(rows(known))
-    by_views = any(row["views"] is not None for row in found)
+    knowns = list(rows(known))
+    by_views = any(row["views"] is not None for row in knowns)
     return {
         row["page"]: BearerPage(
             row["page"],
@@ -61,7 +61,7 @@ def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
             row["entity"],
             _number(row["views"] or 0 if by_views else row["sitelinks"]),
         )
-        for row in found
+        for row in knowns
     }
 
 
@@ -83,9 +83,9 @@ def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ())
     several = counted.filter(counted.having >= 2).select("key", "property")
     kept = borne.semi_join(several, ["key", "property"])
     columns = ("property", "kind", "value", "unit", "precision", "rank")
-    found = kept.select("key", "page", *columns, nth=kept["place"]).to_pyarrow()
+    table = kept.select("key", "page", *columns, nth=kept["place"]).to_pyarrow()
     order = ("page", "key", "property", "nth", "kind", "value")
-    return found.sort_by([(column, "ascending") for column in order])
+    return table.sort_by([(column, "ascending") for column in order])
 
 
 def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str, tuple[str, ...]]:
@@ -95,11 +95,11 @@ def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str,
     wanted = ibis.memtable(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
-    found: dict[str, dict[str, None]] = {}
+    labels: dict[str, dict[str, None]] = {}
     listed = names.semi_join(wanted, "entity").select("entity", "place", "name")
     for row in rows(listed.order_by("entity", "place", "name")):
-        found.setdefault(row["entity"], {}).setdefault(row["name"])
-    return {entity: tuple(names) for entity, names in found.items()}
+        labels.setdefault(row["entity"], {}).setdefault(row["name"])
+    return {entity: tuple(names) for entity, names in labels.items()}
 
 
 def value_types(tables: Tables, ids: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -79,11 +79,11 @@ def stated(
             current, texts = next(pages, (None, iter(())))
         if current != page:
             continue
-        found = PageText(texts, entailment)
+        page_tokens = PageText(texts, entailment)
         for (key, prop), values in itertools.groupby(own, lambda f: (f["key"], f["property"])):
             label = (properties or {}).get(prop)
-            made = statement(
-                bearers[page], prop, values, labels, found, label=label, language=language
+            stated_fact = statement(
+                bearers[page], prop, values, labels, page_tokens, label=label, language=language
             )
-            if made is not None:
-                yield Stated(key, prop, made)
+            if stated_fact is not None:
+                yield Stated(key, prop, stated_fact)

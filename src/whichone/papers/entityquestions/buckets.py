@@ -2,9 +2,9 @@
 
 The paper (section 4.1) gives eight buckets of equal cumulative frequency and no more. Our rules:
 
-- order: most frequent subjects first, so bucket 0 holds the most frequent, as in the released files;
+- order: most frequent subjects first, so bucket 0 contains the most frequent, as in the released files;
 - ties: subjects of equal frequency are ordered by their id and may fall on both sides of a boundary;
-- boundary: a subject whose frequency crosses one goes where the middle of its stretch lies;
+- boundary: a subject whose frequency crosses one goes where the middle of its stretch is stored;
 - zero: a frequency of 0 adds nothing to the sum and falls into the last bucket; when all are 0, all
   are in the last bucket;
 - unknown: a subject without a frequency is in no bucket.
@@ -42,15 +42,15 @@ def buckets_of(
         known = {subject: f * triples.get(subject, 1) for subject, f in known.items()}
     total = sum(known.values())
     before = 0.0
-    found: dict[str, int] = {}
+    bucket_of: dict[str, int] = {}
     for subject in order:
         middle = before + known[subject] / 2
         before += known[subject]
         if known[subject] > 0:
-            found[subject] = min(int(buckets * middle / total), buckets - 1)
+            bucket_of[subject] = min(int(buckets * middle / total), buckets - 1)
         else:
-            found[subject] = buckets - 1
-    return found
+            bucket_of[subject] = buckets - 1
+    return bucket_of
 
 
 def bucketed(
@@ -65,11 +65,11 @@ def bucketed(
         places = buckets_of({fact.subject: fact.frequency for fact in held}, buckets)
     else:
         places = buckets_of(triples.frequencies, buckets, triples.counts)
-    found: dict[int, list[EntityFact]] = {number: [] for number in range(buckets)}
+    bucket_facts: dict[int, list[EntityFact]] = {number: [] for number in range(buckets)}
     for fact in held:
         if fact.subject in places:
-            found[places[fact.subject]].append(fact)
-    return found
+            bucket_facts[places[fact.subject]].append(fact)
+    return bucket_facts
 
 
 def random_entities(

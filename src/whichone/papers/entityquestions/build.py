@@ -254,7 +254,7 @@ def _maker(
     having: dict[str, set[str]] = {}
     for relation, entity in values:
         having.setdefault(relation, set()).add(entity)
-    keys = (name_key(one.fact.name) for one in drawn)
+    keys = (name_key(item.fact.name) for item in drawn)
     bearers = knowledge.bearers_of(tables, keys, options.language, options.frequency)
     types = knowledge.types_with(tables, knowledge.facts_of(tables, list(relations)))
     return QueryMaker(

@@ -26,7 +26,7 @@ def named_facts(
     """
     with_page = account.step("subject has a label and an article", "facts")
     with_names = account.step("an object has a name in the language", "facts")
-    found = []
+    facts = []
     for (relation, entity), ids in sorted(values.items()):
         subject = subjects.get(entity)
         if subject is None:
@@ -42,7 +42,7 @@ def named_facts(
             with_names.remove(f"{relation}:{entity}")
             continue
         with_names.kept += 1
-        found.append(
+        facts.append(
             EntityFact(
                 subject=entity,
                 name=subject.label,
@@ -53,20 +53,24 @@ def named_facts(
                 frequency=subject.frequency,
             )
         )
-    return found
+    return facts
 
 
 def stated_on_page(
     facts: Sequence[EntityFact], passages: Iterable[Passage], account: Account
 ) -> list[EntityFact]:
-    """Facts of which an answer stands in a passage of the subject's page, with those passages.
+    """Facts of which an answer appears in a passage of the subject's page, with those passages.
 
     Passages must come page by page; each is tokenised once, whatever the number of facts.
     """
-    step = account.step("an answer stands on the subject's page", "facts")
+    step = account.step("an answer appears on the subject's page", "facts")
     by_page: dict[str, list[tuple[EntityFact, list[list[str]]]]] = {}
     for fact in facts:
-        wanted = [found for answer in fact.answers() if (found := tokens(decomposed(answer)))]
+        wanted = [
+            answer_tokens
+            for answer in fact.answers()
+            if (answer_tokens := tokens(decomposed(answer)))
+        ]
         by_page.setdefault(fact.page, []).append((fact, wanted))
     evidence: dict[str, list[int]] = {}
     place = -1

@@ -26,7 +26,7 @@ def drqa_tokens(text: str) -> list[str]:
 
 
 def blank_tokens(text: str) -> list[str]:
-    """What stands between blanks, lower-cased."""
+    """What is between blanks, lower-cased."""
     return text.lower().split()
 
 

@@ -19,7 +19,7 @@ class Object(msgspec.Struct, frozen=True):
 class EntityFact(msgspec.Struct, frozen=True):
     """Subject and relation with all objects; `frequency` is how often the subject is met.
 
-    `evidence` are the passages (from 0) of the subject's page that hold an answer.
+    `evidence` are the passages (from 0) of the subject's page that contain an answer.
     """
 
     subject: str

@@ -69,16 +69,16 @@ def place_of(path: Path) -> Place:
 def read_questions(path: str | Path) -> Iterator[Query]:
     """Queries of a question file (a JSON list, or JSON lines), or of every one in a folder.
 
-    The release holds no subject ids; the name is what stands in the relation's template.
+    The release contains no subject ids; the name is what is in the relation's template.
     """
     path = Path(path)
     if not path.is_dir():
         yield from _read_file(path)
         return
-    found = sorted(p for p in path.rglob("*") if p.is_file() and _FILE.fullmatch(p.name))
-    if not found:
+    files = sorted(p for p in path.rglob("*") if p.is_file() and _FILE.fullmatch(p.name))
+    if not files:
         raise Missing("there is no question file (.json or .jsonl) in the folder", where=str(path))
-    for file in found:
+    for file in files:
         yield from _read_file(file)
 
 

@@ -82,10 +82,10 @@ def with_subclasses(tables: Tables, types: Collection[str]) -> frozenset[str]:
     """The types and everything below them, as far as the knowledge base has subclasses (P279)."""
     facts = tables.facts
     below = facts.filter(facts["property"] == SUBCLASS_OF, facts["rank"] != "deprecated")
-    found, new = set(types), set(types)
+    all_types, new = set(types), set(types)
     while new:
         parents = knowledge.entity_table(new).rename(value="entity")
         rows = knowledge.rows(below.semi_join(parents, "value").select("entity").distinct())
-        new = {row["entity"] for row in rows} - found
-        found |= new
-    return frozenset(found)
+        new = {row["entity"] for row in rows} - all_types
+        all_types |= new
+    return frozenset(all_types)

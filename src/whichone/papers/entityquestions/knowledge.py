@@ -89,13 +89,13 @@ def names_of(tables: Tables, ids: Iterable[str], language: str) -> dict[str, tup
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
     listed = names.semi_join(entity_table(ids), "entity").select("entity", "kind", "place", "name")
-    found: dict[str, dict[str, None]] = {}
+    namess: dict[str, dict[str, None]] = {}
     ordered = sorted(
         rows(listed), key=lambda r: (r["entity"], r["kind"] != "label", r["place"], r["name"])
     )
     for row in ordered:
-        found.setdefault(row["entity"], {}).setdefault(row["name"])
-    return {entity: tuple(spellings) for entity, spellings in found.items()}
+        namess.setdefault(row["entity"], {}).setdefault(row["name"])
+    return {entity: tuple(spellings) for entity, spellings in namess.items()}
 
 
 def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Frequency) -> Bearers:
@@ -122,11 +122,11 @@ def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
     """For each relation the types whose members have it."""
     entities = tables.entities.select("entity", "types")
     having = facts.select("entity", "property").distinct().inner_join(entities, "entity")
-    found: dict[str, set[str]] = {}
+    typess: dict[str, set[str]] = {}
     spread = having.select("property", type=having.types.unnest()).distinct()
     for row in rows(spread):
-        found.setdefault(row["property"], set()).add(row["type"])
-    return {relation: frozenset(types) for relation, types in found.items()}
+        typess.setdefault(row["property"], set()).add(row["type"])
+    return {relation: frozenset(types) for relation, types in typess.items()}
 
 
 def entity_table(ids: Iterable[str]) -> Table:

@@ -19,13 +19,13 @@ Having = Mapping[str, Collection[str]]
 
 def name_sets(bearers: Bearers) -> dict[str, NameSet]:
     """Names with two or more bearers that have an article, by name key; the most frequent is head."""
-    found = {}
+    sets = {}
     for key, entities in sorted(bearers.by_key.items()):
         members = [bearers.subjects[e] for e in entities if e in bearers.subjects]
         if len(members) < 2:
             continue
         members.sort(key=lambda s: (-(s.frequency or 0.0), s.entity))
-        found[key] = NameSet(
+        sets[key] = NameSet(
             id=f"name:{key}",
             name=min(m.label for m in members if name_key(m.label) == key)
             if any(name_key(m.label) == key for m in members)
@@ -43,7 +43,7 @@ def name_sets(bearers: Bearers) -> dict[str, NameSet]:
                 for rank, m in enumerate(members)
             ),
         )
-    return found
+    return sets
 
 
 class QueryMaker:
@@ -68,7 +68,7 @@ class QueryMaker:
         self.sets = name_sets(bearers)
 
     def queries(self, drawn: Sequence[Drawn]) -> list[Query]:
-        return [self._query(one) for one in drawn]
+        return [self._query(item) for item in drawn]
 
     def used_sets(self, queries: Sequence[Query]) -> list[NameSet]:
         """The name sets the queries belong to."""

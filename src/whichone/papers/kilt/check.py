@@ -1,4 +1,4 @@
-"""What a record of each task must look like: a file of another dataset is told by its first line."""
+"""What a record of each task must look like: a file of another dataset is recognised by its first line."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def span_problem(entry: Provenance, paragraphs: Sequence[str]) -> str | None:
 
 def page_problems(query: Query, pages: Mapping[str, Any]) -> list[str]:
     """Gold that a knowledge base does not hold as the record says; `pages` gives paragraphs."""
-    found = []
+    problems = []
     for output in query.outputs:
         for entry in (entry for group in output.provenance for entry in group):
             if entry.page not in pages:
-                found.append(f"no page {entry.page} ({entry.title or 'no title'})")
+                problems.append(f"no page {entry.page} ({entry.title or 'no title'})")
             elif problem := span_problem(entry, pages[entry.page]):
-                found.append(f"{entry.page}: {problem}")
-    return found
+                problems.append(f"{entry.page}: {problem}")
+    return problems

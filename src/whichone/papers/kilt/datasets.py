@@ -26,7 +26,7 @@ _WITHOUT_ANSWERS = "test_without_answers"
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the eleven; `splits` holds the sizes that the paper gives."""
+    """One of the eleven; `splits` contains the sizes that the paper gives."""
 
     name: str
     label: str

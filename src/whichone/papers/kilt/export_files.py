@@ -23,7 +23,7 @@ def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     if out.name.endswith((".jsonl", ".jsonl.gz")):
         if len(files) > 1:
             raise UsageError(
-                f"the benchmark holds {len(files)} files ({', '.join(sorted(files))})",
+                f"the benchmark contains {len(files)} files ({', '.join(sorted(files))})",
                 hint="name a folder for them",
             )
         return {out.name: _write(out, benchmark.queries)}

@@ -88,14 +88,17 @@ def read_kilt(
     queries = list(unique_ids(read))
     if not queries:
         raise BadInput("there are no records", file=files[0] if files else None)
-    _tell_inputs(read)
+    _report_inputs(read)
     if plan.knowledge:
         return read, _over_knowledge(queries, plan)
     if plan.passages and held is not None:
         return read, _over_passages(queries, plan, held)
     if plan.passages:
-        with tempfile.TemporaryDirectory() as place, _passages(Path(place) / "kilt", plan) as made:
-            return read, _over_passages(queries, plan, made)
+        with (
+            tempfile.TemporaryDirectory() as place,
+            _passages(Path(place) / "kilt", plan) as created,
+        ):
+            return read, _over_passages(queries, plan, created)
     if (given := given_corpus()) is not None:
         return read, _over_corpus(queries, given)
     return read, Corpus(queries=queries, passages=[])
@@ -149,8 +152,8 @@ def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
     snapshot = Snapshot(plan.knowledge or "")
     gold = {page for query in queries for page in query.gold_pages()}
     known = {page.page: page.paragraphs for page in snapshot.pages(gold)}
-    problems = {q.id: found for q in queries if (found := page_problems(q, known))}
-    _tell_problems(problems)
+    problems = {q.id: problemss for q in queries if (problemss := page_problems(q, known))}
+    _report_problems(problems)
     check_gold(queries, known, plan.knowledge or "")
     namesakes = Namesakes(plan.knowledge or "", gold)
     placed = [namesakes.place(query) for query in queries]
@@ -187,8 +190,8 @@ def _passages(out: str | Path, plan: Plan) -> contextlib.AbstractContextManager[
 def _over_passages(queries: list[Query], plan: Plan, held: GivenCorpus) -> Corpus:
     gold = {page for query in queries for page in query.gold_pages()}
     titles = titles_asked(held, gold, gold_titles(queries))
-    told = f"Asked of the passages of `{Path(plan.passages or '').name}`."
-    return _over_titles(queries, titles, held, plan.passages or "", told)
+    text = f"Asked of the passages of `{Path(plan.passages or '').name}`."
+    return _over_titles(queries, titles, held, plan.passages or "", text)
 
 
 def _over_titles(
@@ -196,7 +199,7 @@ def _over_titles(
     titles: dict[str, str],
     held: GivenCorpus | list[Passage],
     place: str,
-    told: str,
+    given: str,
 ) -> Corpus:
     by_title = {plain_title(title): page for page, title in titles.items()}
     sets = sets_from_titles(titles)
@@ -206,10 +209,10 @@ def _over_titles(
         if lost:
             problems[query.id] = [f"no page {page}" for page in lost]
         placed.append(_with_title_set(moved, titles, sets))
-    _tell_problems(problems)
+    _report_problems(problems)
     check_gold(placed, titles, place)
     return Corpus(
-        queries=placed, passages=held, sets=list(sets.values()), problems=problems, told=told
+        queries=placed, passages=held, sets=list(sets.values()), problems=problems, told=given
     )
 
 
@@ -235,21 +238,21 @@ def _moved(
 
 def _with_title_set(query: Query, titles: Mapping[str, str], sets: Mapping[str, NameSet]) -> Query:
     keys = [title_key(titles[page]) for page in sorted(query.gold_pages()) if page in titles]
-    found = next((sets[key] for key in keys if key in sets), None)
+    name_set = next((sets[key] for key in keys if key in sets), None)
     return msgspec.structs.replace(
         query,
-        name_set=found.id if found else None,
-        attributes={**query.attributes, "shared_name": found is not None if keys else None},
+        name_set=name_set.id if name_set else None,
+        attributes={**query.attributes, "shared_name": name_set is not None if keys else None},
     )
 
 
-def _tell_problems(problems: Mapping[str, list[str]]) -> None:
+def _report_problems(problems: Mapping[str, list[str]]) -> None:
     if problems:
-        first = [f"{query}: {found[0]}" for query, found in problems.items()]
+        first = [f"{query}: {problem_list[0]}" for query, problem_list in problems.items()]
         talk(f"{len(problems)} records have gold that the corpus does not hold: {sample(first, 3)}")
 
 
-def _tell_inputs(read: Sequence[ReadFile]) -> None:
+def _report_inputs(read: Sequence[ReadFile]) -> None:
     for part in read:
         if part.without_input:
             talk(
@@ -267,8 +270,8 @@ def _licence(known: Dataset | None) -> dict[str, str]:
 
 
 def _line(error: BadInput) -> bytes:
-    told = {"file": error.file, "line": error.line, "ids": error.ids, "error": error.message}
-    return msgspec.json.encode(told) + b"\n"
+    problem = {"file": error.file, "line": error.line, "ids": error.ids, "error": error.message}
+    return msgspec.json.encode(problem) + b"\n"
 
 
 def _card(read: Sequence[ReadFile], corpus: Corpus, counts: Mapping[str, int]) -> str:
@@ -279,5 +282,7 @@ def _card(read: Sequence[ReadFile], corpus: Corpus, counts: Mapping[str, int]) -
         if part.dataset:
             lines.append(f"  metric {part.dataset.metric}; licence: {part.dataset.licence}")
             lines.append(f"  {part.dataset.citation}")
-    told = ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in counts.items() if value)
-    return "\n".join([*lines, "", f"Counts: {told}.", "", PAPER, ""])
+    counts_text = ", ".join(
+        f"{key.replace('_', ' ')} {value:,}" for key, value in counts.items() if value
+    )
+    return "\n".join([*lines, "", f"Counts: {counts_text}.", "", PAPER, ""])

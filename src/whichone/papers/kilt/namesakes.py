@@ -1,8 +1,8 @@
 """Where KILT meets namesakes: whom the gold pages are about, and who else bears their names.
 
 A query's name is what it calls the entity: the marked mention, the subject before [SEP], else the
-longest name of the entity that its input holds, else the page's title without parentheses. The name
-is shared when another entity with a page bears it as its label, alias or title.
+longest name of the entity that its input contains, else the page's title without parentheses. The name
+is shared when another entity with a page has it as its label, alias or title.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class Namesakes:
 
     def _set(self, query: Query, page: GoldPage) -> NameSet | None:
         for key in _asked_for(query, page):
-            found = self.sets.get(key)
-            if found and _bearer(found, page.entity):
-                return found
+            name_set = self.sets.get(key)
+            if name_set and _bearer(name_set, page.entity):
+                return name_set
         return None
 
     def _read(self, gold: list[str]) -> None:
@@ -173,7 +173,7 @@ def _asked_for(query: Query, page: GoldPage) -> list[str]:
 
 
 def _holds(text: str, key: str) -> bool:
-    """Whether a name stands in a text between two characters that are no letters or digits."""
+    """Whether a name appears in a text between two characters that are no letters or digits."""
     start = text.find(key, 1)
     while start > 0:
         if not text[start - 1].isalnum() and not text[start + len(key)].isalnum():

@@ -24,7 +24,7 @@ class _Document(msgspec.Struct):
 
 
 class Originals:
-    """Questions by id, from TriviaQA's JSON files or from the archive that holds them."""
+    """Questions by id, from TriviaQA's JSON files or from the archive that contains them."""
 
     def __init__(self, paths: Sequence[str | Path]) -> None:
         self._questions: dict[str, str] = {}
@@ -42,7 +42,7 @@ class Originals:
             raise BadInput(
                 f"not one of TriviaQA's files: {error}",
                 file=name,
-                hint="give unfiltered-web-dev.json and the like, or the archive that holds them",
+                hint="give unfiltered-web-dev.json and the like, or the archive that contains them",
             ) from error
         for question in document.questions:
             self._questions[question.id] = question.text

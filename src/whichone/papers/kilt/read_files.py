@@ -39,20 +39,20 @@ def read_file(
     source: str = SOURCE,
     on_error: str = "fail",
 ) -> ReadFile:
-    """One published file, or anybody's in its format; dataset and split are told by its name."""
-    told = dataset_and_split(path)
-    known = dataset(name) if name else (told[0] if told else None)
+    """One published file, or anybody's in its format; dataset and split are recognised by its name."""
+    dataset_split = dataset_and_split(path)
+    known = dataset(name) if name else (dataset_split[0] if dataset_split else None)
     read = ReadFile(
         path=Path(path),
         dataset=known,
         task=task or (known.task if known else "qa"),
-        split=split or (told[1] if told else "dev"),
+        split=split or (dataset_split[1] if dataset_split else "dev"),
     )
-    if told and name and known is not told[0]:
-        raise UsageError(f"the file is of {told[0].name}, not of {name}", where=str(path))
+    if dataset_split and name and known is not dataset_split[0]:
+        raise UsageError(f"the file is of {dataset_split[0].name}, not of {name}", where=str(path))
     seen: dict[str, int] = {}
     _read_lines(read, seen, originals, source, on_error)
-    _check_gold(read, seen, told is not None or split is not None, on_error)
+    _check_gold(read, seen, dataset_split is not None or split is not None, on_error)
     return read
 
 
@@ -109,11 +109,11 @@ def _query(
     return query
 
 
-def _check_gold(read: ReadFile, lines: dict[str, int], told: bool, on_error: str) -> None:
+def _check_gold(read: ReadFile, lines: dict[str, int], is_given: bool, on_error: str) -> None:
     """Only test files may lack outputs; a file of another name that never says `output` is one."""
     without = [query for query in read.queries if not query.outputs]
     silent = [query for query in without if "output" not in query.attributes[KEPT]]
-    if not told and len(silent) == len(read.queries):
+    if not is_given and len(silent) == len(read.queries):
         read.split = "test"
         for n, query in enumerate(read.queries):
             attributes = {**query.attributes, "split": "test"}

@@ -17,7 +17,7 @@ from whichone.records import Output, Provenance, Query, page_id
 SOURCE = "enwiki"
 START, END, SEPARATOR = "[START_ENT]", "[END_ENT]", "[SEP]"
 KEPT = "kilt"
-"""The attribute of a query that holds what its record has beyond our fields."""
+"""The attribute of a query that contains what its record has beyond our fields."""
 ABSENT = "absent"
 UNKNOWN_PAGE = "?"
 """Begins the key of a page that a record names by its title alone, where no snapshot resolves it."""
@@ -85,8 +85,8 @@ def record_of(query: Query) -> dict[str, Any]:
 
 def _foreign_record(query: Query) -> dict[str, Any]:
     """A query of another benchmark: what KILT has no field for goes into `meta`."""
-    told = ("name", "role", "relation", "entity", "name_set")
-    meta = {key: value for key in told if (value := getattr(query, key)) is not None}
+    kept_fields = ("name", "role", "relation", "entity", "name_set")
+    meta = {key: value for key in kept_fields if (value := getattr(query, key)) is not None}
     outputs = tuple(
         msgspec.structs.replace(
             output, attributes={"meta": dict(output.attributes)} if output.attributes else {}
@@ -197,7 +197,7 @@ def _entry(key: str, title: str | None, span: tuple[int | None, ...]) -> dict[st
 def _remainder(record: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
     """What `plain` lacks of a record or says otherwise, and which of its fields the record lacks.
 
-    Lists of `plain` stand for lists whose entries keep their own remainders.
+    Lists of `plain` represent lists whose entries keep their own remainders.
     """
     kept = {
         key: value

@@ -47,14 +47,14 @@ class Snapshot:
         ids |= self._entities({form for form in forms if _ENTITY.fullmatch(form)})
         titles = self._titles(forms)
         redirects = self._redirects(forms - titles.keys())
-        found = {}
+        resolved = {}
         for reference, listed in wanted.items():
             for form in listed:
                 page = ids.get(form) or titles.get(form) or redirects.get(form)
                 if page:
-                    found[reference] = page
+                    resolved[reference] = page
                     break
-        return found
+        return resolved
 
     def pages(self, ids: Iterable[str]) -> Iterator[SnapshotPage]:
         """The pages with these ids and their text, in the order of the table."""
@@ -75,24 +75,24 @@ class Snapshot:
 
     def _ids(self, numbers: set[str]) -> dict[str, str]:
         """Page ids by themselves and by their number in the wiki."""
-        found = {}
+        ids = {}
         wanted = pa.array(sorted(numbers), pa.string())
         for batch in self._batches("pages", ["page"]):
             own = pc.replace_substring_regex(batch["page"], "^[^:]*:", "")
             mask = pc.or_(pc.is_in(own, value_set=wanted), pc.is_in(batch["page"], wanted))
             for page in batch.filter(mask)["page"].to_pylist():
-                found[page] = page
-                found.setdefault(page.partition(":")[2], page)
-        return found
+                ids[page] = page
+                ids.setdefault(page.partition(":")[2], page)
+        return ids
 
     def _entities(self, entities: set[str]) -> dict[str, str]:
         """The article about each entity; the first, where there are several."""
-        found: dict[str, str] = {}
+        entitiess: dict[str, str] = {}
         for batch in self._rows("pages", ["page", "entity", "kind"], "entity", entities):
             for row in batch.to_pylist():
                 if row["kind"] == "article":
-                    found.setdefault(row["entity"], row["page"])
-        return found
+                    entitiess.setdefault(row["entity"], row["page"])
+        return entitiess
 
     def names(self, ids: set[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
         """Labels and aliases of entities, labels of properties."""
@@ -110,21 +110,21 @@ class Snapshot:
         return labels, aliases
 
     def _titles(self, titles: set[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
+        titless: dict[str, str] = {}
         for batch in self._rows("pages", ["page", "title"], "title", titles):
             for row in batch.to_pylist():
-                found[row["title"]] = min(row["page"], found.get(row["title"], row["page"]))
-        return found
+                titless[row["title"]] = min(row["page"], titless.get(row["title"], row["page"]))
+        return titless
 
     def _redirects(self, titles: set[str]) -> dict[str, str]:
         if not self.folder.has("redirects.parquet"):
             return {}
-        found = {}
+        redirects = {}
         for batch in self._rows("redirects", ["title", "target_page"], "title", titles):
             for row in batch.to_pylist():
                 if row["target_page"]:
-                    found[row["title"]] = row["target_page"]
-        return found
+                    redirects[row["title"]] = row["target_page"]
+        return redirects
 
     def _rows(
         self, table: str, columns: list[str], key: str, values: Iterable[str]

@@ -57,7 +57,7 @@ Span = tuple[str, int | None, int | None, int | None, int | None]
 
 def _sets(outputs: Sequence[Output]) -> list[frozenset[Span]]:
     """The different provenance sets of a query, each a set of spans; empty ones are none."""
-    found = {
+    sets = {
         frozenset(
             (e.page, e.start_paragraph, e.start_character, e.end_paragraph, e.end_character)
             for e in group
@@ -66,7 +66,7 @@ def _sets(outputs: Sequence[Output]) -> list[frozenset[Span]]:
         for group in output.provenance
         if group
     }
-    return list(found)
+    return list(sets)
 
 
 def _mean(values: Sequence[int]) -> float | None:

@@ -54,15 +54,15 @@ class _Sessions:
         self._pages[session, date, turns] = page
         parts = [turns] if self.unit == "session" else list(rounds(turns))
         title = f"Chat of {date}" if date else f"Chat {session}"
-        made = [
+        passages = [
             Passage(id=passage_id(page, n), page=page, title=title, text=_text(part))
             for n, part in enumerate(parts)
         ]
-        self.passages += made
-        self.of_page[page] = tuple(passage.id for passage in made)
+        self.passages += passages
+        self.of_page[page] = tuple(passage.id for passage in passages)
         self.evidence[page] = tuple(
             passage.id
-            for passage, part in zip(made, parts, strict=True)
+            for passage, part in zip(passages, parts, strict=True)
             if any(turn.has_answer for turn in part)
         )
         return page

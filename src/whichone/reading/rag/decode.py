@@ -97,8 +97,8 @@ def _marginal(
     target = torch.tensor([said] * len(chosen), device=documents.device)
     tokens = model.token_log_likelihoods(part, target)[None]
     mask = torch.ones((1, target.shape[1]), device=documents.device)
-    found = sequence_log_likelihood(documents[rows][None], tokens, mask)
-    return float(found[0])
+    result = sequence_log_likelihood(documents[rows][None], tokens, mask)
+    return float(result[0])
 
 
 def _said(sequence: Sequence[int], model: RagModel) -> tuple[int, ...]:
@@ -127,10 +127,14 @@ def by_token(
             values, places = row.topk(min(2 * options.beams, len(row)))
             pairs = zip(values.tolist(), places.tolist(), strict=True)
             grown += [(score + value, (*tokens, place)) for value, place in pairs]
-        grown.sort(key=lambda found: (-found[0], found[1]))
-        ended = [found for found in grown[: options.beams] if found[1][-1] == config.eos_token_id]
+        grown.sort(key=lambda result: (-result[0], result[1]))
+        ended = [
+            result for result in grown[: options.beams] if result[1][-1] == config.eos_token_id
+        ]
         done += [(s / len(t) ** options.length_penalty, t) for s, t in ended]
-        alive = [found for found in grown if found[1][-1] != config.eos_token_id][: options.beams]
+        alive = [result for result in grown if result[1][-1] != config.eos_token_id][
+            : options.beams
+        ]
         if len(done) >= options.beams or not alive:
             break
     done = done or [(s / max(1, len(t)) ** options.length_penalty, t) for s, t in alive]
@@ -163,8 +167,8 @@ class _Encoded:
             use_cache=False,
         )
         each = torch.log_softmax(out.logits[:, -1].float(), -1).view(len(begun), count, -1)
-        found = torch.logsumexp(self._documents[None, :, None] + each, 1)
+        result = torch.logsumexp(self._documents[None, :, None] + each, 1)
         if self._forced is not None and not begun[0]:
-            found = torch.full_like(found, float("-inf"))
-            found[:, self._forced] = 0.0
-        return found
+            result = torch.full_like(result, float("-inf"))
+            result[:, self._forced] = 0.0
+        return result

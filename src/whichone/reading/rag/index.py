@@ -69,15 +69,15 @@ class DocumentIndex:
         return [[(i, known[i].title, known[i].text) for i in row] for row in ids]
 
 
-def passage_folder(told: str) -> Path:
+def passage_folder(given: str) -> Path:
     """`passages/` of a pair, or the folder itself."""
-    inner = Path(told) / "passages"
-    return inner if inner.is_dir() else Path(told)
+    inner = Path(given) / "passages"
+    return inner if inner.is_dir() else Path(given)
 
 
-def question_folder(told: str) -> Path:
-    inner = Path(told) / "questions"
-    place = inner if inner.is_dir() else Path(told)
+def question_folder(given: str) -> Path:
+    inner = Path(given) / "questions"
+    place = inner if inner.is_dir() else Path(given)
     if place.is_dir() and not is_dpr(place):
         raise UsageError(
             "RAG's question encoder is one of DPR's", where=str(place),

@@ -28,7 +28,7 @@ class RagModel:
         self, rag: Any, question_tokenizer: Any, generator_tokenizer: Any, marginal: Marginal
     ) -> None:
         self.rag = rag
-        """transformers' own model: it loads, saves and holds both, and is never called itself."""
+        """transformers' own model: it loads, saves and contains both, and is never called itself."""
         self.encoder, self.generator = rag.rag.question_encoder, rag.rag.generator
         self.question_tokenizer, self.tokenizer = question_tokenizer, generator_tokenizer
         self.marginal: Marginal = marginal
@@ -147,8 +147,8 @@ class RagModel:
         logits = self.generator(**inputs, labels=targets).logits.float()
         there = targets != IGNORED
         wanted = targets.masked_fill(~there, 0)
-        found = torch.log_softmax(logits, -1).gather(-1, wanted[:, :, None]).squeeze(-1)
-        return found * there
+        result = torch.log_softmax(logits, -1).gather(-1, wanted[:, :, None]).squeeze(-1)
+        return result * there
 
 
 def marginal_of(config: Any) -> Marginal:
@@ -174,7 +174,7 @@ def _transformers() -> Any:
     return transformers
 
 
-def _device(told: str | None) -> str:
+def _device(given: str | None) -> str:
     import torch
 
-    return told or ("cuda" if torch.cuda.is_available() else "cpu")
+    return given or ("cuda" if torch.cuda.is_available() else "cpu")

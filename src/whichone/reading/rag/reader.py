@@ -78,14 +78,14 @@ class Rag:
         if marginal is not None:
             opened.marginal = checked_marginal(marginal)
         trained = read_trained(model)
-        told = passages or (trained.passage_encoder if trained else None)
-        if told is None:
+        value = passages or (trained.passage_encoder if trained else None)
+        if value is None:
             raise UsageError(
                 "RAG needs the passage encoder of its index",
                 where=str(model),
                 hint="-o passages=FOLDER, DPR's context encoder that it was trained with",
             )
-        index = DocumentIndex.over(corpus, told, work_folder(corpus), device)
+        index = DocumentIndex.over(corpus, value, work_folder(corpus), device)
         taught = read_taught(model)
         options = msgspec.convert(
             {
@@ -124,16 +124,16 @@ class Rag:
                 self.index.check(vector.shape[1])
                 rows = self.index.best(vector, self.documents)
                 shares = torch.log_softmax(self.index.scores(vector, rows)[0], 0)
-            found = self.index.texts(rows)[0]
+            result = self.index.texts(rows)[0]
             asked = fitted_question(
                 self.model.tokenizer, question, task.question.task, self.model.longest // 2
             )
-            texts = [self.model.input_text(title, text, asked) for _, title, text in found]
+            texts = [self.model.input_text(title, text, asked) for _, title, text in result]
             said, score = decode(self.model, texts, shares, self.options)
             yield Answer(
                 question=task.question.id,
                 text=said or None,
-                passages=tuple(identity for identity, _, _ in found),
+                passages=tuple(identity for identity, _, _ in result),
                 score=score,
                 notes={"documents": [round(float(s), 6) for s in shares.exp()]},
             )

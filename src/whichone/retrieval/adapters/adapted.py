@@ -42,10 +42,10 @@ class Adapted:
             yield from self._ask(rest, k)
 
     def _ask(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        found = list(self.hits([question.text for question in questions], k))
-        if len(found) != len(questions):
-            raise BadInput(f"{len(questions)} questions went in, {len(found)} results came out")
-        for question, hits in zip(questions, found, strict=True):
+        hitss = list(self.hits([question.text for question in questions], k))
+        if len(hitss) != len(questions):
+            raise BadInput(f"{len(questions)} questions went in, {len(hitss)} results came out")
+        for question, hits in zip(questions, hitss, strict=True):
             yield self._ranking(question, list(hits), k)
 
     def _ranking(self, question: Question, hits: list[Hit], k: int) -> Ranking:
@@ -89,10 +89,10 @@ def user_object(make: Any, corpus: Corpus, what: str) -> Any:
             f"{what} needs the object to ask",
             hint="-o make=MODULE:NAME names it, or a function that makes it of the corpus",
         )
-    found = load_function(make) if isinstance(make, str) else make
-    if not (inspect.isfunction(found) or inspect.isclass(found)):
-        return found
-    build: Any = found
+    value = load_function(make) if isinstance(make, str) else make
+    if not (inspect.isfunction(value) or inspect.isclass(value)):
+        return value
+    build: Any = value
     try:
         inspect.signature(build).bind(corpus)
     except TypeError:

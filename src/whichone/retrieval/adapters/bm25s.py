@@ -20,10 +20,10 @@ class Bm25sIndex(Adapted):
     """Ranks by the package bm25s; whichone's own `bm25` is another program with its own tokens."""
 
     def __init__(
-        self, corpus: Corpus, index: Any, told: dict[str, Any], *, ids: str = "passage"
+        self, corpus: Corpus, index: Any, given: dict[str, Any], *, ids: str = "passage"
     ) -> None:
         super().__init__(corpus, ids=ids)
-        self._index, self._told = index, told
+        self._index, self._told = index, given
 
     @classmethod
     def over(
@@ -47,11 +47,11 @@ class Bm25sIndex(Adapted):
         }
         if index is not None:
             return cls(corpus, _open(Path(index)), {"index": Path(index).name, **read}, ids=ids)
-        told = {"k1": float(k1), "b": float(b), "method": method, **read}
-        place = index_folder(work, "bm25s", {**told, "corpus": corpus.hash})
+        options = {"k1": float(k1), "b": float(b), "method": method, **read}
+        place = index_folder(work, "bm25s", {**options, "corpus": corpus.hash})
         if not (place / _DONE).exists():
-            _build(corpus, place, told)
-        return cls(corpus, _open(place), told, ids=ids)
+            _build(corpus, place, options)
+        return cls(corpus, _open(place), options, ids=ids)
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "bm25s", **self._told, "ids": self.rule.told}
@@ -59,10 +59,10 @@ class Bm25sIndex(Adapted):
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         tokens = _tokens(texts, self._told)
         most = min(k, int(self._index.scores["num_docs"]))
-        found, scores = self._index.retrieve(tokens, k=most, show_progress=False, n_threads=0)
+        hits, scores = self._index.retrieve(tokens, k=most, show_progress=False, n_threads=0)
         return [
             [_hit(d, s) for d, s in zip(row, values, strict=True) if s > 0]
-            for row, values in zip(found, scores, strict=True)
+            for row, values in zip(hits, scores, strict=True)
         ]
 
 
@@ -75,16 +75,16 @@ def _hit(document: Any, score: float) -> Hit:
     return Hit(str(document["id"]), float(score), document)
 
 
-def _build(corpus: Corpus, place: Path, told: dict[str, Any]) -> None:
+def _build(corpus: Corpus, place: Path, given: dict[str, Any]) -> None:
     import bm25s
 
     records = list(corpus.passage_records())
-    if told["method"] not in ("lucene", "robertson", "atire", "bm25l", "bm25+"):
-        raise UsageError(f"bm25s has no method {told['method']!r}")
-    made = bm25s.BM25(k1=told["k1"], b=told["b"], method=told["method"])
-    made.index(_tokens([f"{p.title} {p.text}" for p in records], told), show_progress=False)
+    if given["method"] not in ("lucene", "robertson", "atire", "bm25l", "bm25+"):
+        raise UsageError(f"bm25s has no method {given['method']!r}")
+    index = bm25s.BM25(k1=given["k1"], b=given["b"], method=given["method"])
+    index.index(_tokens([f"{p.title} {p.text}" for p in records], given), show_progress=False)
     place.mkdir(parents=True, exist_ok=True)
-    made.save(str(place), corpus=[{"id": p.id} for p in records], **_quiet(made.save))
+    index.save(str(place), corpus=[{"id": p.id} for p in records], **_quiet(index.save))
     (place / _DONE).touch()
 
 
@@ -106,12 +106,12 @@ def _quiet(function: Any) -> dict[str, bool]:
     return {"show_progress": False} if "show_progress" in known else {}
 
 
-def _tokens(texts: list[str], told: dict[str, Any]) -> Any:
+def _tokens(texts: list[str], given: dict[str, Any]) -> Any:
     import bm25s
     import Stemmer
 
-    stop_words = [] if told["stop_words"] == "none" else told["stop_words"]
-    stemmer = None if told["stemmer"] == "none" else Stemmer.Stemmer(told["stemmer"])
+    stop_words = [] if given["stop_words"] == "none" else given["stop_words"]
+    stemmer = None if given["stemmer"] == "none" else Stemmer.Stemmer(given["stemmer"])
     return bm25s.tokenize(
         texts, stopwords=stop_words, stemmer=stemmer, show_progress=False, return_ids=False
     )

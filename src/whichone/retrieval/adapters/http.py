@@ -78,8 +78,8 @@ class Http(Adapted):
     ) -> Http:
         if url is None:
             raise UsageError("http needs an address", hint="-o url=http://HOST:PORT/search")
-        told = {"batch": batch, "timeout": timeout, "tries": tries}
-        return cls(corpus, url, ids=ids, token_variable=token_variable, **told)  # type: ignore[arg-type]
+        options = {"batch": batch, "timeout": timeout, "tries": tries}
+        return cls(corpus, url, ids=ids, token_variable=token_variable, **options)  # type: ignore[arg-type]
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "http", "url": self.url.partition("?")[0], "ids": self.rule.told}
@@ -87,9 +87,9 @@ class Http(Adapted):
     def _ask(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for start in range(0, len(questions), self.batch):
             part = questions[start : start + self.batch]
-            found = self._hits(part, k)
+            hits = self._hits(part, k)
             for question in part:
-                yield self._ranking(question, found[question.id], k)
+                yield self._ranking(question, hits[question.id], k)
 
     def _hits(self, questions: Sequence[Question], k: int) -> dict[str, list[Hit]]:
         asked = [
@@ -105,11 +105,11 @@ class Http(Adapted):
                 f"the service's answer is not what is documented: {error} ({start!r})",
                 where=self.url,
             ) from error
-        found = {one.question: one.hits for one in reply.rankings}
-        without = [q.id for q in questions if q.id not in found]
+        hits_of = {ranking.question: ranking.hits for ranking in reply.rankings}
+        without = [q.id for q in questions if q.id not in hits_of]
         if without:
             raise BadInput("the service left questions unanswered", where=self.url, ids=without)
-        return found
+        return hits_of
 
     def _post(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json"}
@@ -122,10 +122,10 @@ class Http(Adapted):
                     return bytes(reply.read())
             except urllib.error.HTTPError as error:
                 with error:
-                    told = error.read(200).decode("utf-8", "replace").strip()
+                    bodys = error.read(200).decode("utf-8", "replace").strip()
                 if error.code not in _AGAIN or attempt == self.tries:
                     raise BadInput(
-                        f"the service answered {error.code} {error.reason}: {told}", where=self.url
+                        f"the service answered {error.code} {error.reason}: {bodys}", where=self.url
                     ) from None
             except (OSError, http.client.HTTPException) as error:
                 if attempt == self.tries:

@@ -1,4 +1,4 @@
-"""From what a system calls its documents to pages and passages of the corpus, by a rule that is told.
+"""From what a system calls its documents to pages and passages of the corpus, by a rule that is given.
 
 passage           the hit's id is a passage of the corpus, such as enwiki:307#0
 page              the hit's id is a page, such as enwiki:307
@@ -71,23 +71,23 @@ def _some(corpus: Corpus) -> list[int]:
 
 
 class IdRule:
-    """The rule as it was told, ready for one corpus."""
+    """The rule as it was given, ready for one corpus."""
 
-    def __init__(self, told: str, corpus: Corpus) -> None:
-        self.told = told
-        self.field, self.kind = parse_rule(told)
+    def __init__(self, given: str, corpus: Corpus) -> None:
+        self.told = given
+        self.field, self.kind = parse_rule(given)
         self._ids = CorpusIds(corpus)
         self._corpus = corpus
 
     def apply(self, question: str, hits: Sequence[Hit]) -> list[tuple[str, float | None]]:
         """Our ids in the hits' order; an id that comes again stands where it came first."""
-        found: dict[str, float | None] = {}
+        best: dict[str, float | None] = {}
         for hit in hits:
             ours = self._one(hit)
             if ours is None:
                 raise self._wrong(question, hits, hit)
-            found.setdefault(ours, hit.score)
-        return list(found.items())
+            best.setdefault(ours, hit.score)
+        return list(best.items())
 
     def _one(self, hit: Hit) -> str | None:
         text = value(hit, self.field)
@@ -133,21 +133,21 @@ def value(hit: Hit, field: str | None) -> str | None:
     """What the rule reads of a hit, as text."""
     if field is None:
         return hit.id
-    told = hit.metadata.get(field)
-    return None if told is None else str(told)
+    field_value = hit.metadata.get(field)
+    return None if field_value is None else str(field_value)
 
 
-def parse_rule(told: str) -> tuple[str | None, str]:
+def parse_rule(given: str) -> tuple[str | None, str]:
     """The metadata field, if any, and the kind of id."""
-    head, _, rest = told.partition(":")
+    head, _, rest = given.partition(":")
     if head == METADATA and rest:
         field, mark, kind = rest.rpartition(":")
         if mark and kind in KINDS:
             return field, kind
         return rest, "any"
-    if told not in KINDS:
+    if given not in KINDS:
         raise UsageError(
-            f"ids={told} is no rule",
-            hint=did_you_mean(told, KINDS) if head != METADATA else "write ids=metadata:FIELD",
+            f"ids={given} is no rule",
+            hint=did_you_mean(given, KINDS) if head != METADATA else "write ids=metadata:FIELD",
         )
-    return None, told
+    return None, given

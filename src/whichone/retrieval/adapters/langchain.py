@@ -42,9 +42,9 @@ class LangChain(Adapted):
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         if not self._scored:
-            return [[_hit(d) for d in found] for found in self._asked.batch(texts)]
+            return [[_hit(d) for d in documents] for documents in self._asked.batch(texts)]
         pairs = [self._asked.similarity_search_with_score(text, k=k) for text in texts]
-        return [[_hit(document, score) for document, score in found] for found in pairs]
+        return [[_hit(document, score) for document, score in documents] for documents in pairs]
 
 
 def _hit(document: Any, score: float | None = None) -> Hit:

@@ -44,10 +44,10 @@ class LlamaIndex(Adapted):
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         asked = self._asked.as_retriever(similarity_top_k=k) if self._index else self._asked
-        return [[_hit(found) for found in asked.retrieve(text)] for text in texts]
+        return [[_hit(node) for node in asked.retrieve(text)] for text in texts]
 
 
-def _hit(found: Any) -> Hit:
-    node = found.node
+def _hit(value: Any) -> Hit:
+    node = value.node
     metadata = {"ref_doc_id": node.ref_doc_id, **node.metadata}
-    return Hit(str(node.node_id), found.score, metadata)
+    return Hit(str(node.node_id), value.score, metadata)

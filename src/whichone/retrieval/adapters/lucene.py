@@ -111,9 +111,9 @@ class Lucene(Adapted):
         for number, text in enumerate(texts):
             asked.add(text)
             names.add(str(number))
-        found = self._searcher.batch_search(asked, names, k, self._threads)
+        result = self._searcher.batch_search(asked, names, k, self._threads)
         return [
-            [Hit(str(hit.docid), float(hit.score)) for hit in found.get(str(number)) or ()]
+            [Hit(str(hit.docid), float(hit.score)) for hit in result.get(str(number)) or ()]
             for number in range(len(texts))
         ]
 

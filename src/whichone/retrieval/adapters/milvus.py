@@ -70,19 +70,19 @@ class Milvus(VectorCollection):
         self.client.close()
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
-        found = self.client.search(
+        replies = self.client.search(
             self.collection,
             data=self.question_vectors(texts).tolist(),
             anns_field=self._vector,
             limit=k,
             output_fields=self._fields,
         )
-        return [[self._hit(one) for one in hits] for hits in found]
+        return [[self._hit(point) for point in hits] for hits in replies]
 
-    def _hit(self, one: Any) -> Hit:
-        entity = dict(one.get("entity") or {})
-        identity = one.get("id", one.get("number", ""))
-        return Hit(str(identity), float(one["distance"]), entity)
+    def _hit(self, item: Any) -> Hit:
+        entity = dict(item.get("entity") or {})
+        identity = item.get("id", item.get("number", ""))
+        return Hit(str(identity), float(item["distance"]), entity)
 
     def _whole(self, corpus: Corpus) -> bool:
         if not self.client.has_collection(self.collection):
@@ -105,10 +105,10 @@ class Milvus(VectorCollection):
         index = self.client.prepare_index_params()
         index.add_index(self._vector, index_type="FLAT", metric_type="IP")
         self.client.create_collection(self.collection, schema=schema, index_params=index)
-        for told, vectors in self.fill(corpus):
-            rows = zip(told, vectors, strict=True)
+        for rows_of_block, vectors in self.fill(corpus):
+            rows = zip(rows_of_block, vectors, strict=True)
             self.client.insert(
-                self.collection, [{**one, self._vector: v.tolist()} for one, v in rows]
+                self.collection, [{**row, self._vector: v.tolist()} for row, v in rows]
             )
         self.client.flush(self.collection)
 

@@ -51,17 +51,17 @@ class Mteb(Adapted):
 
     def describe(self) -> dict[str, Any]:
         meta = self._model.mteb_model_meta
-        told = {"model": meta.name, "revision": meta.revision} if meta else {}
-        return {"retriever": "mteb", **told, "ids": self.rule.told}
+        description = {"model": meta.name, "revision": meta.revision} if meta else {}
+        return {"retriever": "mteb", **description, "ids": self.rule.told}
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         from datasets import Dataset
 
         numbers = [str(n) for n in range(len(texts))]
         queries = Dataset.from_dict({"id": numbers, "text": texts})
-        found = self._model.search(queries, top_k=k, top_ranked=None, **self._about)
+        rankings = self._model.search(queries, top_k=k, top_ranked=None, **self._about)
         return [
-            [Hit(i, float(s)) for i, s in sorted(found.get(n, {}).items(), key=_best)[:k]]
+            [Hit(i, float(s)) for i, s in sorted(rankings.get(n, {}).items(), key=_best)[:k]]
             for n in numbers
         ]
 

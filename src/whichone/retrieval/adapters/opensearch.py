@@ -93,12 +93,12 @@ class OpenSearch(Adapted):
             asked = {"query": {"multi_match": match}, "size": k, "track_scores": True}
             body += [{}, {**asked, "sort": order, "_source": {"excludes": ["text"]}}]
         replies = self._reached(lambda: self.client.msearch(body=body, index=self.index))
-        return [[_hit(one) for one in self._found(reply)] for reply in replies["responses"]]
+        return [[_hit(hit) for hit in self._found(reply)] for reply in replies["responses"]]
 
     def _found(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
         if "error" in reply:
-            told = msgspec.json.encode(reply["error"])[:300].decode("utf-8", "replace")
-            raise BadInput(f"the search failed: {told}", where=f"index {self.index}")
+            problem = msgspec.json.encode(reply["error"])[:300].decode("utf-8", "replace")
+            raise BadInput(f"the search failed: {problem}", where=f"index {self.index}")
         return list(reply["hits"]["hits"])
 
     def _prepare(self, corpus: Corpus) -> None:
@@ -126,8 +126,8 @@ class OpenSearch(Adapted):
 
     def _actions(self, corpus: Corpus) -> Iterator[dict[str, Any]]:
         for p in corpus.passage_records():
-            told = {"page": p.page, "title": p.title, "text": p.text}
-            yield {"_index": self.index, "_id": p.id, "_source": told}
+            source = {"page": p.page, "title": p.title, "text": p.text}
+            yield {"_index": self.index, "_id": p.id, "_source": source}
 
     def _reached(self, ask: Any) -> Any:
         """What the client's own errors mean for the user."""
@@ -145,5 +145,5 @@ class OpenSearch(Adapted):
             raise BadInput(f"the server refused: {error}", where=f"index {self.index}") from error
 
 
-def _hit(one: dict[str, Any]) -> Hit:
-    return Hit(str(one["_id"]), one["_score"], one.get("_source") or {})
+def _hit(item: dict[str, Any]) -> Hit:
+    return Hit(str(item["_id"]), item["_score"], item.get("_source") or {})

@@ -105,11 +105,11 @@ class PgVector(VectorCollection):
         self._connection.execute(f"set hnsw.ef_search = {max(40, min(int(k), _MOST))}")
         if self._probes:
             self._connection.execute(f"set ivfflat.probes = {self._probes}")
-        found = []
+        results = []
         for vector in self.question_vectors(texts):
             rows = self._connection.execute(self._query, {"asked": as_text(vector), "k": k})
-            found.append([Hit("", float(score), record) for record, score in rows.fetchall()])
-        return found
+            results.append([Hit("", float(score), record) for record, score in rows.fetchall()])
+        return results
 
     def _compose(self) -> Any:
         from psycopg import sql

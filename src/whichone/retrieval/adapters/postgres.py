@@ -24,7 +24,7 @@ class Postgres(Adapted):
 
     `dsn` says where the server is, or the usual PG... variables; the dsn is not kept in the run.
     Without `table` one is made of the benchmark's passages. A table of yours needs `text_column`,
-    and `ids` says which column holds the ids, as metadata:COLUMN.
+    and `ids` says which column contains the ids, as metadata:COLUMN.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Postgres(Adapted):
         ids: str | None = None,
     ) -> None:
         if table is not None and ids is None:
-            raise UsageError("which column holds the ids?", hint="-o ids=metadata:COLUMN")
+            raise UsageError("which column contains the ids?", hint="-o ids=metadata:COLUMN")
         if rank not in _RANKS:
             raise UsageError(f"rank is one of {', '.join(_RANKS)}, not {rank!r}")
         super().__init__(corpus, ids=ids or "metadata:passage")
@@ -102,12 +102,12 @@ class Postgres(Adapted):
         self._connection.close()
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
-        found = []
+        hits = []
         for text in texts:
             values = {"text": text.replace("\0", " "), "k": k}
             rows = self._connection.execute(self._query, values).fetchall()
-            found.append([Hit("", float(score), told) for told, score in rows])
-        return found
+            hits.append([Hit("", float(score), payload) for payload, score in rows])
+        return hits
 
     def _compose(self) -> Any:
         """One statement; the ids come back as the row without its text, as JSON."""

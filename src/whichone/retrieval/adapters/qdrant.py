@@ -73,8 +73,10 @@ class Qdrant(VectorCollection):
             )
             for vector in self.question_vectors(texts)
         ]
-        found = self.client.query_batch_points(self.collection, requests)
-        return [[Hit(str(p.id), p.score, p.payload or {}) for p in one.points] for one in found]
+        replies = self.client.query_batch_points(self.collection, requests)
+        return [
+            [Hit(str(p.id), p.score, p.payload or {}) for p in reply.points] for reply in replies
+        ]
 
     def _whole(self, corpus: Corpus) -> bool:
         if not self.client.collection_exists(self.collection):
@@ -89,22 +91,24 @@ class Qdrant(VectorCollection):
         if not self.client.collection_exists(self.collection):
             size = models.VectorParams(size=self.encoder.size, distance=models.Distance.DOT)
             self.client.create_collection(self.collection, vectors_config=size)
-        for told, vectors in self.fill(corpus):
+        for payloads, vectors in self.fill(corpus):
             points = [
-                models.PointStruct(id=one["number"], vector=vector.tolist(), payload=one)
-                for one, vector in zip(told, vectors, strict=True)
+                models.PointStruct(id=payload["number"], vector=vector.tolist(), payload=payload)
+                for payload, vector in zip(payloads, vectors, strict=True)
             ]
             self.client.upsert(self.collection, points, wait=True)
 
     def _size(self) -> int | None:
-        told = self.client.get_collection(self.collection).config.params.vectors
-        one = told.get(self._vector) if isinstance(told, dict) else told
-        if one is None:
+        vector_sizes = self.client.get_collection(self.collection).config.params.vectors
+        vector_size = (
+            vector_sizes.get(self._vector) if isinstance(vector_sizes, dict) else vector_sizes
+        )
+        if vector_size is None:
             raise UsageError(
                 f"the collection has no vector {self._vector!r}",
-                hint=f"-o vector= one of {', '.join(told or {})}",
+                hint=f"-o vector= one of {', '.join(vector_sizes or {})}",
             )
-        return int(one.size)
+        return int(vector_size.size)
 
 
 def _client(url: str | None, path: str, api_key_variable: str | None) -> Any:

@@ -67,11 +67,11 @@ class VectorCollection(Adapted):
                         [p["title"] for p in part], [p["text"] for p in part]
                     )
                 )
-                told = [
+                payloads = [
                     {"number": start + n, "passage": p["id"], "page": p["page"]}
                     for n, p in enumerate(part)
                 ]
-                yield told, vectors
+                yield payloads, vectors
                 advance(len(part))
 
     def check_size(self, size: int | None, where: str) -> None:
@@ -89,5 +89,5 @@ def collection_name(corpus: Corpus, encoder: Encoder) -> str:
 
     import msgspec
 
-    told = msgspec.json.encode([corpus.hash, encoder.describe()])
-    return f"whichone_{hashlib.sha256(told).hexdigest()[:16]}"
+    identity = msgspec.json.encode([corpus.hash, encoder.describe()])
+    return f"whichone_{hashlib.sha256(identity).hexdigest()[:16]}"

@@ -77,14 +77,14 @@ class Postings:
 
     def impacts(self, term: int) -> tuple[Ints, Floats]:
         """A term's passages and its impacts there, which the term's idf multiplies."""
-        found = decode(self.words, int(self.places[term]), int(self.frequencies[term]))
-        return found[0], impacts(found[1], found[0], self.norms)
+        impactss = decode(self.words, int(self.places[term]), int(self.frequencies[term]))
+        return impactss[0], impacts(impactss[1], impactss[0], self.norms)
 
     def impacts_near(self, term: int, passages: Ints) -> tuple[Ints, Floats]:
         """The same of a part of the list that has these passages, where they are in it."""
         place, frequency = int(self.places[term]), int(self.frequencies[term])
-        found = decode_blocks(self.words, place, frequency, passages)
-        return found[0], impacts(found[1], found[0], self.norms)
+        impactss = decode_blocks(self.words, place, frequency, passages)
+        return impactss[0], impacts(impactss[1], impactss[0], self.norms)
 
     def peak(self, term: int) -> float | None:
         """The largest of a term's impacts; None where its list is so short that it is not kept."""

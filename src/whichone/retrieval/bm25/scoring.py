@@ -80,10 +80,10 @@ class Scorer:
         if not counted or not len(passages):
             return np.zeros(len(passages), np.float32)
         if self._lookup is not None:
-            found: npt.NDArray[np.float32] = self._lookup(
+            results: npt.NDArray[np.float32] = self._lookup(
                 *self._lists(counted), *self._arrays, passages
             )
-            return found
+            return results
         order = np.argsort(passages, kind="stable")
         scores = np.empty(len(passages), np.float32)
         scores[order] = self._of(counted, passages[order])

@@ -31,14 +31,14 @@ class FaissSearch:
     @staticmethod
     def build(kind: str, stored: StoredVectors, path: Path) -> None:
         faiss = _faiss()
-        made = faiss.index_factory(
+        index = faiss.index_factory(
             stored.size, _recipe(kind, len(stored)), faiss.METRIC_INNER_PRODUCT
         )
-        if not made.is_trained:
-            made.train(np.concatenate([s.read() for s in stored.shards[:64]]))
+        if not index.is_trained:
+            index.train(np.concatenate([s.read() for s in stored.shards[:64]]))
         for shard in stored.shards:
-            made.add(shard.read())
-        faiss.write_index(made, str(path))
+            index.add(shard.read())
+        faiss.write_index(index, str(path))
 
     def best(self, questions: Vectors, k: int) -> Found:
         if hasattr(self._index, "hnsw"):
@@ -57,16 +57,16 @@ class UsearchSearch:
 
     @staticmethod
     def build(kind: str, stored: StoredVectors, path: Path) -> None:
-        made = _usearch().Index(ndim=stored.size, metric="ip", dtype="f16")
+        index = _usearch().Index(ndim=stored.size, metric="ip", dtype="f16")
         for shard in stored.shards:
-            made.add(np.arange(shard.first, shard.first + len(shard)), shard.read(), threads=1)
-        made.save(str(path))
+            index.add(np.arange(shard.first, shard.first + len(shard)), shard.read(), threads=1)
+        index.save(str(path))
 
     def best(self, questions: Vectors, k: int) -> Found:
-        found = self._index.search(questions, k, exact=False)
-        keys = np.atleast_2d(np.asarray(found.keys)).astype(np.int64)
-        distances = np.atleast_2d(np.asarray(found.distances, np.float32))
-        counts = np.atleast_1d(np.asarray(getattr(found, "counts", keys.shape[1])))
+        matches = self._index.search(questions, k, exact=False)
+        keys = np.atleast_2d(np.asarray(matches.keys)).astype(np.int64)
+        distances = np.atleast_2d(np.asarray(matches.distances, np.float32))
+        counts = np.atleast_1d(np.asarray(getattr(matches, "counts", keys.shape[1])))
         missing = np.arange(keys.shape[1])[None] >= counts[:, None]
         return in_rows(np.where(missing, -1, keys), np.where(missing, -np.inf, 1 - distances))
 
@@ -76,15 +76,15 @@ def open_approximate(
 ) -> tuple[FaissSearch | UsearchSearch, dict[str, Any]]:
     """The index and what a run says of it: the library, and its recall against exact search."""
     maker = UsearchSearch if kind == "usearch" else FaissSearch
-    told = {"index": kind, "vectors": stored.folder.content_hash}
-    place = index_folder(work, kind, told)
-    folder = open_index(place, KIND, told)
+    identity = {"index": kind, "vectors": stored.folder.content_hash}
+    place = index_folder(work, kind, identity)
+    folder = open_index(place, KIND, identity)
     if folder is None:
-        with Folder.create(place, KIND) as made:
-            maker.build(kind, stored, made.partial / "index.bin")
-            recall = recall_against(maker(made.partial / "index.bin"), *sample())
-            made.adopt("index.bin")
-            made.commit(parameters=told, counts={"recall": recall})
+        with Folder.create(place, KIND) as folders:
+            maker.build(kind, stored, folders.partial / "index.bin")
+            recall = recall_against(maker(folders.partial / "index.bin"), *sample())
+            folders.adopt("index.bin")
+            folders.commit(parameters=identity, counts={"recall": recall})
         folder = Folder.open(place, KIND)
     details = {f"recall@{DEPTH}_against_exact": folder.manifest.counts["recall"]}
     return maker(folder.path("index.bin")), details
@@ -93,8 +93,10 @@ def open_approximate(
 def recall_against(approximate: Any, questions: Vectors, exact: Any) -> float:
     """The share of the exact first ten that the approximate first ten hold."""
     wanted, _ = exact.best(questions, DEPTH)
-    found, _ = approximate.best(questions, DEPTH)
-    shared = [len(set(w) & set(f)) for w, f in zip(wanted.tolist(), found.tolist(), strict=True)]
+    neighbours, _ = approximate.best(questions, DEPTH)
+    shared = [
+        len(set(w) & set(f)) for w, f in zip(wanted.tolist(), neighbours.tolist(), strict=True)
+    ]
     return float(round(sum(shared) / max(1, len(wanted) * wanted.shape[1]), 4))
 
 

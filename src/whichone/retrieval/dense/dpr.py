@@ -151,7 +151,7 @@ def open_dpr(
     if Path(question).is_file():
         if base is None:
             raise UsageError(
-                "a checkpoint of DPR's own holds weights only",
+                "a checkpoint of DPR's own contains weights only",
                 where=question,
                 hint="name the folder of its BERT (config.json, vocab.txt) as base",
             )
@@ -167,10 +167,10 @@ def is_dpr(folder: Path) -> bool:
     """Whether a folder's config.json says that it is half of a DPR pair."""
     config = folder / "config.json"
     try:
-        told = msgspec.json.decode(config.read_bytes())
+        configuration = msgspec.json.decode(config.read_bytes())
     except (OSError, msgspec.DecodeError):
         return False
-    return isinstance(told, dict) and told.get("model_type") == "dpr"
+    return isinstance(configuration, dict) and configuration.get("model_type") == "dpr"
 
 
 def open_side(side: Side, folder: Path, device: str | None = None) -> DprSide:
@@ -241,7 +241,7 @@ def _weights(file: Path) -> dict[str, Any]:
             file=file,
             hint="what would run code while it is read is refused; save its model_dict by itself",
         ) from error
-    found = held.get("model_dict", held) if isinstance(held, dict) else None
-    if not isinstance(found, dict) or not any(k.startswith("question_model.") for k in found):
-        raise BadInput("it holds no question_model.* weights, so it is no DPR pair", file=file)
-    return found
+    weights = held.get("model_dict", held) if isinstance(held, dict) else None
+    if not isinstance(weights, dict) or not any(k.startswith("question_model.") for k in weights):
+        raise BadInput("it contains no question_model.* weights, so it is no DPR pair", file=file)
+    return weights

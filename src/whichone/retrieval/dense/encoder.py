@@ -92,36 +92,36 @@ def encoders_kept() -> Iterator[None]:
         _kept.reset(token)
 
 
-def find_encoder(told: str = "auto", *, device: str | None = None) -> Encoder | None:
+def find_encoder(given: str = "auto", *, device: str | None = None) -> Encoder | None:
     """The encoder that is meant: None for "none", and for "auto" where no known one is installed."""
     kept = _kept.get()
     if kept is None:
-        return _find_encoder(told, device)
-    if (told, device) not in kept:
-        kept[told, device] = _find_encoder(told, device)
-    return kept[told, device]
+        return _find_encoder(given, device)
+    if (given, device) not in kept:
+        kept[given, device] = _find_encoder(given, device)
+    return kept[given, device]
 
 
-def _find_encoder(told: str, device: str | None) -> Encoder | None:
-    if told == "none":
+def _find_encoder(given: str, device: str | None) -> Encoder | None:
+    if given == "none":
         return None
-    if told == "auto":
+    if given == "auto":
         for package in KNOWN_PACKAGES:
             folder = package_folder(package)
             if folder is not None and runnable(folder):
                 return open_encoder(folder, name=package, device=device)
         return None
-    if Path(told).is_dir():
-        return open_encoder(Path(told), name=Path(told).resolve().name, device=device)
-    folder = package_folder(told)
+    if Path(given).is_dir():
+        return open_encoder(Path(given), name=Path(given).resolve().name, device=device)
+    folder = package_folder(given)
     if folder is not None:
-        return open_encoder(folder, name=told, device=device)
-    return _from_hub(told, device)
+        return open_encoder(folder, name=given, device=device)
+    return _from_hub(given, device)
 
 
-def need_encoder(told: str = "auto", *, device: str | None = None) -> Encoder:
+def need_encoder(given: str = "auto", *, device: str | None = None) -> Encoder:
     """The encoder that is meant, or an error that says how to get one."""
-    encoder = find_encoder(told, device=device)
+    encoder = find_encoder(given, device=device)
     if encoder is None:
         raise Missing(
             "no encoder was named and none of the known packages is installed",
@@ -131,11 +131,11 @@ def need_encoder(told: str = "auto", *, device: str | None = None) -> Encoder:
     return encoder
 
 
-def encoder_name(told: str, encoder: Encoder | None) -> str:
-    """What to call an encoder so that it is found again: as it was told, or what "auto" found."""
+def encoder_name(given: str, encoder: Encoder | None) -> str:
+    """What to call an encoder so that it is found again: as it was given, or what "auto" found."""
     if encoder is None:
         return "none"
-    return str(encoder.describe()["encoder"]) if told in ("auto", "given") else told
+    return str(encoder.describe()["encoder"]) if given in ("auto", "given") else given
 
 
 def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encoder:
@@ -162,17 +162,19 @@ def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encod
         "no model that can be read here",
         file=folder,
         hint="a sentence-transformers, transformers, ONNX (model.onnx, tokenizer.json) or model2vec"
-        " folder is wanted, or one that holds two of them as questions/ and passages/",
+        " folder is wanted, or one that contains two of them as questions/ and passages/",
     )
 
 
 def refuse_cross_encoder(folder: Path) -> None:
     """A re-ranker's weights make vectors too, but nobody taught it that they should mean anything."""
     try:
-        told = msgspec.json.decode((folder / "config_sentence_transformers.json").read_bytes())
+        configuration = msgspec.json.decode(
+            (folder / "config_sentence_transformers.json").read_bytes()
+        )
     except (OSError, msgspec.DecodeError):
         return
-    if isinstance(told, dict) and told.get("model_type") == "CrossEncoder":
+    if isinstance(configuration, dict) and configuration.get("model_type") == "CrossEncoder":
         raise BadInput(
             "this is a cross-encoder: it scores pairs and encodes no texts",
             file=folder,
@@ -221,7 +223,7 @@ def runnable(folder: Path) -> bool:
 
 
 def package_folder(package: str) -> Path | None:
-    """The folder inside an installed package that holds a model; the package is not imported."""
+    """The folder inside an installed package that contains a model; the package is not imported."""
     try:
         installed = importlib.metadata.distribution(package)
     except (importlib.metadata.PackageNotFoundError, ValueError):
@@ -268,14 +270,14 @@ def batches_by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:
 
 def checked(vectors: npt.NDArray[Any], count: int, size: int, name: str) -> Vectors:
     """Vectors as they must be: one a text, of one size, finite."""
-    found = np.asarray(vectors, np.float32)
-    if found.shape != (count, size):
+    array = np.asarray(vectors, np.float32)
+    if array.shape != (count, size):
         raise BadInput(
-            f"{name} gave an array of shape {found.shape} where {(count, size)} is wanted"
+            f"{name} gave an array of shape {array.shape} where {(count, size)} is wanted"
         )
-    if not np.isfinite(found).all():
-        bad = np.flatnonzero(~np.isfinite(found).all(1))
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array).all(1))
         raise BadInput(
             f"{name} gave {len(bad)} vectors with NaN or infinity, the first at {bad[0]}"
         )
-    return found
+    return array

@@ -32,7 +32,7 @@ def exact_top_k(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Scores and ordinals of the k passages with the largest dot product, best first.
 
-    Products are summed in float32. Equal scores stand in order of ordinals; which of several equal
+    Products are summed in float32. Equal scores are in order of ordinals; which of several equal
     ones makes the k-th place is not said.
     """
     import torch
@@ -40,9 +40,9 @@ def exact_top_k(
     _check(questions, passages, k)
     k = min(k, len(passages))
     use = _method(method, questions, passages, group)
-    found = [_search(part, passages, k, group, use) for part in questions.split(block)]
-    scores = torch.cat([s for s, _ in found])
-    ordinals = torch.cat([o for _, o in found])
+    results = [_search(part, passages, k, group, use) for part in questions.split(block)]
+    scores = torch.cat([s for s, _ in results])
+    ordinals = torch.cat([o for _, o in results])
     return scores, ordinals
 
 
@@ -57,7 +57,7 @@ def _check(questions: torch.Tensor, passages: torch.Tensor, k: int) -> None:
     if not len(passages):
         raise BadInput("there are no passages to search")
     if questions.isnan().any() or passages[:1].isnan().any():
-        raise BadInput("a vector holds NaN")
+        raise BadInput("a vector contains NaN")
 
 
 def _method(method: Method, questions: torch.Tensor, passages: torch.Tensor, group: int) -> Method:

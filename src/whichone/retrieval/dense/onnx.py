@@ -98,10 +98,13 @@ def _pools_first(folder: Path) -> bool:
     config = folder / "1_Pooling" / "config.json"
     if not config.exists():
         return False
-    told = read_json(config)
-    if not isinstance(told, dict):
+    configuration = read_json(config)
+    if not isinstance(configuration, dict):
         raise BadInput("not a pooling configuration", file=config)
-    return bool(told.get("pooling_mode_cls_token")) or told.get("pooling_mode") == "cls"
+    return (
+        bool(configuration.get("pooling_mode_cls_token"))
+        or configuration.get("pooling_mode") == "cls"
+    )
 
 
 def prompts(folder: Path) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Encoding at the pace of the device: texts tokenised ahead, sorted by length, cut by tokens.
 
-A batch holds texts of nearly one length, so that hardly any padding is computed, and about one
+A batch contains texts of nearly one length, so that hardly any padding is computed, and about one
 number of tokens, so that the device is always full.
 """
 
@@ -166,10 +166,10 @@ def first_states(
     if firsts is not None:
         kinds = ((places >= firsts[:, None]) & (places < lengths[:, None])).long()
     mask = (places < lengths[:, None]).long()
-    found: torch.Tensor = model(
+    result: torch.Tensor = model(
         input_ids=ids, attention_mask=mask, token_type_ids=kinds
     ).pooler_output
-    return found
+    return result
 
 
 class PackedModel:

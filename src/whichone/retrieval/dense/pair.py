@@ -42,7 +42,7 @@ class PairEncoder:
             )
 
     def describe(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        description: dict[str, Any] = {
             "encoder": self.name,
             "kind": "pair",
             "size": self.size,
@@ -50,8 +50,8 @@ class PairEncoder:
             "passage_encoder": self._passages.describe(),
         }
         if self._relations:
-            told["relations"] = {r: weights_hash(f) for r, f in self._relations.items()}
-        return told
+            description["relations"] = {r: weights_hash(f) for r, f in self._relations.items()}
+        return description
 
     @property
     def packed(self) -> PackedModel | None:
@@ -64,8 +64,8 @@ class PairEncoder:
 
     def relation(self, text: str) -> str:
         """The relation whose encoder gets the question; empty for the joint one."""
-        found = self._routes.relation(text) or ""
-        return found if found in self._relations else ""
+        relation = self._routes.relation(text) or ""
+        return relation if relation in self._relations else ""
 
     def questions(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.size), np.float32)

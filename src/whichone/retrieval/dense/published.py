@@ -46,17 +46,17 @@ class _NumbersOnly(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def published_vectors(corpus: Corpus, told: str, work: Path) -> StoredVectors:
+def published_vectors(corpus: Corpus, given: str, work: Path) -> StoredVectors:
     """The vectors of a corpus' passages out of files, found by the passages' own ids.
 
     `told` is a file or a pattern such as `wikipedia_passages_*.pkl`. Every passage needs one.
     """
-    place_told = Path(told)
+    place_told = Path(given)
     files = (
         [place_told] if place_told.is_file() else sorted(place_told.parent.glob(place_told.name))
     )
     if not files:
-        raise Missing("there are no files of passage vectors", where=told)
+        raise Missing("there are no files of passage vectors", where=given)
     parameters = {
         "published": [file_hash(file)[:16] for file in files],
         "precision": "float16",
@@ -90,12 +90,12 @@ def _write(corpus: Corpus, files: Sequence[Path], place: Path, known: dict[str, 
             for ids, vectors in _blocks(file):
                 if vectors.ndim != 2 or vectors.shape[1] != size:
                     raise BadInput(f"vectors of other sizes than {size}", file=file)
-                found = _rows(corpus, ids)
-                for row, vector in zip(found, vectors, strict=True):
+                result = _rows(corpus, ids)
+                for row, vector in zip(result, vectors, strict=True):
                     if row is not None:
                         shards[row // SHARD][row % SHARD] = vector
                         seen[row] = True
-                advance(sum(row is not None for row in found))
+                advance(sum(row is not None for row in result))
         missing = np.flatnonzero(~seen)
         if len(missing):
             raise BadInput(

@@ -163,8 +163,12 @@ class Dense:
             return
         vectors = self.encoder.questions([question.text for question in questions])
         ordinals, scores = self.best(vectors, k)
-        for question, found, values in zip(questions, ordinals, scores, strict=True):
-            kept = [(i, s) for i, s in zip(found.tolist(), values.tolist(), strict=True) if i >= 0]
+        for question, ordinals_found, values in zip(questions, ordinals, scores, strict=True):
+            kept = [
+                (i, s)
+                for i, s in zip(ordinals_found.tolist(), values.tolist(), strict=True)
+                if i >= 0
+            ]
             yield Ranking(
                 question=question.id,
                 passages=tuple(self.corpus.ids([i for i, _ in kept])),

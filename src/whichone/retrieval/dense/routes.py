@@ -1,4 +1,4 @@
-"""Which relation a question asks for, told by its wording: what stands around the name."""
+"""Which relation a question asks for, recognised by its wording: what is around the name."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Routes(msgspec.Struct, frozen=True):
             if wording.fits(asked)
         ]
         longest = max((length for length, _ in fitting), default=0)
-        found = {relation for length, relation in fitting if length == longest}
-        return found.pop() if len(found) == 1 else None
+        relations = {relation for length, relation in fitting if length == longest}
+        return relations.pop() if len(relations) == 1 else None
 
     def save(self, file: Path) -> None:
         write_atomic(file, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")

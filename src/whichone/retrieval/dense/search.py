@@ -90,8 +90,8 @@ class TorchSearch:
                 asked = torch.from_numpy(np.ascontiguousarray(questions)).to(held)
                 scores, ordinals = exact_top_k(asked, held, min(k, len(held)))
                 rows = ordinals.cpu().numpy() + shards[0].first
-                found = rows, scores.float().cpu().numpy()
-                best = found if best is None else _merged(best, found, k)
+                result = rows, scores.float().cpu().numpy()
+                best = result if best is None else _merged(best, result, k)
                 del held
         assert best is not None
         return best
@@ -116,9 +116,9 @@ def _blocks(shards: Sequence[Shard], rows: int) -> Iterator[list[Shard]]:
     yield block
 
 
-def _merged(one: Found, other: Found, k: int) -> Found:
+def _merged(item: Found, other: Found, k: int) -> Found:
     """The best of both; ties by ordinal."""
-    ordinals = np.concatenate([one[0], other[0]], axis=1)
-    scores = np.concatenate([one[1], other[1]], axis=1)
+    ordinals = np.concatenate([item[0], other[0]], axis=1)
+    scores = np.concatenate([item[1], other[1]], axis=1)
     order = np.lexsort((ordinals, -scores), axis=1)[:, :k]
     return np.take_along_axis(ordinals, order, 1), np.take_along_axis(scores, order, 1)

@@ -99,5 +99,5 @@ def _load(model: str | Path, device: str | None) -> Any:
         raise Missing(
             f"the model {str(model)!r} is no folder, no installed package, and not among the models"
             " that were fetched to this machine",
-            hint=f"name a folder that holds it, or fetch it first: hf download {model}",
+            hint=f"name a folder that contains it, or fetch it first: hf download {model}",
         ) from error

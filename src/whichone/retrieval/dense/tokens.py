@@ -55,14 +55,14 @@ class Tokeniser(msgspec.Struct, frozen=True):
                 if self.pairs
                 else joined(titles[these], texts[these])
             )
-            found = encode(given)
-            rows = [encoding.ids for encoding in found]
+            result = encode(given)
+            rows = [encoding.ids for encoding in result]
             starts = np.zeros(len(rows) + 1, np.int64)
             np.cumsum([len(row) for row in rows], out=starts[1:])
             tokens = np.concatenate([np.asarray(row, np.int32) for row in rows])
             firsts = None
             if self.pairs:
-                firsts = np.array([e.type_ids.count(0) for e in found], np.int32)
+                firsts = np.array([e.type_ids.count(0) for e in result], np.int32)
             yield Tokenised(tokens, starts, firsts)
 
 
@@ -148,17 +148,17 @@ def corpus_tokens(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None
     if folder is not None:
         return folder
     own.mkdir(parents=True, exist_ok=True)
-    with Folder.create(place, KIND, resume=True) as made:
+    with Folder.create(place, KIND, resume=True) as created:
         count = -(-len(corpus) // SHARD)
-        missing = [n for n in range(count) if not (made.partial / _name(n)).exists()]
-        maker = TokenMaker(tokeniser, corpus.folder.root / "passages.arrow", made.partial)
+        missing = [n for n in range(count) if not (created.partial / _name(n)).exists()]
+        maker = TokenMaker(tokeniser, corpus.folder.root / "passages.arrow", created.partial)
         with progress("tokenising", len(corpus), "passages") as advance:
             advance(len(corpus) - sum(min(SHARD, len(corpus) - n * SHARD) for n in missing))
             for _, rows in run_jobs(maker, missing, min(available_cores(), len(missing))):
                 advance(rows)
         for number in range(count):
-            made.adopt(_name(number))
-        made.commit(parameters=described, counts={"passages": len(corpus)})
+            created.adopt(_name(number))
+        created.commit(parameters=described, counts={"passages": len(corpus)})
     return Folder.open(place, KIND)
 
 

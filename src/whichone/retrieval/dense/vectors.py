@@ -38,8 +38,8 @@ class Shard:
 
     def read(self, rows: npt.NDArray[np.int64] | slice = slice(None)) -> Vectors:
         """Some or all vectors as they are multiplied: single precision, scales applied."""
-        found: Vectors = np.asarray(self.vectors[rows], np.float32)
-        return found if self.scales is None else found * self.scales[rows, None]
+        vectors: Vectors = np.asarray(self.vectors[rows], np.float32)
+        return vectors if self.scales is None else vectors * self.scales[rows, None]
 
 
 class StoredVectors:
@@ -72,12 +72,12 @@ class StoredVectors:
 
     def read(self, rows: npt.NDArray[np.int64]) -> Vectors:
         """The vectors of some passages."""
-        found = np.empty((len(rows), self.size), np.float32)
+        vectors = np.empty((len(rows), self.size), np.float32)
         for shard in self.shards:
             here = (rows >= shard.first) & (rows < shard.first + len(shard))
             if here.any():
-                found[here] = shard.read(rows[here] - shard.first)
-        return found
+                vectors[here] = shard.read(rows[here] - shard.first)
+        return vectors
 
 
 def encode_corpus(
@@ -85,11 +85,11 @@ def encode_corpus(
 ) -> StoredVectors:
     """The vectors of a corpus' passages: opened if they are there, else made or gone on with."""
     described = getattr(encoder, "describe_passages", encoder.describe)()
-    told = {**described, "precision": precision, "corpus": corpus.hash, "shard": SHARD}
-    place = index_folder(work, "vectors", told)
-    folder = open_index(place, KIND, told)
+    identity = {**described, "precision": precision, "corpus": corpus.hash, "shard": SHARD}
+    place = index_folder(work, "vectors", identity)
+    folder = open_index(place, KIND, identity)
     if folder is None:
-        _encode(corpus, encoder, place, told, precision)
+        _encode(corpus, encoder, place, identity, precision)
         folder = Folder.open(place, KIND)
     check_corpus(folder, corpus.hash)
     stored = StoredVectors(folder)
@@ -103,15 +103,15 @@ def encode_corpus(
 
 
 def _encode(
-    corpus: Corpus, encoder: Encoder, place: Path, told: dict[str, Any], precision: Precision
+    corpus: Corpus, encoder: Encoder, place: Path, given: dict[str, Any], precision: Precision
 ) -> None:
     total = len(corpus)
     with Folder.create(place, KIND, resume=True) as folder:
         entries = folder.journal.read()
-        if not entries or entries[0] != msgspec.to_builtins(told):
+        if not entries or entries[0] != msgspec.to_builtins(given):
             for file in folder.partial.iterdir():
                 file.unlink()
-            folder.journal.append(told)
+            folder.journal.append(given)
         elif len(entries) == 1 and list(folder.partial.glob("vectors-*.npy")):
             talk(f"going on with the vectors in {place}")
         with progress("encoding", total, "passages") as advance, ThreadPoolExecutor(1) as writer:
@@ -123,7 +123,7 @@ def _encode(
                 advance(end - start)
             if writing is not None:
                 writing.result()
-        folder.commit(parameters=told, counts={"passages": total})
+        folder.commit(parameters=given, counts={"passages": total})
 
 
 Block = tuple[int, int, Vectors | None]

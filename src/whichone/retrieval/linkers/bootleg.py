@@ -39,13 +39,13 @@ class BootlegWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     prior: Weight = 0.1
     """The logarithm of the prior."""
     relation: Weight = 3.0
-    """The share of a property's label that stands in the question."""
+    """The share of a property's label that appears in the question."""
     value: Weight = 3.0
-    """A value of that property stands in the question."""
+    """A value of that property appears in the question."""
     value_type: Weight = 1.0
-    """A value of that property is of a kind that stands in the question: "which battle"."""
+    """A value of that property is of a kind that appears in the question: "which battle"."""
     type: Weight = 1.0
-    """The candidate is of a kind that stands in the question: "the film"."""
+    """The candidate is of a kind that appears in the question: "the film"."""
 
 
 class BootlegStyle(Linker):
@@ -60,11 +60,11 @@ class BootlegStyle(Linker):
         self,
         names: Names,
         finder: Finder,
-        told: dict[str, Any],
+        given: dict[str, Any],
         facts: EntityFacts,
         weights: BootlegWeights,
     ) -> None:
-        super().__init__(names, finder, {**told, **msgspec.to_builtins(weights)})
+        super().__init__(names, finder, {**given, **msgspec.to_builtins(weights)})
         self._facts, self._weights = facts, weights
 
     @classmethod
@@ -85,9 +85,9 @@ class BootlegStyle(Linker):
             )
         wanted = msgspec.convert(weights, BootlegWeights, strict=False)
         names = open_names(corpus, knowledge)
-        finder, told = make_finder(mentions, names, model=model)
+        finder, finder_description = make_finder(mentions, names, model=model)
         facts = EntityFacts(knowledge, corpus)
-        return cls(names, finder, {**names.describe(), **told}, facts, wanted)
+        return cls(names, finder, {**names.describe(), **finder_description}, facts, wanted)
 
     def score(
         self, question: Question, span: Span, spans: Sequence[Span], candidates: Sequence[Candidate]

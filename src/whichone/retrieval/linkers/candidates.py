@@ -56,9 +56,9 @@ class LinkNames:
 
     def find(self, text: str) -> list[Span]:
         """Names written like names; where none is, the longest of those that are not."""
-        found = self._index.find(text)
-        proper = [m for m in found if m.proper]
-        kept = proper or sorted(found, key=lambda m: m.start - m.end)[:1]
+        mentions = self._index.find(text)
+        proper = [m for m in mentions if m.proper]
+        kept = proper or sorted(mentions, key=lambda m: m.start - m.end)[:1]
         return [Span(text=m.name, start=m.start, end=m.end) for m in kept]
 
     def candidates(self, name: str) -> list[Candidate]:
@@ -110,22 +110,22 @@ class KnowledgeNames:
         return {"names": f"{name}-{self.folder.content_hash[:12]}"}
 
     def find(self, text: str) -> list[Span]:
-        found = self._index.find(text)
-        return [Span(text=m.text, start=m.start, end=m.end) for m in found]
+        mentions = self._index.find(text)
+        return [Span(text=m.text, start=m.start, end=m.end) for m in mentions]
 
     def candidates(self, name: str) -> list[Candidate]:
         """Bearers without a page in the corpus keep their share, but cannot be returned."""
         bearers = self._index.lookup.bearers(name)
         views = [1 + (b.about.popularity or 0.0) for b in bearers]
         links, total = 1 + sum(b.links for b in bearers), sum(views)
-        found: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         for bearer, seen in zip(bearers, views, strict=True):
             prior = (bearer.links + seen / total) / links
             for page in self._index.lookup.pages_of(bearer.about.entity):
                 if page.kind == "article" and self._corpus.page_row(page.page) is not None:
-                    told = Candidate(page=page.page, prior=prior, entity=bearer.about.entity)
-                    found.setdefault(page.page, told)
-        return sorted(found.values(), key=lambda c: (-c.prior, c.page))
+                    candidate = Candidate(page=page.page, prior=prior, entity=bearer.about.entity)
+                    candidates.setdefault(page.page, candidate)
+        return sorted(candidates.values(), key=lambda c: (-c.prior, c.page))
 
 
 def open_names(corpus: Corpus, knowledge: str | Path | None) -> Names:

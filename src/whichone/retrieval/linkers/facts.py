@@ -47,8 +47,8 @@ class EntityFacts:
             value_types = tuple(
                 stems(labels[t]) for t in types.get(row["value"], ()) if labels.get(t)
             )
-            told = StemmedFact(properties.get(row["property"], ()), stems(value or ""), value_types)
-            self._facts.setdefault(row["entity"], []).append(told)
+            fact = StemmedFact(properties.get(row["property"], ()), stems(value or ""), value_types)
+            self._facts.setdefault(row["entity"], []).append(fact)
 
     def facts(self, entity: str | None) -> list[StemmedFact]:
         return self._facts.get(entity or "", [])

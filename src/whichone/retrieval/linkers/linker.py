@@ -17,13 +17,13 @@ class Linker:
 
     `mentions` is auto, names, given, spacy or flair, `model` that of spaCy or flair, `knowledge` a
     knowledge base; without one, names are those of the corpus. A question
-    without a mention, or whose mentions nobody bears, has an empty result, which the run counts.
+    without a mention, or whose mentions nobody has, has an empty result, which the run counts.
     """
 
     kind = "linker"
 
-    def __init__(self, names: Names, finder: Finder, told: dict[str, Any]) -> None:
-        self.names, self._find, self._told = names, finder, told
+    def __init__(self, names: Names, finder: Finder, given: dict[str, Any]) -> None:
+        self.names, self._find, self._told = names, finder, given
 
     @property
     def sees(self) -> tuple[str, ...]:
@@ -41,8 +41,8 @@ class Linker:
         knowledge: str | None = None,
     ) -> Linker:
         names = open_names(corpus, knowledge)
-        finder, told = make_finder(mentions, names, model=model)
-        return cls(names, finder, {**names.describe(), **told})
+        finder, finder_description = make_finder(mentions, names, model=model)
+        return cls(names, finder, {**names.describe(), **finder_description})
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": self.kind, **self._told}
@@ -59,8 +59,8 @@ class Linker:
 
     def candidates(self, span: Span) -> list[Candidate]:
         for form in bare(span.text):
-            if found := self.names.candidates(form):
-                return found
+            if candidates := self.names.candidates(form):
+                return candidates
         return []
 
     def _link(self, question: Question, k: int) -> Ranking:
@@ -71,8 +71,8 @@ class Linker:
             candidates = self.candidates(span)
             scores = self.score(question, span, spans, candidates)
             for candidate, score in zip(candidates, scores, strict=True):
-                told = (score * span.score, len(span.text))
-                best[candidate.page] = max(told, best.get(candidate.page, told))
+                rank = (score * span.score, len(span.text))
+                best[candidate.page] = max(rank, best.get(candidate.page, rank))
             linked.append({"mention": span.text, "candidates": len(candidates)})
         ordered = sorted(best.items(), key=lambda b: (-b[1][0], -b[1][1], b[0]))[:k]
         return Ranking(

@@ -55,7 +55,7 @@ def given(question: Question) -> list[Span]:
 
 
 def bare(name: str) -> list[str]:
-    """A mention as it stands, without a possessive, and without an article."""
+    """A mention as written, without a possessive, and without an article."""
     short = _POSSESSIVE.sub("", name)
     without = re.sub(r"^(?:the|a|an)\s+", "", short, flags=re.I)
     return list(dict.fromkeys([name, short, without]))

@@ -180,7 +180,7 @@ class Weigher:
             )
         if all(self._pages.lists_bearers(page) for page in evidence.pages[:4]):
             evidence.values["disambiguation"] = 1.0
-            evidence.speaks_against.append("only lists who bears the name")
+            evidence.speaks_against.append("only lists who has the name")
         if asked.relations:
             self._add_kind(evidence, asked.relations)
             self._add_says(evidence, asked.relations)

@@ -65,18 +65,22 @@ class FieldIndex:
 
     def rows(self, name: str, values: Sequence[Any]) -> Rows:
         """The rows that have any of the values in a field, in ascending order."""
-        found = []
+        results = []
         for key in hashes(_key(name, value) for value in values):
             at = int(np.searchsorted(self._keys, key))
             if at < len(self._keys) and self._keys[at] == key:
-                found.append(np.asarray(self._rows[self._starts[at] : self._starts[at + 1]]))
-        return np.unique(np.concatenate(found)).astype(np.int64) if found else np.zeros(0, np.int64)
+                results.append(np.asarray(self._rows[self._starts[at] : self._starts[at + 1]]))
+        return (
+            np.unique(np.concatenate(results)).astype(np.int64)
+            if results
+            else np.zeros(0, np.int64)
+        )
 
 
 def filtered(wanted: Filter, parts: Sequence[FieldIndex], starts: Sequence[int]) -> Rows:
     """The rows of all parts that a filter lets through; several fields must all agree."""
     known = sorted({name for part in parts for name in part.names} | set(COLUMNS))
-    found: Rows | None = None
+    result: Rows | None = None
     for name, value in wanted.items():
         if name not in known:
             raise UsageError(
@@ -85,8 +89,8 @@ def filtered(wanted: Filter, parts: Sequence[FieldIndex], starts: Sequence[int])
         values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
         rows = [p.rows(name, values) + s for p, s in zip(parts, starts, strict=True)]
         these = np.concatenate(rows) if rows else np.zeros(0, np.int64)
-        found = these if found is None else np.intersect1d(found, these, assume_unique=True)
-    return np.zeros(0, np.int64) if found is None else found
+        result = these if result is None else np.intersect1d(result, these, assume_unique=True)
+    return np.zeros(0, np.int64) if result is None else result
 
 
 def passes(wanted: Filter, record: Mapping[str, Any]) -> bool:

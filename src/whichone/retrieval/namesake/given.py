@@ -174,8 +174,8 @@ class GivenNames:
 
 def pages_of(corpus: Corpus, ids: Sequence[str]) -> dict[str, list[int]]:
     """For each id the pages of that entity; else the page, or the page of the passage, of that id."""
-    found: dict[str, dict[int, None]] = {identity: {} for identity in ids}
-    wanted = pa.array(list(found), pa.string())
+    results: dict[str, dict[int, None]] = {identity: {} for identity in ids}
+    wanted = pa.array(list(results), pa.string())
     first = 0
     for batch in corpus.batches(["entity"]):
         places = pc.indices_nonzero(pc.is_in(batch["entity"], wanted)).to_numpy()
@@ -183,9 +183,9 @@ def pages_of(corpus: Corpus, ids: Sequence[str]) -> dict[str, list[int]]:
             owners = corpus.pages_of_rows(places.astype("int64") + first).tolist()
             entities = batch["entity"].take(pa.array(places)).to_pylist()
             for page, entity in zip(owners, entities, strict=True):
-                found[entity][page] = None
+                results[entity][page] = None
         first += batch.num_rows
-    rest = [identity for identity, pages in found.items() if not pages]
+    rest = [identity for identity, pages in results.items() if not pages]
     places_of_pages = corpus.page_rows(rest)
     sources = corpus.by_source_id(rest)
     rows = corpus.rows(rest)
@@ -195,5 +195,5 @@ def pages_of(corpus: Corpus, ids: Sequence[str]) -> dict[str, list[int]]:
             assert place is not None
             page = int(corpus.pages_of_rows(np.array([place]))[0])
         if page is not None:
-            found[identity][page] = None
-    return {identity: list(pages) for identity, pages in found.items()}
+            results[identity][page] = None
+    return {identity: list(pages) for identity, pages in results.items()}

@@ -64,29 +64,29 @@ class Index:
 
     def look_up(self, keys: Sequence[str]) -> dict[str, list[Bearing]]:
         """The pages that names point at, over all parts; `keys` are `token_key`s."""
-        found: dict[str, list[Bearing]] = {}
+        results: dict[str, list[Bearing]] = {}
         for part, start in zip(self.parts, self.pages.page_starts, strict=True):
             for names in (part.corpus.names, part.given.names if part.given else None):
                 if names is None:
                     continue
                 for key, bearings in names.look_up(keys).items():
                     moved = [_moved(bearing, start) for bearing in bearings]
-                    found[key] = found.get(key, []) + moved
-        return found
+                    results[key] = results.get(key, []) + moved
+        return results
 
     def by_short_key(self, key: str, most: int) -> list[str]:
         """The keys of names that a short form may stand for, over all parts."""
-        found = [
+        results = [
             name for part in self.parts for v in part.variants for name in v.by_short_key(key, most)
         ]
-        return list(dict.fromkeys(found))[:most]
+        return list(dict.fromkeys(results))[:most]
 
     def words_like(self, word: str, most: int = 8) -> list[str]:
         """Words of names that may have been meant by a word, over all parts."""
-        found = [
+        results = [
             like for part in self.parts for v in part.variants for like in v.words_like(word, most)
         ]
-        return list(dict.fromkeys(found))[:most]
+        return list(dict.fromkeys(results))[:most]
 
     def attributes(self, page: int) -> dict[str, str]:
         """What is known of the thing a page is about: what was given, and its passage's fields."""

@@ -87,10 +87,10 @@ class Knowledge:
     def _entity_properties(self) -> dict[str, list[str]]:
         table = self._folder.table("facts", ["entity", "property"])
         table = table.filter(pc.is_in(table["entity"], pa.array(list(self._pages), pa.string())))
-        found: dict[str, dict[str, None]] = {}
+        propertiess: dict[str, dict[str, None]] = {}
         for entity, known in zip(
             table["entity"].to_pylist(), table["property"].to_pylist(), strict=True
         ):
             if known in self._labels:
-                found.setdefault(entity, {})[known] = None
-        return {entity: list(properties) for entity, properties in found.items()}
+                propertiess.setdefault(entity, {})[known] = None
+        return {entity: list(properties) for entity, properties in propertiess.items()}

@@ -62,8 +62,8 @@ class MappedLexical:
 
     def frequencies(self, keys: Sequence[int]) -> npt.NDArray[np.int64]:
         places, known = self._places(keys)
-        found = self._postings.frequencies.take(places).astype(np.int64)
-        return np.where(known, found, 0)
+        result = self._postings.frequencies.take(places).astype(np.int64)
+        return np.where(known, result, 0)
 
     def best(self, weights: Mapping[int, float], k: int) -> Best:
         return self._scorer.best_weighted(self._repeats(weights), k)
@@ -164,8 +164,8 @@ class Lexical:
             return []
         frequencies = np.sum([part.frequencies(keys) for part in self._parts], axis=0)
         values = lucene_idf(frequencies, len(self))
-        found: list[float] = np.where(frequencies > 0, values, 0.0).tolist()
-        return found
+        results: list[float] = np.where(frequencies > 0, values, 0.0).tolist()
+        return results
 
     def worth(self, name: str) -> float:
         """About what a name scores on a page that has it once; a page may never say its alias."""
@@ -194,11 +194,11 @@ class Lexical:
             wanted *= 4
 
     def _best(self, weights: Mapping[int, float], k: int) -> Best:
-        found = [part.best(weights, k) for part in self._parts]
-        if len(found) == 1:
-            return found[0]
-        rows = [rows + start for (rows, _), start in zip(found, self._starts, strict=False)]
-        return top(np.concatenate(rows), np.concatenate([scores for _, scores in found]), k)
+        results = [part.best(weights, k) for part in self._parts]
+        if len(results) == 1:
+            return results[0]
+        rows = [rows + start for (rows, _), start in zip(results, self._starts, strict=False)]
+        return top(np.concatenate(rows), np.concatenate([scores for _, scores in results]), k)
 
     def of(self, text: str, rows: Rows) -> Floats:
         """The scores of some passages."""

@@ -71,7 +71,7 @@ def loose_names(
     cased = any(c.isupper() for c in text[1:])
     runs = list(_runs(text, places, words, openers) if cased else _windows(words, openers))
     reader = _Reader(words, look_up, variants)
-    found: list[Loose] = []
+    results: list[Loose] = []
     used = list(taken)
     for start, end in runs:
         for first, last in _inside(start, end, words):
@@ -81,14 +81,14 @@ def loose_names(
                 continue
             loose = reader.read(first, last)
             if loose is not None:
-                found.append(loose)
+                results.append(loose)
                 used[first:last] = [True] * (last - first)
-    if not found and not any(taken) and cased:
+    if not results and not any(taken) and cased:
         for start, end in runs:
             loose = reader.partial(start, end)
             if loose is not None:
                 return [loose]
-    return found
+    return results
 
 
 def _runs(

@@ -52,8 +52,8 @@ def softmax(scores: Sequence[float]) -> list[float]:
     if not scores:
         return []
     values = np.exp(np.array(scores) - max(scores))
-    found: list[float] = (values / values.sum()).tolist()
-    return found
+    results: list[float] = (values / values.sum()).tolist()
+    return results
 
 
 def calibrated(

@@ -1,4 +1,4 @@
-"""Which names does a question hold, and who bears them?"""
+"""Which names does a question contain, and who has them?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Mention:
     proper: bool
     """It is written like a name there: with a capital, a digit, or between quotation marks."""
     whole: bool = True
-    """No further name-like word stands beside it: "Paul" in "Paul Walker" is not whole."""
+    """No further name-like word appears beside it: "Paul" in "Paul Walker" is not whole."""
     written: str = ""
     """How it differs from the name it was found by: "typo", "initials"; empty where it does not."""
 
@@ -37,7 +37,7 @@ SEPARATOR = " [SEP] "
 
 
 def subject(text: str) -> str:
-    """What stands before [SEP]; the whole text where there is none."""
+    """What comes before [SEP]; the whole text where there is none."""
     return text.partition(SEPARATOR)[0]
 
 
@@ -85,19 +85,19 @@ class PageNames:
 
     def _look_up(self, keys: Sequence[str]) -> dict[str, tuple[tuple[int, ...], frozenset[str]]]:
         """For each key that is a name its pages, and how the name is written in small letters."""
-        found: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {}
+        bearers: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {}
         for key in keys:
             if key in self._pages:
-                found[key] = (self._pages[key], frozenset())
+                bearers[key] = (self._pages[key], frozenset())
         if self._corpus is None:
-            return found
+            return bearers
         for key, bearings in self._corpus.look_up(keys).items():
             kept = [bearing for bearing in bearings if names_page(bearing, self._is_place)]
             if kept:
-                pages = {*found.get(key, ((),))[0], *(bearing.page for bearing in kept)}
+                pages = {*bearers.get(key, ((),))[0], *(bearing.page for bearing in kept)}
                 small = frozenset(plain_signs(b.name) for b in kept if mostly_small(b.name))
-                found[key] = (tuple(sorted(pages)), small)
-        return found
+                bearers[key] = (tuple(sorted(pages)), small)
+        return bearers
 
     def find(self, text: str) -> list[Mention]:
         """Every name in a text, in its order; of two that overlap, the proper one, then the longer.
@@ -121,7 +121,7 @@ class PageNames:
         ]
         keys = {span: " ".join(words[span[0] : span[1]]) for span in spans}
         named = self._look_up(list(dict.fromkeys(keys.values())))
-        found = []
+        mentions = []
         for start, end in spans:
             pages, small = named.get(keys[start, end], ((), frozenset()))
             if pages and not (end - start == 1 and words[start] in self.openers and start == 0):
@@ -130,11 +130,11 @@ class PageNames:
                 proper = written
                 if cased:
                     proper = _proper(text, places, words, start, end, spelt, self.openers)
-                found.append((start, end, pages, proper))
-        found.sort(key=lambda f: (not f[3], places[f[0]][0] - places[f[1] - 1][1], f[0]))
+                mentions.append((start, end, pages, proper))
+        mentions.sort(key=lambda f: (not f[3], places[f[0]][0] - places[f[1] - 1][1], f[0]))
         taken = [False] * len(words)
         kept = []
-        for start, end, pages, proper in found:
+        for start, end, pages, proper in mentions:
             if not any(taken[start:end]):
                 taken[start:end] = [True] * (end - start)
                 at, to = places[start][0], places[end - 1][1]
@@ -158,15 +158,15 @@ class PageNames:
         loose = loose_names(text, places, words, taken, self.openers, pages, self._variants)
         added = [
             Mention(
-                text[places[found.start][0] : places[found.end - 1][1]],
-                places[found.start][0],
-                places[found.end - 1][1],
-                found.pages,
+                text[places[result.start][0] : places[result.end - 1][1]],
+                places[result.start][0],
+                places[result.end - 1][1],
+                result.pages,
                 True,
                 True,
-                found.written,
+                result.written,
             )
-            for found in loose
+            for result in loose
         ]
         rest = [m for m in kept if not any(a.start < m.end and m.start < a.end for a in added)]
         return [*rest, *added]
@@ -257,7 +257,7 @@ def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:
 def names_one_thing(
     text: str, mentions: Sequence[Mention], openers: frozenset[str] = frozenset()
 ) -> bool:
-    """Whether a question holds one whole name, and no other word of it is written as one."""
+    """Whether a question contains one whole name, and no other word of it is written as one."""
     if len({mention.pages for mention in mentions}) != 1:
         return False
     if not all(mention.whole and mention.proper for mention in mentions):

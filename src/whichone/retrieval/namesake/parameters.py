@@ -32,7 +32,7 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     # among all pages: is this the page the question is about?
     named: Weight = 3.0
-    """The page bears a name that stands whole in the question."""
+    """The page has a name that appears whole in the question."""
     alone: Weight = 1.0
     """... and nothing else in the question is written as a name."""
     share: Weight = 3.0

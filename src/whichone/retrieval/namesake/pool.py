@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MOST_NAMES = 32
-"""Of a question that holds more names than this, the longest count."""
+"""Of a question that contains more names than this, the longest count."""
 MOST_PAGES = 256
 """Of the pages that have a name, so many are weighed: those that ordinary retrieval likes best."""
 
@@ -67,8 +67,8 @@ class Pooler:
         """For each question of a block the closest passages, where the corpus is encoded."""
         if self._dense is None or vectors is None:
             return None
-        found: list[list[int]] = self._dense.best(vectors, 2 * self._weights.pool)[0].tolist()
-        return found
+        rows: list[list[int]] = self._dense.best(vectors, 2 * self._weights.pool)[0].tolist()
+        return rows
 
     def pool(
         self,

@@ -161,14 +161,14 @@ class RelationTable:
         )
 
     def _kinds_in(self, words: Stems) -> frozenset[str]:
-        found: set[str] = set()
+        kinds: set[str] = set()
         for at in range(len(words)):
             for size in (2, 1):
-                found.update(self.kinds.get(words[at : at + size], ()))
-        return frozenset(found)
+                kinds.update(self.kinds.get(words[at : at + size], ()))
+        return frozenset(kinds)
 
     def lists_bearers(self, title: str, text: str) -> bool:
-        """Whether a page is a disambiguation page: it lists who bears the name, and is none of them."""
+        """Whether a page is a disambiguation page: it lists who has the name, and is none of them."""
         if title.endswith(
             ("(disambiguation)", "(Begriffsklärung)", "(homonymie)", "(desambiguación)")
         ):

@@ -41,8 +41,8 @@ class SentenceTable:
         at = int(self._pages.searchsorted(page))
         if at == len(self._pages) or self._pages[at] != page:
             return None
-        found: Vectors = self._vectors[self._starts[at] : self._starts[at + 1]].astype(np.float32)
-        return found
+        result: Vectors = self._vectors[self._starts[at] : self._starts[at + 1]].astype(np.float32)
+        return result
 
     @classmethod
     def write(cls, corpus: Corpus, encoder: Encoder, folder: Path) -> list[str]:

@@ -272,8 +272,8 @@ class Updates:
 
     def _row(self, row: int) -> Row:
         passage, fields = self.index.pages.passage(row)
-        (made,) = passage_rows([passage])
-        return {**made, "fields": fields}
+        (created,) = passage_rows([passage])
+        return {**created, "fields": fields}
 
     def fold(self) -> None:
         """Make the journal's passages a segment, together with segments that are not much larger."""

@@ -84,8 +84,8 @@ class NameVariants:
         """The keys of names that a short form such as "d walker" or "walker" may stand for."""
         places = _places(self._short, key)
         rows = self._rows[places.start : places.stop][: 4 * most].tolist()
-        found = dict.fromkeys(str(self._names.table.value(row, "key")) for row in rows)
-        return [name for name in found if key in set(short_keys(name.split()))][:most]
+        results = dict.fromkeys(str(self._names.table.value(row, "key")) for row in rows)
+        return [name for name in results if key in set(short_keys(name.split()))][:most]
 
     def words_like(self, word: str, most: int = 8) -> list[str]:
         """Words of names that may have been meant: the same in plain letters first, then one edit away."""

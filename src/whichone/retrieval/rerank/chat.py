@@ -37,8 +37,8 @@ class ChatOrder:
 
     def describe(self) -> dict[str, Any]:
         describe = getattr(self._model, "describe", None)
-        told = describe() if describe else {"model": type(self._model).__name__}
-        return {"by": "chat model", **told, **self._shape()}
+        description = describe() if describe else {"model": type(self._model).__name__}
+        return {"by": "chat model", **description, **self._shape()}
 
     def close(self) -> None:
         close = getattr(self._model, "close", None)

@@ -35,7 +35,7 @@ class CrossEncoderOrder:
         except (OSError, ValueError) as error:
             raise Missing(
                 f"the cross-encoder {model!r} is no folder here and was not fetched to this machine",
-                hint=f"name a folder that holds it, or fetch it first: hf download {model}",
+                hint=f"name a folder that contains it, or fetch it first: hf download {model}",
             ) from error
         self._check_head(model)
 

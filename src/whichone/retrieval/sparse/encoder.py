@@ -194,8 +194,8 @@ def by_length(
     """Texts encoded in batches of similar length, in their own order."""
     encoded: list[Weighted] = [_none()] * len(rows)
     for places in batches_by_length([len(row) for row in rows], BATCH):
-        found = weights([list(rows[n]) for n in places])
-        for n, row in zip(places, found, strict=True):
+        encodeds = weights([list(rows[n]) for n in places])
+        for n, row in zip(places, encodeds, strict=True):
             encoded[n] = nonzero(row)
     return encoded
 

@@ -26,7 +26,7 @@ from whichone.text.language import ENGLISH, base_code, stop_words_of
 
 
 class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`title_weight` is how often the title stands before the page's text, as in KILT's pages: once.
+    """`title_weight` is how often the title comes before the page's text, as in KILT's pages: once.
 
     `stop_words` are DrQA's, or those of the corpus' language where it is not English.
     """

@@ -47,17 +47,17 @@ class Done(msgspec.Struct, Generic[T, A], frozen=True):
 
 def done_tasks(rows: Iterable[Row], task: type[T], annotation: type[A]) -> list[Done[T, A]]:
     """The rows of `queue.everything` by task, each decoded as its kind has it."""
-    found: dict[int, Done[T, A]] = {}
+    tasks: dict[int, Done[T, A]] = {}
     for row in rows:
-        done = found.get(row["task"])
+        done = tasks.get(row["task"])
         if done is None:
             content = msgspec.json.decode(row["task_content"], type=task)
-            done = found[row["task"]] = Done(row["task"], content, row["task_queue"], {}, {}, {})
+            done = tasks[row["task"]] = Done(row["task"], content, row["task_queue"], {}, {}, {})
         if row["content"] is not None:
             said = msgspec.json.decode(row["content"], type=annotation)
             (done.first if row["queue"] == FIRST else done.second)[row["person"]] = said
             done.seconds[row["person"]] = row["seconds"]
-    return list(found.values())
+    return list(tasks.values())
 
 
 def people_of(
@@ -65,27 +65,27 @@ def people_of(
 ) -> dict[str, dict[str, Any]]:
     """For each person their tasks, controls seen and passed, median seconds, and whether flagged.
 
-    `controls` gives how many controls a task of the first queue holds, and how many a person passed.
+    `controls` gives how many controls a task of the first queue contains, and how many a person passed.
     """
-    found: dict[str, dict[str, Any]] = {}
+    people: dict[str, dict[str, Any]] = {}
     nothing = {"tasks": 0, "second": 0, "controls": 0, "passed": 0}
     for done in tasks:
         for person, said in done.first.items():
-            figures = found.setdefault(person, {**nothing, "seconds": []})
+            figures = people.setdefault(person, {**nothing, "seconds": []})
             figures["tasks"] += 1
             figures["seconds"].append(done.seconds[person])
             seen, passed = controls(done.task, said)
             figures["controls"] += seen
             figures["passed"] += passed
         for person in done.second:
-            figures = found.setdefault(person, {**nothing, "seconds": []})
+            figures = people.setdefault(person, {**nothing, "seconds": []})
             figures["second"] += 1
             figures["seconds"].append(done.seconds[person])
-    for figures in found.values():
+    for figures in people.values():
         figures["seconds"] = median(figures["seconds"])
         enough = figures["controls"] >= LEAST_CONTROLS
         figures["flagged"] = enough and figures["passed"] / figures["controls"] < LEAST_PASSED
-    return dict(sorted(found.items()))
+    return dict(sorted(people.items()))
 
 
 def flagged_people(people: Mapping[str, Mapping[str, Any]]) -> list[str]:

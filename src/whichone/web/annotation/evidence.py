@@ -1,4 +1,4 @@
-"""What a person says of a question's passages: enough evidence or not, and the words that hold it."""
+"""What a person says of a question's passages: enough evidence or not, and the words that contain it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> 
             continue
         span = " ".join(judged.span.split())
         if not span:
-            raise BadInput("mark the words that hold the evidence in each passage that has enough")
+            raise BadInput(
+                "mark the words that contain the evidence in each passage that has enough"
+            )
         if span not in " ".join(texts.get(identity, "").split()):
             raise BadInput(f"these words are not in the passage: {span[:80]}")
     if not any(j.enough for j in said.passages.values()) and not (

@@ -36,7 +36,7 @@ class EvidenceKind:
     task, annotation = Task, Annotation
     consent = (
         "You will see questions with passages, say which hold enough evidence to answer, and mark the "
-        "words that hold it. What you say and how long it takes is kept under a pseudonym and may be "
+        "words that contain it. What you say and how long it takes is kept under a pseudonym and may be "
         "published without anything that names you. You may stop at any time by closing the page, and "
         "go on later with the same link."
     )
@@ -49,12 +49,12 @@ class EvidenceKind:
         most = form.number("questions", 100, 1, 100_000)
         limit = form.fraction("low_overlap", LOW_OVERLAP)
         runs = list(served.runs.values())
-        made = make_tasks(served, runs, site.tables, seed=seed, most=most)
+        tasks = make_tasks(served, runs, site.tables, seed=seed, most=most)
         plan = Plan(
             seed=seed, kind=self.name, runs=tuple(run.name for run in runs), low_overlap=limit,
-            counts=made.counts, consent=form.text("consent", longest=5000).strip(),
+            counts=tasks.counts, consent=form.text("consent", longest=5000).strip(),
         )  # fmt: skip
-        return MadeTasks(plan, made.tasks)
+        return MadeTasks(plan, tasks.tasks)
 
     def shown(
         self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
@@ -130,8 +130,8 @@ def _task(given: Given) -> Task:
 
 
 def _texts(site: Site, benchmark: str, task: Task) -> dict[str, str]:
-    found = site.passages.texts(benchmark, [p.id for p in task.passages])
-    return {i: text for i, (_, text) in found.items()}
+    texts = site.passages.texts(benchmark, [p.id for p in task.passages])
+    return {i: text for i, (_, text) in texts.items()}
 
 
 def _resolved(site: Site, served: ServedBenchmark, tasks: list[Judgements]) -> dict[str, Resolved]:

@@ -43,7 +43,7 @@ def low_overlap(done: Judgements, texts: Mapping[str, str], limit: float) -> boo
 
 
 def controls(task: Task, said: Annotation) -> tuple[int, int]:
-    """How many gold passages a task holds, and how many a person accepted."""
+    """How many gold passages a task contains, and how many a person accepted."""
     gold = [p.id for p in task.passages if p.control]
     return len(gold), sum(said.passages[p].enough for p in gold)
 

@@ -44,8 +44,8 @@ class Tasks(msgspec.Struct, frozen=True):
 
 def overlap(text: str, answers: Sequence[str]) -> float:
     """The largest share of an answer's tokens that are in the text."""
-    found = set(squad.tokens(text))
-    shares = [len(found & set(t)) / len(set(t)) for a in answers if (t := squad.tokens(a))]
+    tokens = set(squad.tokens(text))
+    shares = [len(tokens & set(t)) / len(set(t)) for a in answers if (t := squad.tokens(a))]
     return max(shares, default=0.0)
 
 
@@ -58,7 +58,7 @@ def make_tasks(
     counts = {"queries": len(queries), "without a passage": 0, "without gold": 0, "passages": 0}
     if most is not None and len(queries) > most:
         queries = random.Random(f"{seed}").sample(queries, most)
-    made: list[Task] = []
+    taskss: list[Task] = []
     for start in range(0, len(queries), _BLOCK):
         for task in _block(served, runs, tables, queries[start : start + _BLOCK]):
             if not task.passages:
@@ -68,8 +68,8 @@ def make_tasks(
             counts["passages"] += len(task.passages)
             passages = list(task.passages)
             random.Random(f"{seed}:{task.query}").shuffle(passages)
-            made.append(msgspec.structs.replace(task, passages=tuple(passages)))
-    return Tasks(tuple(made), counts)
+            taskss.append(msgspec.structs.replace(task, passages=tuple(passages)))
+    return Tasks(tuple(taskss), counts)
 
 
 def _block(
@@ -97,10 +97,10 @@ def _texts(
     served: ServedBenchmark, tables: TableReader, pages: set[str]
 ) -> dict[str, dict[str, str]]:
     """All passages of some pages: by page, by passage id, in their order."""
-    found: dict[str, dict[str, str]] = {}
+    texts: dict[str, dict[str, str]] = {}
     for identity, _, text in tables.passages_of(served.corpus, pages):
-        found.setdefault(page_of(identity), {})[identity] = text
-    return found
+        texts.setdefault(page_of(identity), {})[identity] = text
+    return texts
 
 
 def _passages(

@@ -61,17 +61,17 @@ def _evidence(
     titles: Mapping[str, str],
 ) -> list[Provenance]:  # fmt: skip
     """The passages that two accepted, with what they marked, then those that two pasted."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    evidence: list[tuple[str, dict[str, Any]]] = []
     for identity in new_passages(done, without):
         said = {p: a.passages[identity] for p, a in done.first.items() if p not in without}
         yes = {person: judged for person, judged in said.items() if judged.enough}
         spans = sorted({judged.span for judged in yes.values()})
-        found.append((identity, {"annotators": sorted(yes), "spans": spans}))
+        evidence.append((identity, {"annotators": sorted(yes), "spans": spans}))
     for identity, people in agreed(done, resolved, without).items():
-        found.append((identity, {"annotators": people, "pasted": True}))
+        evidence.append((identity, {"annotators": people, "pasted": True}))
     return [
         Provenance(page=page_of(p), title=titles.get(page_of(p)), passage=p, attributes=attributes)
-        for p, attributes in found
+        for p, attributes in evidence
     ]
 
 

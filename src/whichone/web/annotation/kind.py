@@ -16,7 +16,7 @@ from whichone.web.site import Site
 
 
 class JudgedPassage(BaseModel):
-    """Whether a passage has enough evidence, and the words that hold it."""
+    """Whether a passage has enough evidence, and the words that contain it."""
 
     enough: bool
     span: str = Field("", max_length=5000)

@@ -1,7 +1,7 @@
 """Other evidence that people pasted: which passage of the corpus it is, and where two agree.
 
-The pasted words must stand in a passage as they are (case, punctuation and blanks aside), or hold a
-whole passage. Words that stand in several pages, or in none, are left to the admin.
+The pasted words must appear in a passage as they are (case, punctuation and blanks aside), or contain a
+whole passage. Words that appear in several pages, or in none, are left to the admin.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from whichone.web.annotation.evidence_tasks import Task
 from whichone.web.table_reader import TableReader
 
 LEAST_WORDS = 4
-"""Fewer words stand in too many passages to say which was meant."""
+"""Fewer words appear in too many passages to say which was meant."""
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """Where a pasted text stands in the corpus, or why that cannot be said."""
+    """Where a pasted text appears in the corpus, or why that cannot be said."""
 
     passage: str | None = None
     title: str = ""
@@ -49,11 +49,11 @@ def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> list[str]:
 
 def resolve(tables: TableReader, corpus: Corpus, texts: Sequence[str]) -> dict[str, Resolved]:
     """The passage of each pasted text; one look through the corpus for all of them."""
-    found: dict[str, Resolved] = {}
+    resolved: dict[str, Resolved] = {}
     wanted = []
     for text in texts:
         if len(text.split()) < LEAST_WORDS:
-            found[text] = Resolved(problem=f"fewer than {LEAST_WORDS} words")
+            resolved[text] = Resolved(problem=f"fewer than {LEAST_WORDS} words")
         else:
             wanted.append(text)
     held = tables.holding(corpus, wanted)
@@ -61,12 +61,12 @@ def resolve(tables: TableReader, corpus: Corpus, texts: Sequence[str]) -> dict[s
         places = held.get(text, [])
         pages = {page_of(identity) for identity, _ in places}
         if not places:
-            found[text] = Resolved(problem="not in the corpus")
+            resolved[text] = Resolved(problem="not in the corpus")
         elif len(pages) > 1:
-            found[text] = Resolved(problem=f"stands in {len(pages)} pages")
+            resolved[text] = Resolved(problem=f"appears in {len(pages)} pages")
         else:
-            found[text] = Resolved(places[0][0], places[0][1])
-    return found
+            resolved[text] = Resolved(places[0][0], places[0][1])
+    return resolved
 
 
 def agreed(
@@ -91,7 +91,7 @@ def left_over(
     without: frozenset[str] = frozenset(),
 ) -> list[dict[str, Any]]:
     """What was pasted and is not merged, with the reason, for the admin."""
-    found = []
+    pages = []
     for done in tasks:
         merged = agreed(done, resolved, without) if done.settled else {}
         asked = {p.id for p in done.task.passages}
@@ -106,8 +106,8 @@ def left_over(
                 "was asked about" if place.passage in asked
                 else "the question is not finished" if not done.settled else "only one person"
             )  # fmt: skip
-            found.append(
+            pages.append(
                 Pasted(done.task.query, done.task.question, person, text, place.passage,
                        place.title, problem)
             )  # fmt: skip
-    return [msgspec.structs.asdict(p) for p in found]
+    return [msgspec.structs.asdict(p) for p in pages]

@@ -89,8 +89,8 @@ def campaigns(database: Database) -> list[Row]:
 
 
 def one_campaign(database: Readable, campaign: str) -> tuple[Row, Plan] | None:
-    found = database.read("select * from campaigns where campaign = ?", (campaign,))
-    return (found[0], msgspec.json.decode(found[0]["plan"], type=Plan)) if found else None
+    rows = database.read("select * from campaigns where campaign = ?", (campaign,))
+    return (rows[0], msgspec.json.decode(rows[0]["plan"], type=Plan)) if rows else None
 
 
 def state_of(t: Readable, campaign: str) -> str:
@@ -335,12 +335,12 @@ def count_of(database: Readable, campaign: str) -> int:
 
 def everything(database: Readable, campaign: str, task: int | None = None) -> list[Row]:
     """All annotations with their tasks (or those of one task), in the order of tasks."""
-    one = "" if task is None else "and tasks.task = ? "
+    task_condition = "" if task is None else "and tasks.task = ? "
     return database.read(
         "select tasks.task, tasks.query, tasks.content as task_content, tasks.queue as task_queue, "
         "annotations.person, annotations.content, annotations.seconds, annotations.queue "
         "from tasks left join annotations on annotations.campaign = tasks.campaign "
         "and annotations.task = tasks.task and annotations.answered is not null "
-        f"where tasks.campaign = ? {one}order by tasks.task, annotations.answered",
+        f"where tasks.campaign = ? {task_condition}order by tasks.task, annotations.answered",
         (campaign,) if task is None else (campaign, task),
     )

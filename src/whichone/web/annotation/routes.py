@@ -82,16 +82,16 @@ async def create(request: Request) -> Response:
     new = await creation(request, shows_gold=True)
     kind = kind_named(new.form.text("kind", "evidence"))
     site = site_of(request)
-    made = await run_in_threadpool(kind.make, site, new.served, new.form)
+    campaign = await run_in_threadpool(kind.make, site, new.served, new.form)
     plan = msgspec.structs.replace(
-        made.plan,
+        campaign.plan,
         guidelines=new.form.text("guidelines", longest=10_000).strip(),
         per_person=new.form.number("per_person", 0, 0, 100_000),
         code=new.form.text("code", longest=100).strip(),
         return_url=new.form.address("return_url"),
     )
     await run_in_threadpool(
-        queue.make_campaign, site.database, new.key, new.served.id, new.title, plan, made.tasks
+        queue.make_campaign, site.database, new.key, new.served.id, new.title, plan, campaign.tasks
     )
     return go(f"/access?scope=campaign:{new.key}")
 
@@ -297,11 +297,11 @@ def _results(
     """Flagged people are left out unless they are asked for, and the results say so."""
     served = benchmark_named(site.folder, row["benchmark"])
     kind = kind_named(plan.kind)
-    found = kind.results(site, served, plan, _settled(site, key, row, plan), without_flagged)
+    results = kind.results(site, served, plan, _settled(site, key, row, plan), without_flagged)
     skipped = queue.skipped_by(site.database, key)
-    for person, figures in found["people"].items():
+    for person, figures in results["people"].items():
         figures["skipped"] = skipped.get(person, 0)
-    return {**found, "left_out": found["flagged"] if without_flagged else []}
+    return {**results, "left_out": results["flagged"] if without_flagged else []}
 
 
 @router.get("/annotate/{key}/export/{format}", include_in_schema=False)
@@ -329,9 +329,9 @@ def export(
 async def make_version(request: Request, key: Key) -> Response:
     """A new version of what was annotated, beside the others in the served folder."""
     form, site = await received(request, "admin"), site_of(request)
-    made = await run_in_threadpool(_make_version, site, key, not form.yes("everybody"))
+    version = await run_in_threadpool(_make_version, site, key, not form.yes("everybody"))
     site.folder.look_again()
-    names = "&".join(f"made={path.name}" for path in made)
+    names = "&".join(f"made={path.name}" for path in version)
     return go(f"/annotate/{key}/results?{names}")
 
 
@@ -340,11 +340,11 @@ def _make_version(site: Site, key: str, without_flagged: bool) -> list[Place]:
         raise HTTPException(422, "a new version needs a folder: start the server with one")
     row, plan = _campaign(site, site.database, key)
     site.database.write(lambda t: settle(t, site, key, row, plan))
-    found = _results(site, key, row, plan, without_flagged)
+    results = _results(site, key, row, plan, without_flagged)
     kind = kind_named(plan.kind)
     return kind.new_version(
         site, benchmark_named(site.folder, row["benchmark"]), plan, _done(site.database, key, kind),
-        site.folder.root, key, found, frozenset(found["flagged"] if without_flagged else ()),
+        site.folder.root, key, results, frozenset(results["flagged"] if without_flagged else ()),
     )  # fmt: skip
 
 

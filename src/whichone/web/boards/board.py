@@ -75,8 +75,8 @@ def boards(database: Readable) -> list[Row]:
 
 
 def one_board(database: Readable, board: str) -> Row | None:
-    found = database.read("select * from boards where board = ?", (board,))
-    return found[0] if found else None
+    rows = database.read("select * from boards where board = ?", (board,))
+    return rows[0] if rows else None
 
 
 def delete_board(database: Database, board: str) -> None:
@@ -140,8 +140,8 @@ def set_marks(t: Transaction, board: str, marks: dict[str, float]) -> None:
 
 def marks_of(database: Readable, board: str) -> dict[str, float]:
     """The corrected p of each system and kind ('SUBMISSION KIND') against the best of that kind."""
-    found = database.read("select value from settings where name = ?", (f"marks {board}",))
-    return msgspec.json.decode(found[0]["value"], type=dict[str, float]) if found else {}
+    rows = database.read("select value from settings where name = ?", (f"marks {board}",))
+    return msgspec.json.decode(rows[0]["value"], type=dict[str, float]) if rows else {}
 
 
 def measures_of(systems: Sequence[dict[str, Any]]) -> list[str]:

@@ -141,12 +141,12 @@ def owner_of(database: Database, board: str, name: str) -> str | None:
 
 
 def one_submission(database: Database, board: str, submission: str) -> Row | None:
-    found = database.read(
+    rows = database.read(
         "select submission, board, name, person, format, state, progress, message, made, shown "
         "from submissions where board = ? and submission = ?",
         (board, submission),
     )
-    return found[0] if found else None
+    return rows[0] if rows else None
 
 
 def submissions_of(database: Database, board: str) -> list[Row]:

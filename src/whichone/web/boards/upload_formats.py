@@ -104,7 +104,7 @@ def check_size(file: Path, format: str, queries: int, deepest: int) -> None:
 
 
 def unpack(packed: Path, out: Path, most: int) -> int:
-    """Copies what a file holds, decompressed; stops as soon as it is more than it may be."""
+    """Copies what a file contains, decompressed; stops as soon as it is more than it may be."""
     size = 0
     with open_binary(packed) as source, out.open("wb") as target:
         try:
@@ -162,17 +162,17 @@ def read_upload(
             return [answers(own_answers)]
         return [_own_rankings(file, work / "run", benchmark, name, missing_is_wrong)]
     pages, texts = _kilt_parts(file) if format == "kilt" else (True, False)
-    made: list[Run | Answers] = []
+    folders: list[Run | Answers] = []
     if pages or not texts:
         on_error = "skip" if missing_is_wrong else "fail"
-        made.append(
+        folders.append(
             import_run(
                 file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error
             )
         )
     if texts and any(q.answers() for q in benchmark.queries):
-        made.append(answers(kilt_answers))
-    return made
+        folders.append(answers(kilt_answers))
+    return folders
 
 
 def _kilt_parts(file: Path) -> tuple[bool, bool]:

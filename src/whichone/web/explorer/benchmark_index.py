@@ -1,6 +1,6 @@
 """The index of one benchmark for its pages: name sets and queries by what is typed, and facets.
 
-It is derived, lies in the cache, is named by the benchmark's content, and may be deleted at will. Of a
+It is derived, is in the cache, is named by the benchmark's content, and may be deleted at will. Of a
 name set a few numbers are held in memory while it is made, everything else a batch at a time.
 """
 
@@ -46,17 +46,19 @@ def _published() -> dict[str, str]:
 
 
 def _own(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Of the collections that a benchmark was built with, however deep they stand."""
-    found: dict[str, str] = {}
+    """Of the collections that a benchmark was built with, however deep they are."""
+    results: dict[str, str] = {}
     for key, value in parameters.items():
         if not isinstance(value, Mapping):
             continue
         if key == "collection":
             types = value.get("types") or {}
-            found |= {t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")}
+            results |= {
+                t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")
+            }
         else:
-            found |= _own(value)
-    return found
+            results |= _own(value)
+    return results
 
 
 FORMAT = 8
@@ -126,7 +128,7 @@ insert into query_facets select 'role', role, count(*) from queries where role i
 
 
 def index_path(folder: Folder, cache: Path) -> Path:
-    """Where the index of a benchmark lies, once it is made."""
+    """Where the index of a benchmark is stored, once it is made."""
     return cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
 
 
@@ -166,7 +168,7 @@ def _add_sets(database: sqlite3.Connection, table: Path, named: Callable[[str], 
     """Bearers as they lie, each set at its first one."""
     numbers = number_sets(table)
     encode = functools.lru_cache(4096)(
-        lambda types: msgspec.json.encode([named(one) for one in types]).decode()
+        lambda types: msgspec.json.encode([named(type_id) for type_id in types]).decode()
     )
     before = -1
     for batch, places in with_places(table, _SET_COLUMNS):
@@ -205,8 +207,8 @@ def _rows(table: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 def _add_query(
     database: sqlite3.Connection, number: int, row: dict[str, Any], named: Callable[[str], str]
 ) -> None:
-    found = database.execute("select n from sets where id = ?", (row["name_set"],)).fetchone()
-    n = found[0] if found else None
+    result = database.execute("select n from sets where id = ?", (row["name_set"],)).fetchone()
+    n = result[0] if result else None
     gold = frozenset(row["gold_pages"])
     rows = database.execute("select entity, pages from bearers where n = ?", (n,))
     bearers = ((entity, json.loads(pages)) for entity, pages in rows)

@@ -52,8 +52,8 @@ class Indexes:
         if path.exists():
             return path
         with self._lock:
-            one = self._building.setdefault(path, threading.Lock())
-        with one:
+            lock = self._building.setdefault(path, threading.Lock())
+        with lock:
             if path.exists():
                 return path
             if rows <= SMALL:

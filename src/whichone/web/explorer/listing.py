@@ -89,19 +89,19 @@ def _text(database: sqlite3.Connection, searched: Searched, wanted: Wanted) -> l
 
 
 def _facet(database: sqlite3.Connection, place: int, kind: str, value: str) -> Way:
-    found = database.execute(
+    row = database.execute(
         "select sets from facet_counts where kind = ? and value = ?", (kind, value)
     ).fetchone()
     name = f"f{place}"
     condition = f"{name}.kind = ? and {name}.value = ?"
-    return Way(f"facets {name}", f"{name}.n", condition, (kind, value), found[0] if found else 0)
+    return Way(f"facets {name}", f"{name}.n", condition, (kind, value), row[0] if row else 0)
 
 
 def _query_count(database: sqlite3.Connection, kind: str, value: str) -> int:
-    found = database.execute(
+    row = database.execute(
         "select queries from query_facets where kind = ? and value = ?", (kind, value)
     ).fetchone()
-    return found[0] if found else 0
+    return row[0] if row else 0
 
 
 def _set_outcome(database: sqlite3.Connection, outcome: str, systems: int) -> list[Way]:

@@ -32,28 +32,28 @@ def opened(benchmark: Path, runs: Sequence[Path] = ()) -> Iterator[sqlite3.Conne
 
 def facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
     """For each facet its commonest values and how many name sets have them."""
-    found: dict[str, list[tuple[str, int]]] = {}
+    values: dict[str, list[tuple[str, int]]] = {}
     for kind in FACETS:
         rows = database.execute(
             "select value, sets from facet_counts where kind = ? order by sets desc, value limit ?",
             (kind, _MOST_VALUES),
         ).fetchall()
         if len(rows) > 1 or (rows and kind in ("type", "task")):
-            found[kind] = [(str(row["value"]), row["sets"]) for row in rows]
-    return found
+            values[kind] = [(str(row["value"]), row["sets"]) for row in rows]
+    return values
 
 
 def query_facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
     """The same for queries."""
-    found: dict[str, list[tuple[str, int]]] = {}
+    values: dict[str, list[tuple[str, int]]] = {}
     for kind in QUERY_FACETS:
         rows = database.execute(
             "select value, queries from query_facets where kind = ? order by queries desc, value limit ?",
             (kind, _MOST_VALUES),
         ).fetchall()
         if len(rows) > 1:
-            found[kind] = [(str(row["value"]), row["queries"]) for row in rows]
-    return found
+            values[kind] = [(str(row["value"]), row["queries"]) for row in rows]
+    return values
 
 
 def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
@@ -122,12 +122,12 @@ def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, i
     return {name: counts[what] for name, what in names.items()}
 
 
-def telling_query(database: sqlite3.Connection) -> int | None:
+def clearest_query(database: sqlite3.Connection) -> int | None:
     """A query that the first of two runs gets right and for which the second falls for a namesake."""
     until = time.perf_counter() + _PATIENCE
     database.set_progress_handler(lambda: time.perf_counter() > until, 2000)
     try:
-        row = _telling_row(database)
+        row = _clearest_row(database)
     except sqlite3.OperationalError:  # too many queries to look through for an example
         row = None
     finally:
@@ -135,7 +135,7 @@ def telling_query(database: sqlite3.Connection) -> int | None:
     return int(row[0]) if row else None
 
 
-def _telling_row(database: sqlite3.Connection) -> Any:
+def _clearest_row(database: sqlite3.Connection) -> Any:
     return database.execute(
         "select queries.q from queries join run0.outcomes a using (q) join run1.outcomes b using (q) "
         "left join sets on sets.n = queries.n where a.right = 1 and b.confused = 1 and b.namesake_rank = 1 "

@@ -47,11 +47,11 @@ def readers_of(
         trace = notes.get(TRACE) if isinstance(notes, dict) else None
         listed = trace.get("calls", []) if isinstance(trace, dict) else []
         steps = _steps(site, served, query, msgspec.convert(listed, list[Call]), labels)
-        found = _outcome(row, query, others)
+        result = _outcome(row, query, others)
         readers.append(
             {
                 "name": folder.manifest.name or folder.root.name,
-                "outcome": OUTCOMES[found] if found else None,
+                "outcome": OUTCOMES[result] if result else None,
                 "steps": steps,
                 "mended": _mended(steps),
                 **row,
@@ -82,7 +82,7 @@ def _steps(
     texts = site.tables.passages(served.corpus, [p for call in calls for p in call.passages])
     steps = []
     for call in calls:
-        found = [
+        results = [
             {
                 "id": passage,
                 "title": labels.page(page_of(passage), texts.get(passage, (passage, ""))[0]),
@@ -97,7 +97,7 @@ def _steps(
                 "input": call.input,
                 "text": call.text,
                 "arguments": dict(call.arguments),
-                "found": found,
+                "found": results,
                 "brought": STEPS.get(brought),
             }
         )
@@ -105,12 +105,12 @@ def _steps(
 
 
 def _mended(steps: Sequence[Mapping[str, Any]]) -> str:
-    """Whether a namesake came in, and whether a later search mended it, in words; may be empty."""
+    """Whether a namesake came in, and whether a later search corrected it, in words; may be empty."""
     brought = [step["brought"][0] for step in steps if step["brought"]]
     if "namesake" not in brought:
         return ""
     search = brought.index("namesake") + 1
     if "gold" in brought[search:]:
         later = search + brought[search:].index("gold") + 1
-        return f"search {search} brought a namesake in, search {later} mended it"
-    return f"search {search} brought a namesake in, and no later search mended it"
+        return f"search {search} brought a namesake in, search {later} corrected it"
+    return f"search {search} brought a namesake in, and no later search corrected it"

@@ -317,7 +317,7 @@ def list_sets(
     outcome: Annotated[str, Query(pattern="^(|confused|right-wrong|all-correct|not-all-correct)$")] = "",
     run: Text = "", other: Text = "", after: Offset = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Name sets that hold the text and have the facets and the outcome, a page at a time."""
+    """Name sets that contain the text and have the facets and the outcome, a page at a time."""
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after)
     return _page(views.search(site, served, wanted, _pair(site, served, run, other)), "sets")
@@ -329,7 +329,7 @@ def list_queries(
     outcome: Annotated[str, Query(pattern="^(|right|wrong|confused|failed|right-wrong)$")] = "",
     run: Text = "", other: Text = "", after: Offset = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Queries that hold the text and have the facets and the outcome, a page at a time."""
+    """Queries that contain the text and have the facets and the outcome, a page at a time."""
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after, queries=True)
     pair = _pair(site, served, run, other)

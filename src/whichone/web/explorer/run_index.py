@@ -61,7 +61,7 @@ insert into summary select 'sets all_correct = 0', count(*) from set_outcomes wh
 
 
 def index_path(run: Folder, benchmark: Path, cache: Path) -> Path:
-    """Where the index of a run lies, once it is made; `benchmark` is its benchmark's index."""
+    """Where the index of a run is stored, once it is made; `benchmark` is its benchmark's index."""
     return cache / f"run-{FORMAT}-{run.content_hash}-{benchmark.stem[-64:][:12]}.sqlite"
 
 
@@ -74,17 +74,17 @@ def _build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
     database.execute("attach ? as benchmark", (str(benchmark),))
     database.execute("begin")
     for question, pages in _ranked(run):
-        found = database.execute(
+        row = database.execute(
             "select q, n, gold, others from benchmark.queries where id = ?", (question,)
         ).fetchone()
-        if found is None:
+        if row is None:
             continue
-        golds, others = frozenset(json.loads(found[2])), frozenset(json.loads(found[3]))
+        golds, others = frozenset(json.loads(row[2])), frozenset(json.loads(row[3]))
         gold, namesake = first_rank(pages, golds), first_rank(pages[:DEPTH], others)
         confused = is_confused(pages[:DEPTH], golds, others)
         database.execute(
             "insert into outcomes values (?, ?, ?, ?, ?, ?, 0)",
-            (found[0], found[1], gold, namesake, gold == 1, confused),
+            (row[0], row[1], gold, namesake, gold == 1, confused),
         )
     failed = run.table("failures")["question"].to_pylist() if run.has("failures.parquet") else []
     database.executemany("insert into failures values (?)", ((question,) for question in failed))

@@ -19,7 +19,7 @@ from whichone.files.tables import sql_name
 
 _BATCH = 16_384
 _RARE = 64
-"""A run of letters is rare when fewer than one in so many texts holds it."""
+"""A run of letters is rare when fewer than one in so many texts contains it."""
 _RAREST = 3
 
 
@@ -68,8 +68,8 @@ def build_grams(database: sqlite3.Connection, searched: Searched) -> None:
     )
     rare = np.array(sorted(c for c, count in counts.items() if count * _RARE < texts), np.uint64)
     for numbers, codes in _batches(database, searched):
-        found = _among(codes, rare)
-        rows = zip(map(_written, codes[found].tolist()), numbers[found].tolist(), strict=True)
+        rowss = _among(codes, rare)
+        rows = zip(map(_written, codes[rowss].tolist()), numbers[rowss].tolist(), strict=True)
         database.executemany(f"insert or ignore into {pieces} values (?, ?)", rows)
     database.execute("commit")
 
@@ -131,7 +131,7 @@ class Way(msgspec.Struct, frozen=True):
 
 
 def text_way(database: sqlite3.Connection, searched: Searched, key: str) -> Way | None:
-    """How to find the rows whose text holds the key; None when it is so common that looking does."""
+    """How to find the rows whose text contains the key; None when it is so common that looking does."""
     if len(key) >= 3:
         return _trigram_way(database, searched, key)
     count = _count(database, searched, [key]).get(key, 0)

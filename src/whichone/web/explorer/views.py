@@ -40,11 +40,11 @@ def highlighted(text: str, question: str, longest: int = _LONGEST) -> Markup:
     cut = text if len(text) <= longest else text[:longest].rsplit(" ", 1)[0] + " …"
     parts: list[Markup] = []
     end = 0
-    for found in _WORD.finditer(cut):
-        if fold(found.group()) in wanted:
-            parts += [escape(cut[end : found.start()]), Markup("<mark>"), escape(found.group())]
+    for result in _WORD.finditer(cut):
+        if fold(result.group()) in wanted:
+            parts += [escape(cut[end : result.start()]), Markup("<mark>"), escape(result.group())]
             parts.append(Markup("</mark>"))
-            end = found.end()
+            end = result.end()
     parts.append(escape(cut[end:]))
     return Markup("").join(parts)
 
@@ -71,10 +71,10 @@ def search(
     index = site.folder.benchmark_index(served)
     indexes = [site.folder.run_index(served, run) for run in runs]
     with index_queries.opened(index, indexes) as database:
-        found = find(database, wanted, len(indexes))
+        result = find(database, wanted, len(indexes))
     if find is listing.find_queries:
-        with_about(served, index, found.rows)
-    return found
+        with_about(served, index, result.rows)
+    return result
 
 
 def facets(
@@ -98,11 +98,11 @@ def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[
     waiting: NotReady | None = None
     for run in served.runs.values():
         try:
-            made = site.folder.run_index(served, run)
+            indexs = site.folder.run_index(served, run)
         except NotReady as error:  # all of them are asked for before anybody waits
             waiting = waiting or error
             continue
-        with index_queries.opened(index, [made]) as database:
+        with index_queries.opened(index, [indexs]) as database:
             rows.append((run, index_queries.outcome_counts(database)))
     if waiting is not None:
         raise waiting
@@ -114,15 +114,15 @@ def example(
 ) -> dict[str, Any] | None:
     """One query that shows what it is about: the best system is right, the worst was confused."""
     indexes = tuple(site.folder.run_index(served, run) for run in (best, worst))
-    q = _telling_query(site.folder.benchmark_index(served), indexes)
+    q = _clearest_query(site.folder.benchmark_index(served), indexes)
     return query_view(site, served, q, [best, worst]) if q is not None else None
 
 
 @functools.lru_cache(256)
-def _telling_query(benchmark: Path, runs: tuple[Path, ...]) -> int | None:
+def _clearest_query(benchmark: Path, runs: tuple[Path, ...]) -> int | None:
     """Looked for once: indexes are named by their content."""
     with index_queries.opened(benchmark, runs) as database:
-        return index_queries.telling_query(database)
+        return index_queries.clearest_query(database)
 
 
 def counted(

@@ -110,7 +110,7 @@ def system_scores(
 ) -> list[dict[str, Any]]:
     """Each run on the items: the gold page first of all, and first among the three."""
     items = [plan.items[n] for n in numbers]
-    found = []
+    scores = []
     for run in served.runs.values():
         tops = site.tables.top(run.folder.path("rankings.parquet"), [i.query for i in items], _DEEP)
         first, among = [], []
@@ -118,7 +118,7 @@ def system_scores(
             pages = [page_of(passage) for _, passage, _ in tops.get(item.query, ())]
             first.append(float(bool(pages) and pages[0] == item.gold))
             among.append(float(next((p for p in pages if p in item.pages), None) == item.gold))
-        found.append(
+        scores.append(
             {
                 "system": run.name,
                 "accuracy": interval(first).brief(),
@@ -126,7 +126,7 @@ def system_scores(
                 "em": None,
             }
         )
-    return [*found, *_readers(served, {i.query: i.answers for i in items})]
+    return [*scores, *_readers(served, {i.query: i.answers for i in items})]
 
 
 def _readers(
@@ -136,7 +136,7 @@ def _readers(
 
     A question that a reader failed on or refused is wrong; one that its setting left out is not asked.
     """
-    found = []
+    scores = []
     for folder in served.answers:
         answers = Answers(folder)
         said = {q: a.text for q, a in answers.answers.items()}
@@ -145,5 +145,5 @@ def _readers(
         if values:
             em = interval(values).brief()
             name = answers.name or folder.root.name
-            found.append({"system": name, "accuracy": None, "among_three": None, "em": em})
-    return found
+            scores.append({"system": name, "accuracy": None, "among_three": None, "em": em})
+    return scores

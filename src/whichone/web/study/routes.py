@@ -245,10 +245,10 @@ def export(
             for r in scored_answers(site, key, plan)
         ]
         return csv_response(rows, f"study-{key}-answers.csv")
-    found = _results(site, key, row, plan, everybody)
+    results = _results(site, key, row, plan, everybody)
     if what == "items.csv":
-        return csv_response(found["per_item"], f"study-{key}-items.csv")
-    return JSONResponse(found)
+        return csv_response(results["per_item"], f"study-{key}-items.csv")
+    return JSONResponse(results)
 
 
 @router.get("/api/studies", responses=REFUSALS)

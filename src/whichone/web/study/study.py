@@ -107,10 +107,10 @@ def studies(database: Database) -> list[Row]:
 
 
 def one_study(database: Readable, study: str) -> tuple[Row, Plan] | None:
-    found = database.read("select * from studies where study = ?", (study,))
-    if not found:
+    rows = database.read("select * from studies where study = ?", (study,))
+    if not rows:
         return None
-    return found[0], msgspec.json.decode(found[0]["plan"], type=Plan)
+    return rows[0], msgspec.json.decode(rows[0]["plan"], type=Plan)
 
 
 def set_state(database: Database, study: str, state: States) -> None:

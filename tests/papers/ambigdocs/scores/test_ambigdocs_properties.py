@@ -1,4 +1,4 @@
-"""What holds for every prediction, whatever is in it."""
+"""What contains for every prediction, whatever is in it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

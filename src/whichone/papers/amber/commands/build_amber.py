@@ -110,7 +110,7 @@ def command(
 ) -> None:
     """Make AmbER sets of a knowledge base KB and write them to the folder BENCH.
 
-    Names borne by several entities, head and tail by popularity, facts that only one bearer has and
+    Names shared by several entities, head and tail by popularity, facts that only one bearer has and
     that its page states, and queries for question answering, slot filling and fact checking.
 
     \b

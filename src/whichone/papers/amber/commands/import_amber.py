@@ -16,12 +16,12 @@ from whichone.cli.options import gold_outside_option, json_option
     "--task",
     type=click.Choice(["qa", "sf", "fc"]),
     default=None,
-    help="Of all files; else told by folder name or content.",
+    help="Of all files; else recognised by folder name or content.",
 )
 @click.option(
     "--collection",
     multiple=True,
-    help="What to call the collection, of all FILES or of each; else told by folder names.",
+    help="What to call the collection, of all FILES or of each; else recognised by folder names.",
 )
 @click.option(
     "--corpus",
@@ -61,11 +61,11 @@ def command(
     from whichone.cli.output import emit_json, emit_table
     from whichone.papers.amber.files import import_amber
 
-    made = import_amber(
+    created = import_amber(
         list(files), bench, task=task, collection=collection or None, source=source,
         corpus=corpus, knowledge=knowledge, words=words,
     )  # fmt: skip
-    counts = {"benchmark": made.id, **made.folder.manifest.counts}
+    counts = {"benchmark": created.id, **created.folder.manifest.counts}
     if as_json:
         emit_json(counts)
     else:

@@ -17,7 +17,7 @@ OnError = Literal["fail", "skip"]
 
 
 class Predictions(Struct):
-    """Pages by query id, best first, as they stand in the file; `skipped` is what was left out."""
+    """Pages by query id, best first, as written in the file; `skipped` is what was left out."""
 
     pages: dict[str, list[PageId]]
     text_ids: bool = False
@@ -41,7 +41,7 @@ class _Prediction(Struct):
 
 
 def read_predictions(path: str | Path, on_error: OnError = "fail") -> Predictions:
-    """The format is told by what is there: a folder is a run, a line with `{` is JSON, else TREC."""
+    """The format is recognised by what is there: a folder is a run, a line with `{` is JSON, else TREC."""
     if Path(path).is_dir():
         return _read_run(path)
     for line, text in read_lines(path):
@@ -61,7 +61,7 @@ def read_predictions(path: str | Path, on_error: OnError = "fail") -> Prediction
 
 
 def _read_json(path: str | Path, on_error: OnError) -> Predictions:
-    found = Predictions({})
+    predictions = Predictions({})
     decoder = Decoder(_Prediction)
     for line, text in read_lines(path):
         if not text.strip():
@@ -72,19 +72,19 @@ def _read_json(path: str | Path, on_error: OnError) -> Predictions:
         except BadInput as error:
             if on_error == "fail":
                 raise
-            found.skipped.append(str(error))
+            predictions.skipped.append(str(error))
             continue
         pages = [e.wikipedia_id for e in entries if not isinstance(e.wikipedia_id, UnsetType)]
         if lacking := len(entries) - len(pages):
             said = f"{lacking} of {len(entries)} provenance entries have no wikipedia_id"
             if on_error == "fail":
                 raise BadInput(said, file=path, line=line, ids=[f"id {record.id}"])
-            found.skipped.append(f"{path}:{line}: {said} (id {record.id})")
+            predictions.skipped.append(f"{path}:{line}: {said} (id {record.id})")
         query = str(record.id)
-        if query in found.pages:
-            found.repeated.append(query)
-        found.pages[query] = pages
-    return found
+        if query in predictions.pages:
+            predictions.repeated.append(query)
+        predictions.pages[query] = pages
+    return predictions
 
 
 def _entries(record: _Prediction, path: str | Path, line: int) -> list[_Page]:
@@ -102,7 +102,7 @@ def _entries(record: _Prediction, path: str | Path, line: int) -> list[_Page]:
 
 def _read_trec(path: str | Path, on_error: OnError) -> Predictions:
     """Ordered by score, as trec_eval does; equal scores by rank."""
-    found = Predictions({}, text_ids=True)
+    predictions = Predictions({}, text_ids=True)
     rows: dict[str, list[tuple[float, int, str]]] = {}
     for line, text in read_lines(path):
         if not text.strip():
@@ -114,10 +114,10 @@ def _read_trec(path: str | Path, on_error: OnError) -> Predictions:
             said = "not a line of a TREC run: query Q0 page rank score tag"
             if on_error == "fail":
                 raise BadInput(said, file=path, line=line) from None
-            found.skipped.append(f"{path}:{line}: {said}")
+            predictions.skipped.append(f"{path}:{line}: {said}")
     for query, ranked in rows.items():
-        found.pages[query] = [page for _, _, page in sorted(ranked)]
-    return found
+        predictions.pages[query] = [page for _, _, page in sorted(ranked)]
+    return predictions
 
 
 def _read_run(path: str | Path) -> Predictions:

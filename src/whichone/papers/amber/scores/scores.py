@@ -55,16 +55,16 @@ def evaluate_amber(
     on_error: OnError = "fail",
 ) -> AmberEvaluation:
     """Score predictions for AmbER sets; with `on_error="skip"` a missing prediction is wrong."""
-    found = read_predictions(predictions, on_error)
+    predictionss = read_predictions(predictions, on_error)
     query_sets = read_sets(sets)
-    if found.text_ids:
+    if predictionss.text_ids:
         query_sets = as_text(query_sets)
-    queries = [query for one in query_sets for query in one.queries]
+    queries = [query for query_set in query_sets for query in query_set.queries]
     if not queries:
         raise BadInput("none of the sets has a query", file=sets)
-    ranked = {query.id: ranked_pages(found.pages.get(query.id, ())) for query in queries}
-    warnings = _warnings(queries, found.pages, found.repeated)
-    missing = [query for query in ranked if query not in found.pages]
+    ranked = {query.id: ranked_pages(predictionss.pages.get(query.id, ())) for query in queries}
+    warnings = _warnings(queries, predictionss.pages, predictionss.repeated)
+    missing = [query for query in ranked if query not in predictionss.pages]
     if missing:
         said = f"{len(missing)} of {len(ranked)} queries have no prediction"
         if on_error == "fail":
@@ -74,12 +74,14 @@ def evaluate_amber(
                 ids=missing,
                 hint="predict an empty list for them, or --on-error skip to count them as wrong",
             )
-        found.skipped.append(f"{predictions}: {said}, counted as wrong ({', '.join(missing[:5])})")
+        predictionss.skipped.append(
+            f"{predictions}: {said}, counted as wrong ({', '.join(missing[:5])})"
+        )
     return AmberEvaluation(
         scores={k: scores_at(k, query_sets, ranked) for k in dict.fromkeys(depths)},
         rows=[_row(query, ranked[query.id], depths) for query in queries],
         warnings=warnings,
-        skipped=found.skipped,
+        skipped=predictionss.skipped,
     )
 
 
@@ -87,20 +89,20 @@ def scores_at(k: int, sets: Sequence[QuerySet], ranked: dict[str, list[PageId]])
     """The released scorer's numbers at depth k, and the share of confused queries."""
     correct: dict[str, bool] = {}  # by id: where an id is used twice the last gold decides
     confused: dict[str, list[bool]] = {"head": [], "tail": []}
-    for one in sets:
-        for query in one.queries:
+    for query_set in sets:
+        for query in query_set.queries:
             top = ranked[query.id][:k]
             correct[query.id] = is_right(top, query.gold)
             confused[query.role].append(is_confused(top, query.gold, query.others))
     by_role = {
-        role: [correct[q.id] for one in sets for q in one.queries if q.role == role]
+        role: [correct[q.id] for query_set in sets for q in query_set.queries if q.role == role]
         for role in ("head", "tail")
     }
     return AmberScores(
         accuracy=_percent(list(correct.values())),
         head=_percent(by_role["head"]),
         tail=_percent(by_role["tail"]),
-        all_correct=_percent([all(correct[q.id] for q in one.queries) for one in sets]),
+        all_correct=_percent([all(correct[q.id] for q in query_set.queries) for query_set in sets]),
         confused=_percent(confused["head"] + confused["tail"]),
         confused_head=_percent(confused["head"]),
         confused_tail=_percent(confused["tail"]),

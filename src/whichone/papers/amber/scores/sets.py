@@ -13,7 +13,7 @@ from whichone.files.lines import read_json_lines
 from whichone.records import Role
 
 PageId = str | int | float | None
-"""As it stands in the file: the released scorer takes 5 and "5" for different pages."""
+"""As it appears in the file: the released scorer takes 5 and "5" for different pages."""
 
 
 class SetQuery(Struct, frozen=True):
@@ -104,13 +104,13 @@ def as_text(sets: list[QuerySet]) -> list[QuerySet]:
     """The same sets with page ids as text, for predictions that have no other kind."""
     return [
         msgspec.structs.replace(
-            one,
+            query_set,
             queries=tuple(
                 msgspec.structs.replace(
                     q, gold=frozenset(map(str, q.gold)), others=frozenset(map(str, q.others))
                 )
-                for q in one.queries
+                for q in query_set.queries
             ),
         )
-        for one in sets
+        for query_set in sets
     ]

@@ -47,15 +47,15 @@ class CategoryKind:
 
     def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks:
         seed = form.number("seed", 0, 0, 2**31)
-        made = make_category_tasks(
+        tasks = make_category_tasks(
             served, seed=seed, most=form.number("questions", 100, 1, 100_000),
             controls=form.number("controls", 10, 0, 100) / 100,
         )  # fmt: skip
         plan = Plan(
-            seed=seed, kind=self.name, runs=tuple(made.systems), counts=made.counts,
-            systems=made.systems, consent=form.text("consent", longest=5000).strip(),
+            seed=seed, kind=self.name, runs=tuple(tasks.systems), counts=tasks.counts,
+            systems=tasks.systems, consent=form.text("consent", longest=5000).strip(),
         )  # fmt: skip
-        return MadeTasks(plan, made.tasks)
+        return MadeTasks(plan, tasks.tasks)
 
     def shown(
         self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
@@ -91,8 +91,8 @@ class CategoryKind:
         tasks: list[Labels],
         without_flagged: bool,
     ) -> dict[str, Any]:
-        found = category_results(tasks, without_flagged=without_flagged, seed=plan.seed)
-        return {**found, "categories": [c.value for c in Category]}
+        results = category_results(tasks, without_flagged=without_flagged, seed=plan.seed)
+        return {**results, "categories": [c.value for c in Category]}
 
     def labels(self, tasks: list[Labels]) -> str:
         return label_table([d for d in tasks if not d.task.control and d.first])

@@ -64,9 +64,9 @@ def agreement_of(
         (f"{d.task.query} {d.task.system}", Category(d.task.automatic), label, d.task.name)
         for d, label in decided
     ]
-    found = compare_labels(rows, seed=seed)
-    found.pop("disagreements")
-    return found
+    agreement = compare_labels(rows, seed=seed)
+    agreement.pop("disagreements")
+    return agreement
 
 
 def ratings_of(asked: Sequence[Labels]) -> dict[str, dict[Any, Any]]:

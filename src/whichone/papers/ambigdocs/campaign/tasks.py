@@ -56,8 +56,8 @@ def make_category_tasks(
         texts = {id: a.text for id, a in answers.answers.items()}
         left_out = others | answers.left_out.keys()
         kept = [q.id for q in benchmark.queries if q.id not in left_out]
-        found = predictions_of(benchmark, texts, answers.shown, left_out=left_out)
-        for query, prediction in zip(kept, found, strict=True):
+        predictions = predictions_of(benchmark, texts, answers.shown, left_out=left_out)
+        for query, prediction in zip(kept, predictions, strict=True):
             task = _task(query, name, prediction)
             if not prediction.gen_answer.strip():
                 counts["empty"] += 1
@@ -68,9 +68,9 @@ def make_category_tasks(
                 asked.setdefault(query, prediction)
     counts["answers"] = len(tasks)
     wanted = max(_LEAST_CONTROLS, ceil(controls * len(tasks))) if tasks and controls else 0
-    made = list(make_controls(asked, wanted, seed))
-    counts["controls"] = len(made)
-    together = [*tasks, *made]
+    taskss = list(make_controls(asked, wanted, seed))
+    counts["controls"] = len(taskss)
+    together = [*tasks, *taskss]
     random.Random(f"{seed}:order").shuffle(together)
     return CategoryTasks(tuple(together), counts, systems)
 
@@ -134,8 +134,8 @@ def _control(query: str, prediction: Prediction, category: Category) -> Category
     documents = scored_documents(prediction, DEFAULT)
     if len(documents) < 2:
         return None
-    made = msgspec.structs.replace(prediction, gen_answer=_said(documents, category))
-    task = _task(query, "", made)
+    altered = msgspec.structs.replace(prediction, gen_answer=_said(documents, category))
+    task = _task(query, "", altered)
     if task is None or task.automatic != category.value:
         return None
     return msgspec.structs.replace(task, control=category.value)

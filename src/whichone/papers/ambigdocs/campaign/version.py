@@ -34,15 +34,15 @@ def new_answers(
     own = [d for d in tasks if d.task.system == name]
     labels = {d.task.query: (d, c) for d in own if d.settled and (c := majority(d, without))}
     manifest = folder.manifest
-    with Folder.create(path, KIND) as made:
-        made.write(ANSWERS, ANSWERS.from_rows(_rows(folder, labels, without)))
+    with Folder.create(path, KIND) as folders:
+        folders.write(ANSWERS, ANSWERS.from_rows(_rows(folder, labels, without)))
         for schema in (FAILURES, LEFT_OUT, TIMING):
-            made.write(schema, folder.table(schema.name))
-        made.write_bytes(LABELS, label_table([d for d, _ in labels.values()], without).encode())
-        made.write_bytes(
+            folders.write(schema, folder.table(schema.name))
+        folders.write_bytes(LABELS, label_table([d for d, _ in labels.values()], without).encode())
+        folders.write_bytes(
             ANNOTATIONS, annotation_lines([d for d in tasks if d in own or d.task.control])
         )
-        made.commit(
+        folders.commit(
             name=f"{name} (annotated)",
             parameters={**manifest.parameters, "campaign": campaign,
                         "campaign_plan": msgspec.to_builtins(plan), "left_out_people": sorted(without)},

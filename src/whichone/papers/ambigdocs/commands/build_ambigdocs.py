@@ -92,7 +92,7 @@ def command(
     if (endpoint is None) != (model is None):
         raise UsageError("--endpoint and --model belong together")
     if endpoint is None or model is None:
-        made, funnel = build_ambigdocs(kb, benchmark, options, memory=memory)
+        created, funnel = build_ambigdocs(kb, benchmark, options, memory=memory)
     else:
         from whichone.papers.ambigdocs.build_with_models import build_with_models
         from whichone.papers.ambigdocs.generate import roles_of
@@ -104,7 +104,7 @@ def command(
                 _open(stack, endpoint, judge_model, concurrency, cache) if judge_model else writer
             )
             talk(f"passages of the bearers go to {endpoint}")
-            made, funnel = build_with_models(
+            created, funnel = build_with_models(
                 kb,
                 benchmark,
                 roles_of(writer, judge=judge),
@@ -114,9 +114,9 @@ def command(
                 memory=memory,
             )
     if as_json:
-        emit_json({"id": made.id, "path": benchmark, "funnel": funnel})
+        emit_json({"id": created.id, "path": benchmark, "funnel": funnel})
     else:
-        emit_table(rows(funnel), title=f"{benchmark}: {made.id}")
+        emit_table(rows(funnel), title=f"{benchmark}: {created.id}")
 
 
 def _open(stack: ExitStack, url: str, model: str, concurrency: int, cache: str | None) -> Any:

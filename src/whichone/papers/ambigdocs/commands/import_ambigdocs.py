@@ -48,11 +48,11 @@ def command(
     from whichone.papers.ambigdocs.import_files import import_ambigdocs
     from whichone.progress import talk
 
-    made, counts = import_ambigdocs(
+    created, counts = import_ambigdocs(
         files, None if dry_run else benchmark, passage_file=passages, corpus=corpus_pages
     )
-    if made is None:
+    if created is None:
         emit_json(counts)
         return
     talk(f"{counts['documents']} documents, {counts['documents_without_answer']} without an answer")
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

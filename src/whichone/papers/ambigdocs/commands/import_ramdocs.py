@@ -29,9 +29,9 @@ def command(file: str, benchmark: str, dry_run: bool, as_json: bool) -> None:
     from whichone.papers.ambigdocs.ramdocs import import_ramdocs
     from whichone.progress import talk
 
-    made, counts = import_ramdocs(file, None if dry_run else benchmark)
-    if made is None:
+    created, counts = import_ramdocs(file, None if dry_run else benchmark)
+    if created is None:
         emit_json(counts)
         return
     talk(f"{counts['bearers_without_document']} bearers have no document of their own")
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

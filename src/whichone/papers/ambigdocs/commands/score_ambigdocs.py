@@ -71,7 +71,7 @@ def command(
 ) -> None:
     """Score AmbigDocs predictions: five categories, recalls, knowledge precision.
 
-    PREDICTIONS are files, or folders that `whichone read` has made. A predictions file holds the questions of AmbigDocs with `gen_answer` and `docs`, the passages
+    PREDICTIONS are files, or folders that `whichone read` has made. A predictions file contains the questions of AmbigDocs with `gen_answer` and `docs`, the passages
     that were shown; `span_predictions` (a reader's spans) and `wrong_answers` (RAMDocs) are used
     where they are there.
 
@@ -146,8 +146,10 @@ def _tables(place: str, result: dict[str, Any]) -> None:
             ]
         )
     if "agreement" in result:
-        told = {k: result["agreement"][k] for k in ("questions", "agree")}
-        emit_table([{**told, **{f"kappa {k}": v for k, v in result["agreement"]["kappa"].items()}}])
+        agreement = {k: result["agreement"][k] for k in ("questions", "agree")}
+        emit_table(
+            [{**agreement, **{f"kappa {k}": v for k, v in result["agreement"]["kappa"].items()}}]
+        )
         confusion = result["agreement"]["confusion"]
         emit_table([{"people": name, **row} for name, row in confusion.items()])
     if "semantic" in result:

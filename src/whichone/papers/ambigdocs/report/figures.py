@@ -52,9 +52,10 @@ def popularity_figure(system: AmbigSystem) -> Figure | None:
         return None
     bars = {
         "most popular" if rank == 1 else f"number {rank}": {
-            kind.value: sum(m is kind for _, m in found) / len(found) for kind in Mention
+            kind.value: sum(m is kind for _, m in mentions_of_rank) / len(mentions_of_rank)
+            for kind in Mention
         }
-        for rank, found in sorted(ranked.items())
+        for rank, mentions_of_rank in sorted(ranked.items())
     }
     title = f"Who gets answered: {system.name}"
     return _stacked(bars, f"ambigdocs-popularity-{_key(system)}", title, "share of bearers")

@@ -64,8 +64,8 @@ def _file_name(place: str | Path) -> tuple[str, str]:
 
 def _folder_name(place: str | Path) -> tuple[str, str]:
     """The model, else the reader; what it was shown, and with which prompt."""
-    told = Answers.open(place).description
-    reader, setting = told.get("reader", {}), told.get("setting", {})
+    description = Answers.open(place).description
+    reader, setting = description.get("reader", {}), description.get("setting", {})
     model = (
         reader.get("model") or reader.get("function") or reader.get("reader") or Path(place).name
     )
@@ -88,15 +88,15 @@ def distinctly_named(
 
 def measures_table(systems: Sequence[AmbigSystem]) -> Table:
     """Models x modes with every measure."""
-    found = [estimates(s.scores, s.clusters) for s in systems]
-    shown = [m for m in SHOWN if any(row[m].n for row in found)]
+    estimate_list = [estimates(s.scores, s.clusters) for s in systems]
+    shown = [m for m in SHOWN if any(row[m].n for row in estimate_list)]
     return Table(
         key="ambigdocs-measures",
         title="Recalls, precision and exact match",
         columns=("model", "mode", "questions", *(m.replace("_", " ") for m in shown)),
         rows=[
             (s.model, s.mode, len(s.scores), *(row[m] if row[m].n else None for m in shown))
-            for s, row in zip(systems, found, strict=True)
+            for s, row in zip(systems, estimate_list, strict=True)
         ],
         note=INTERVALS,
     )
@@ -106,8 +106,8 @@ def categories_table(systems: Sequence[AmbigSystem]) -> Table:
     """Models x modes with the share of each category."""
     rows: list[tuple[Cell, ...]] = []
     for s in systems:
-        found = estimates(s.scores, s.clusters)
-        rows.append((s.model, s.mode, *(found[c.value] for c in Category)))
+        figures = estimates(s.scores, s.clusters)
+        rows.append((s.model, s.mode, *(figures[c.value] for c in Category)))
     return Table(
         key="ambigdocs-categories",
         title="Categories of answers",
@@ -188,8 +188,8 @@ def by_number_of_bearers(systems: Sequence[AmbigSystem]) -> Table:
         for number in bearer_counts([system]):
             chosen = [n for n, s in enumerate(system.scores) if len(s.bearers) == number]
             scores = [system.scores[n] for n in chosen]
-            found = estimates(scores, [names[n] for n in chosen])
-            shares = (found[c.value] for c in Category)
+            figures = estimates(scores, [names[n] for n in chosen])
+            shares = (figures[c.value] for c in Category)
             rows.append((system.model, system.mode, number, len(scores), *shares))
     return Table(
         key="ambigdocs-bearers",
@@ -209,11 +209,11 @@ def by_popularity(systems: Sequence[AmbigSystem]) -> Table | None:
     for system in systems:
         ranked = ranked_mentions(system)
         for rank in sorted(ranked):
-            found = ranked[rank]
-            names = [name for name, _ in found]
-            shares = [interval([float(m is kind) for _, m in found], names) for kind in Mention]
+            mentions = ranked[rank]
+            names = [name for name, _ in mentions]
+            shares = [interval([float(m is kind) for _, m in mentions], names) for kind in Mention]
             label = "most popular" if rank == 1 else f"number {rank}"
-            rows.append((system.model, system.mode, label, len(found), *shares))
+            rows.append((system.model, system.mode, label, len(mentions), *shares))
     if not rows:
         return None
     return Table(
@@ -227,12 +227,12 @@ def by_popularity(systems: Sequence[AmbigSystem]) -> Table | None:
 
 def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, Mention]]]:
     """For every popularity rank the bearers that have it: their name and how they are answered."""
-    found: dict[int, list[tuple[str, Mention]]] = {}
+    ranked_by_place: dict[int, list[tuple[str, Mention]]] = {}
     for score, name in zip(system.scores, system.clusters, strict=True):
         known = [(b.popularity, b) for b in score.bearers if b.popularity is not None]
         if len(known) < 2:
             continue
         known.sort(key=lambda pair: -pair[0])
         for rank, (_, bearer) in enumerate(known, 1):
-            found.setdefault(rank, []).append((name, bearer.mention))
-    return found
+            ranked_by_place.setdefault(rank, []).append((name, bearer.mention))
+    return ranked_by_place

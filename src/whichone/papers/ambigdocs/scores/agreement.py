@@ -20,7 +20,7 @@ REPLICATES = 1000
 
 def read_labels(path: str | Path) -> dict[str, Category]:
     """A person's categories: a CSV file with the columns qid and category."""
-    found: dict[str, Category] = {}
+    labels: dict[str, Category] = {}
     path = Path(path)
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = csv.DictReader(file)
@@ -35,10 +35,10 @@ def read_labels(path: str | Path) -> dict[str, Category]:
                     line=line,
                     hint=did_you_mean(label, [c.value for c in Category]),
                 )
-            if row["qid"] in found:
+            if row["qid"] in labels:
                 raise BadInput(f"{row['qid']} is labelled twice", file=path, line=line)
-            found[row["qid"]] = Category(label)
-    return found
+            labels[row["qid"]] = Category(label)
+    return labels
 
 
 def agreement(
@@ -95,14 +95,14 @@ def _interval(
         return None, None
     members = list(groups.values())
     generator = np.random.default_rng(seed)
-    found = []
+    values = []
     for _ in range(REPLICATES):
         drawn = generator.integers(0, len(members), len(members))
         pairs = [pair for place in drawn for pair in members[place]]
         value = cohen_kappa([a for a, _ in pairs], [p for _, p in pairs])
         if value is not None:
-            found.append(value)
-    if not found:
+            values.append(value)
+    if not values:
         return None, None
-    low, high = np.quantile(found, [0.025, 0.975])
+    low, high = np.quantile(values, [0.025, 0.975])
     return float(low), float(high)

@@ -39,7 +39,7 @@ def _or_none(find: Callable[[str], Passage]) -> Callable[[str], Passage | None]:
 
 
 class _ById:
-    """A query's answer, told apart by identity: the same object is scored once for all measures."""
+    """A query's answer, distinguished by identity: the same object is scored once for all measures."""
 
     def __init__(self, answered: Answered) -> None:
         self.answered = answered
@@ -81,17 +81,17 @@ def _category(name: str, category: Category) -> Callable[[int | None], Measure]:
 
 
 answer_recall = _recall("answer_recall")
-"""AmbigDocs: how much of each shown bearer's answer the text holds."""
+"""AmbigDocs: how much of each shown bearer's answer the text contains."""
 entity_recall = _recall("entity_recall")
-"""AmbigDocs: how much of what tells each shown bearer apart the text holds."""
+"""AmbigDocs: how much of what tells each shown bearer apart the text contains."""
 entity_answer_recall = _recall("entity_answer_recall")
 """AmbigDocs: answer recall times entity recall, bearer by bearer."""
 knowledge_precision = _recall("knowledge_precision")
-"""AmbigDocs: the share of the text's words that stand in what was shown."""
+"""AmbigDocs: the share of the text's words that appear in what was shown."""
 str_em = _recall("str_em")
-"""The share of the shown bearers' answers that stand in the text."""
+"""The share of the shown bearers' answers that appear in the text."""
 ramdocs_em = _recall("ramdocs_em")
-"""RAMDocs: all gold answers and no wrong one stand in the text."""
+"""RAMDocs: all gold answers and no wrong one appear in the text."""
 complete = _category("complete", Category.COMPLETE)
 """AmbigDocs: every bearer is answered and named."""
 partial = _category("partial", Category.PARTIAL)

@@ -76,15 +76,15 @@ def named_by_text(
     """Whether what is said beside an answer of this document is of its own text, and of no other's.
 
     Beside an answer: from the answer before it to the answer behind it, within a sentence. Parentheses that
-    follow the answer decide, then what stands in front of it, then what follows.
+    follow the answer decide, then what is in front of it, then what follows.
     """
     for sentence in _SENTENCE_END.split(generated):
-        found = sorted(_answers(documents, sentence))
-        for n, (start, end, whose) in enumerate(found):
+        result = sorted(_answers(documents, sentence))
+        for n, (start, end, whose) in enumerate(result):
             if whose != place:
                 continue
-            before = sentence[found[n - 1][1] if n else 0 : start]
-            behind = sentence[end : found[n + 1][0] if n + 1 < len(found) else None]
+            before = sentence[result[n - 1][1] if n else 0 : start]
+            behind = sentence[end : result[n + 1][0] if n + 1 < len(result) else None]
             added = _PARENTHESES.match(behind)
             before = _PARENTHESES.sub("", before) if n else before
             for part in (added[1] if added else "", before, behind):
@@ -106,7 +106,7 @@ def _answers(documents: Sequence[Document], sentence: str) -> Iterable[tuple[int
 
 
 def named_alone(title: str, others: Sequence[str], generated: str) -> bool:
-    """Whether a title that is the shared name stands in the text for itself.
+    """Whether a title that is the shared name appears in the text for itself.
 
     "Cambridge, Massachusetts" and "the Cambridge in Massachusetts" name the other Cambridge.
     """

@@ -1,4 +1,4 @@
-"""The five kinds of answer, told by which bearers are answered and which of them are named."""
+"""The five kinds of answer, recognised by which bearers are answered and which of them are named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Category(StrEnum):
 
 
 class Mention(StrEnum):
-    """How one bearer's answer stands in the text."""
+    """How one bearer's answer appears in the text."""
 
     PAIRED = "paired"
     UNPAIRED = "unpaired"

@@ -20,9 +20,9 @@ def disambiguated_question(question: str, name: str, title: str, *, published: b
     A question that does not hold the name is left as it is by the published rules, so that every
     bearer is asked for in the same words; by default the title is put in front of it.
     """
-    found = re.search(re.escape(name), question, re.IGNORECASE) if name else None
-    if found:
-        return question[: found.start()] + title + question[found.end() :]
+    match = re.search(re.escape(name), question, re.IGNORECASE) if name else None
+    if match:
+        return question[: match.start()] + title + question[match.end() :]
     return question if published else f"{title}: {question}"
 
 

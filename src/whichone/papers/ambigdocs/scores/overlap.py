@@ -43,12 +43,12 @@ def entity_overlap(title: str, predicted: str, name: str, *, published: bool = T
     """Overlap of what distinguishes a bearer with a text.
 
     A title that is nothing but the shared name (and stop words) has nothing that distinguishes it;
-    it counts as named when the text holds it letter by letter, case aside. The released scorer
+    it counts as named when the text contains it letter by letter, case aside. The released scorer
     deletes the title's parentheses but not the text's, so that "KSGF (AM)" is never found.
     """
     tokens = distinguishing_tokens(title, name)
     if tokens:
         return overlap(tokens, content_tokens(predicted))
     text = predicted if published else predicted.translate(_NO_PARENTHESES)
-    found = float(title.translate(_NO_PARENTHESES).lower() in text.lower())
-    return Overlap(found, found, found)
+    hit = float(title.translate(_NO_PARENTHESES).lower() in text.lower())
+    return Overlap(hit, hit, hit)

@@ -104,7 +104,7 @@ def generated_text(prediction: Prediction) -> str:
 
 
 def answer_recall(answer: str, generated: str, rules: Rules) -> float:
-    """Share of the answer's tokens that the text holds.
+    """Share of the answer's tokens that the text contains.
 
     An answer of nothing but stop words is, by default, looked for as a run of whole words.
     """
@@ -208,7 +208,7 @@ def _bearer_scores(
 
 
 def _str_em(documents: Sequence[Document], generated: str, rules: Rules) -> float:
-    """Share of the answers that stand in the text, none of them as a part of another bearer's."""
+    """Share of the answers that appear in the text, none of them as a part of another bearer's."""
     if rules.published or len(documents) < 2:
         return str_em(generated, [document.answers() for document in documents])
     hits = 0

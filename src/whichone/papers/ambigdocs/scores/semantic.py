@@ -50,10 +50,10 @@ class CharacterTrigrams:
 
 def windows(text: str, length: int) -> list[str]:
     """Every run of `length` words of a text; the whole text where it is shorter."""
-    found = text.split()
-    if len(found) <= length:
-        return [text] if found else []
-    return [" ".join(found[i : i + length]) for i in range(len(found) - length + 1)]
+    tokens = text.split()
+    if len(tokens) <= length:
+        return [text] if tokens else []
+    return [" ".join(tokens[i : i + length]) for i in range(len(tokens) - length + 1)]
 
 
 def best_similarities(answers: Sequence[str], generated: str, encoder: Encoder) -> list[float]:

@@ -29,13 +29,13 @@ def sentences(text: str) -> list[str]:
 
     A stop after an initial or a common abbreviation ends no sentence.
     """
-    found: list[str] = []
+    kept_sentences: list[str] = []
     for part in _BREAK.split(text.strip()):
-        if found and _ABBREVIATION.search(found[-1]):
-            found[-1] += f" {part}"
+        if kept_sentences and _ABBREVIATION.search(kept_sentences[-1]):
+            kept_sentences[-1] += f" {part}"
         elif part:
-            found.append(part)
-    return found
+            kept_sentences.append(part)
+    return kept_sentences
 
 
 def matched_sentences(prediction: Prediction, rules: Rules = DEFAULT) -> list[MatchedSentence]:
@@ -45,15 +45,15 @@ def matched_sentences(prediction: Prediction, rules: Rules = DEFAULT) -> list[Ma
     """
     name = surface_name(prediction.question.ambiguous_entity)
     documents = scored_documents(prediction, rules)
-    found = []
+    matching = []
     for text in sentences(generated_text(prediction)):
         scores = [score_bearer(document, name, text, rules) for document in documents]
         best = max(range(len(scores)), key=lambda n: (_rank(scores[n]), -n), default=None)
         if best is None or scores[best].mention is Mention.ABSENT:
-            found.append(MatchedSentence(text))
+            matching.append(MatchedSentence(text))
         else:
-            found.append(MatchedSentence(text, best, scores[best].mention))
-    return found
+            matching.append(MatchedSentence(text, best, scores[best].mention))
+    return matching
 
 
 def _rank(score: BearerScore) -> tuple[int, float, float]:

@@ -52,7 +52,7 @@ class SpanReader:
         except (OSError, ValueError) as error:
             raise Missing(
                 f"no question-answering model {model!r}: {str(error).splitlines()[0]}",
-                hint="give a folder that holds one, or module:function of your own",
+                hint="give a folder that contains one, or module:function of your own",
             ) from error
         self.name = model
 
@@ -80,9 +80,9 @@ class SpanReader:
         offsets = windows.pop("offset_mapping").tolist()
         windows.pop("overflow_to_sample_mapping", None)
         with torch.no_grad():
-            found = self._model(**windows)
-        starts = found.start_logits.double().numpy()
-        ends = found.end_logits.double().numpy()
+            outputs = self._model(**windows)
+        starts = outputs.start_logits.double().numpy()
+        ends = outputs.end_logits.double().numpy()
         best: tuple[float, str] | None = None
         nothing = min(float(s[0] + e[0]) for s, e in zip(starts, ends, strict=True))
         for n, places in enumerate(offsets):

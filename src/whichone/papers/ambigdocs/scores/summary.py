@@ -68,10 +68,10 @@ def category_values(scores: Sequence[PredictionScore], category: Category) -> li
 
 def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[str, Estimate]:
     """Every measure and every category's share, each with its interval."""
-    found = {measure: interval(measure_values(scores, measure), names) for measure in MEASURES}
+    figures = {measure: interval(measure_values(scores, measure), names) for measure in MEASURES}
     for category in Category:
-        found[category.value] = interval(category_values(scores, category), names)
-    return found
+        figures[category.value] = interval(category_values(scores, category), names)
+    return figures
 
 
 def summarise(
@@ -80,7 +80,7 @@ def summarise(
     rules: Rules = DEFAULT,
 ) -> dict[str, Any]:
     """The whole result of one system."""
-    found = estimates(scores, clusters(predictions))
+    figures = estimates(scores, clusters(predictions))
     counts = Counter(score.category for score in scores if score.category is not None)
     result: dict[str, Any] = {
         "rules": "published" if rules.published else "default",
@@ -88,9 +88,9 @@ def summarise(
         "questions": len(scores),
         "scored": sum(score.category is not None for score in scores),
         "intervals": interval_note("shared name", len(set(clusters(predictions)))),
-        "measures": {name: found[name].brief() for name in MEASURES if found[name].n},
+        "measures": {name: figures[name].brief() for name in MEASURES if figures[name].n},
         "categories": {
-            category.value: {"count": counts[category], **found[category.value].brief()}
+            category.value: {"count": counts[category], **figures[category.value].brief()}
             for category in Category
         },
         "notes": notes(predictions, scores, rules),

@@ -29,17 +29,17 @@ def means_within_categories(
     scores: Sequence[PredictionScore], names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """The mean of each measure within each category: a valid category orders them as it should."""
-    found: dict[str, dict[str, Any]] = {}
+    meanss: dict[str, dict[str, Any]] = {}
     for category in Category:
         rows = [n for n, score in enumerate(scores) if score.category is category]
         inside = [scores[n] for n in rows]
         groups = [names[n] for n in rows]
         means = {measure: interval(measure_values(inside, measure), groups) for measure in MEASURES}
-        found[category.value] = {
+        meanss[category.value] = {
             "n": len(rows),
             **{measure: mean.brief() for measure, mean in means.items() if mean.n},
         }
-    return found
+    return meanss
 
 
 def threshold_sensitivity(
@@ -48,14 +48,14 @@ def threshold_sensitivity(
     """The category shares under other thresholds, and the share of answers that change category."""
     paper = [score_prediction(p, rules).category for p in predictions]
     scored = sum(category is not None for category in paper)
-    found: dict[str, dict[str, Any]] = {}
+    sensitivity: dict[str, dict[str, Any]] = {}
     for name, threshold in THRESHOLDS.items():
         other = msgspec.structs.replace(rules, threshold=threshold)
         categories = [score_prediction(p, other).category for p in predictions]
         counts = Counter(categories)
         changed = sum(a is not b for a, b in zip(paper, categories, strict=True))
-        found[name] = {
+        sensitivity[name] = {
             "changed": changed / scored if scored else None,
             "categories": {c.value: counts[c] for c in Category},
         }
-    return found
+    return sensitivity

@@ -29,7 +29,7 @@ def command(
 ) -> None:
     """Make a benchmark of EntityQuestions FILES (or folders of them).
 
-    The release names no pages: gold are the pages of the subject's name that hold an answer.
+    The release names no pages: gold are the pages of the subject's name that contain an answer.
 
     \b
     whichone import entityquestions dev/P19.dev.json BENCH --passages passages.jsonl
@@ -41,5 +41,5 @@ def command(
 
     queries = [query for file in files for query in read_questions(file)]
     about = "EntityQuestions as released: simple questions about one fact."
-    made = import_published(queries, passages, benchmark, name=called, files=files, about=about)
-    emit_benchmark(made, as_json)
+    created = import_published(queries, passages, benchmark, name=called, files=files, about=about)
+    emit_benchmark(created, as_json)

@@ -29,13 +29,13 @@ def bucket_places(queries: Sequence[Query]) -> dict[str, dict[str, int]]:
     for query in queries:
         if query.relation and (_bucket(query) is not None or _frequency(query) is not None):
             by_relation.setdefault(query.relation, []).append(query)
-    found = {}
+    places = {}
     for relation, members in by_relation.items():
         if len(members) < LEAST_QUERIES:
             continue
         own = {q.id: place for q in members if (place := _bucket(q)) is not None}
-        found[relation] = own or buckets_of({q.id: _frequency(q) for q in members})
-    return found
+        places[relation] = own or buckets_of({q.id: _frequency(q) for q in members})
+    return places
 
 
 def _bucket(query: Query) -> int | None:

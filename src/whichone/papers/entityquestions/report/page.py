@@ -52,9 +52,9 @@ def _asked(query: Query) -> bool:
 
 
 def measures() -> list[Measure]:
-    found = [answer_in_top(K), substring_in_top(K), accuracy(1), accuracy(5), confused(K)]
-    found += [answer_in_top(1), right_page(1), right_page(K), lucky_hit(1), lucky_hit(K)]
-    return [*found, best_possible(1), best_possible(5)]
+    measures = [answer_in_top(K), substring_in_top(K), accuracy(1), accuracy(5), confused(K)]
+    measures += [answer_in_top(1), right_page(1), right_page(K), lucky_hit(1), lucky_hit(K)]
+    return [*measures, best_possible(1), best_possible(5)]
 
 
 def entityquestions_section(

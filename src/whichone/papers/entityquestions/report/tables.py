@@ -31,26 +31,26 @@ def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("
     Relations are those of the benchmarks in `simple`.
     """
     names = [s.system for s in systems]
-    found: dict[str, dict[str, Cell]] = {}
+    cellss: dict[str, dict[str, Cell]] = {}
     for scores in systems:
         for name, part in _datasets(scores):
             related = subset(part, lambda query: bool(query.relation))
             if related.queries:
                 macro = _macro_of(related, measure)
-                found.setdefault(f"{name}, macro average", {})[scores.system] = macro
+                cellss.setdefault(f"{name}, macro average", {})[scores.system] = macro
             row = f"{name}, micro average" if related.queries else name
-            found.setdefault(row, {})[scores.system] = _micro(part, measure)
+            cellss.setdefault(row, {})[scores.system] = _micro(part, measure)
         asked = subset(scores, lambda query: benchmark_of(query) in simple)
         for where, estimates in slice_scores(asked, ["relation"]):
             if where["relation"] in IN_TABLE_1:
-                found.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
+                cellss.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
                     measure
                 ]
     return Table(
         key="entityquestions-table-1",
         title=f"Top-{K} retrieval accuracy (EntityQuestions, Table 1)",
         columns=("questions", *names),
-        rows=[(row, *(cells.get(name) for name in names)) for row, cells in found.items()],
+        rows=[(row, *(cells.get(name) for name in names)) for row, cells in cellss.items()],
         note=f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens). Macro: the "
         "mean over relations, as published; micro: over questions.",
     )
@@ -75,8 +75,8 @@ def _dataset(query: Query) -> str:
 
 def _macro_of(scores: Scores, measure: str) -> Cell:
     """The mean over relations of each relation's mean, as the paper averages."""
-    found = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
-    values = [value for value in found if value is not None]
+    valuess = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
+    values = [value for value in valuess if value is not None]
     return f"{100 * sum(values) / len(values):.1f}" if values else None
 
 
@@ -135,8 +135,8 @@ def _only(scores: Scores, names: str) -> Scores:
 def _macro(cells: dict[str, dict[tuple[str, str], Cell]], system: str, names: str) -> Cell:
     from whichone.measures.intervals import Estimate
 
-    found = [row.get((system, names)) for row in cells.values()]
-    values = [e.value for e in found if isinstance(e, Estimate) and e.value is not None]
+    valuess = [row.get((system, names)) for row in cells.values()]
+    values = [e.value for e in valuess if isinstance(e, Estimate) and e.value is not None]
     return f"{100 * sum(values) / len(values):.1f}" if values else None
 
 
@@ -150,9 +150,9 @@ def luck_table(systems: Sequence[Scores]) -> Table:
     by = ["shared_name"] if len(_name_slices(systems[0].queries)) > 1 else []
     rows: list[Sequence[Cell]] = []
     for scores in systems:
-        for where, found in slice_scores(scores, by):
+        for where, estimates in slice_scores(scores, by):
             names = {True: "shared", False: "unique", None: "all"}[where.get("shared_name")]
-            rows.append((scores.system, names, *(found[c] for c in columns)))
+            rows.append((scores.system, names, *(estimates[c] for c in columns)))
     return Table(
         key="lucky-hits",
         title="Was it the right one?",
@@ -169,9 +169,9 @@ def resolvable_table(systems: Sequence[Scores]) -> Table | None:
         return None
     columns = ("acc@1", "best_possible@1", "acc@5", "best_possible@5", "confused@20")
     rows: list[Sequence[Cell]] = [
-        (scores.system, str(where["resolvable"]), *(found[c] for c in columns))
+        (scores.system, str(where["resolvable"]), *(estimates[c] for c in columns))
         for scores in systems
-        for where, found in slice_scores(scores, ["resolvable"])
+        for where, estimates in slice_scores(scores, ["resolvable"])
     ]
     return Table(
         key="resolvable",
@@ -218,13 +218,13 @@ def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
 
 
 def _first_passages(run: Run, questions: set[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    passages: dict[str, list[str]] = {}
     table = run.rankings
     columns = (table[c].to_pylist() for c in ("question", "rank", "passage"))
     for question, rank, passage in zip(*columns, strict=True):
         if question in questions and rank <= SHOWN:
-            found.setdefault(question, []).append(passage)
-    return found
+            passages.setdefault(question, []).append(passage)
+    return passages
 
 
 def _opening(texts: dict[str, str], passage: str) -> str:

@@ -12,7 +12,7 @@ from whichone.cli.options import corpus_option, gold_outside_option, json_option
 @makes("bench")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.argument("bench", type=click.Path())
-@click.option("--dataset", default=None, help="Of all files; else told by their names.")
+@click.option("--dataset", default=None, help="Of all files; else recognised by their names.")
 @click.option(
     "--task",
     type=click.Choice(["fc", "el", "sf", "qa", "dialogue"]),
@@ -24,7 +24,7 @@ from whichone.cli.options import corpus_option, gold_outside_option, json_option
 @click.option(
     "--passages", type=click.Path(exists=True), default=None, help="A file of your own passages."
 )
-@click.option("--page-field", default=None, help="Field of the passages that holds the page id.")
+@click.option("--page-field", default=None, help="Field of the passages that contains the page id.")
 @click.option(
     "--words", default=100, show_default=True, help="Words a passage; 0 keeps pages whole."
 )
@@ -81,12 +81,12 @@ def command(
     )
     if dry_run:
         read, corpus = read_kilt(files, plan)
-        told = {**summary(read, corpus), "problems": dict(list(corpus.problems.items())[:100])}
-        told["bad_lines"] = [str(error) for part in read for error in part.bad]
+        document = {**summary(read, corpus), "problems": dict(list(corpus.problems.items())[:100])}
+        document["bad_lines"] = [str(error) for part in read for error in part.bad]
     else:
-        made = import_kilt(files, bench, plan)
-        told = {"benchmark": made.id, **made.folder.manifest.counts}
+        created = import_kilt(files, bench, plan)
+        document = {"benchmark": created.id, **created.folder.manifest.counts}
     if as_json:
-        emit_json(told)
+        emit_json(document)
     else:
-        emit_table([{"what": key.replace("_", " "), "": value} for key, value in told.items()])
+        emit_table([{"what": key.replace("_", " "), "": value} for key, value in document.items()])

@@ -13,7 +13,9 @@ from whichone.cli.options import json_option, on_error_option, seed_option
 @click.argument("tasks", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.argument("base", metavar="KB", type=click.Path(exists=True))
 @click.argument("out", type=click.Path())
-@click.option("--dataset", default=None, help="One of KILT's eleven; else told by the file's name.")
+@click.option(
+    "--dataset", default=None, help="One of KILT's eleven; else recognised by the file's name."
+)
 @click.option(
     "--task", type=click.Choice(["fc", "el", "sf", "qa", "dialogue"]), default=None,
     help="Entity linking (el) maps by page, the others by span.",

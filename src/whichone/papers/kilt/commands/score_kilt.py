@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     help="Score one of the two: answers and KILT scores, or rankings.",
 )
 @click.option(
-    "--dataset", default=None, help="Such as nq; told by the gold file's name if it can be."
+    "--dataset", default=None, help="Such as nq; recognised by the gold file's name if it can be."
 )
 @click.option(
     "--check",
@@ -127,12 +127,12 @@ def _say(result: Evaluation) -> None:
 def _print_check(document: dict[str, Any], as_json: bool) -> None:
     from whichone.cli.output import emit_json, emit_table
 
-    found = {name: document[name] for name in ("records", "warnings", "skipped")}
+    summary = {name: document[name] for name in ("records", "warnings", "skipped")}
     if as_json:
-        emit_json(found)
-    elif found["warnings"]:
-        emit_table([{"code": w["code"], "records": w["count"]} for w in found["warnings"]])
-    odd = len(found["warnings"]) + found["skipped"]["count"]
+        emit_json(summary)
+    elif summary["warnings"]:
+        emit_table([{"code": w["code"], "records": w["count"]} for w in summary["warnings"]])
+    odd = len(summary["warnings"]) + summary["skipped"]["count"]
     if odd:
         raise GateFailed(f"{odd} kinds of things in the predictions need a look")
     click.echo("nothing odd in the predictions", err=True)

@@ -56,7 +56,7 @@ def _places(record: dict[str, Any]) -> list[list[Place]]:
         [(entry[2], entry[3]) for entry in group if entry[2] is not None and entry[3] is not None]
         for group in record["evidence"]
     ]
-    return [list(found) for found in dict.fromkeys(tuple(places) for places in sets if places)]
+    return [list(placess) for placess in dict.fromkeys(tuple(places) for places in sets if places)]
 
 
 def _outputs(

@@ -18,13 +18,13 @@ def convert_nq(original: Original) -> Iterator[TaskRecord]:
     for file in original.files:
         for line, record in read_json_lines(file):
             try:
-                made = _record(record, original)
+                converted = _record(record, original)
             except (KeyError, TypeError, IndexError) as error:
                 raise BadInput(
                     f"not a record of Natural Questions: {error!r}", file=file, line=line
                 ) from None
-            if made:
-                identity, outputs = made
+            if converted:
+                identity, outputs = converted
                 yield TaskRecord(identity, record["question_text"], outputs, line)
 
 
@@ -45,11 +45,11 @@ def _record(
                 short.setdefault(text, TaskOutput(text, (sentence(page, text),)))
         text = " ".join(_words(tokens, annotation["long_answer"]))
         if text:
-            told = {
+            document = {
                 "yes_no_answer": annotation.get("yes_no_answer", "NONE"),
                 "annotation_id": annotation.get("annotation_id"),
             }
-            long.setdefault(text, TaskOutput(None, (sentence(page, text, **told),)))
+            long.setdefault(text, TaskOutput(None, (sentence(page, text, **document),)))
     if not short:
         original.left_out["questions without a short answer"] += 1
         return None

@@ -42,15 +42,15 @@ def convert_zsre(original: Original) -> Iterator[TaskRecord]:
                     file=file,
                     line=line,
                 )
-            relation, question, subject, text, *found = parts
+            relation, question, subject, text, *rest_fields = parts
             relations.add(relation)
-            if not any(answer.strip() for answer in found):
+            if not any(answer.strip() for answer in rest_fields):
                 original.left_out["negative examples"] += 1
                 continue
             key = (subject, relation)
             lines.setdefault(key, line)
             questions.setdefault(key, {}).setdefault(question.replace(SLOT, subject))
-            for answer in filter(None, found):
+            for answer in filter(None, rest_fields):
                 answers.setdefault(key, {}).setdefault((answer, text))
     splits = relation_splits(sorted(relations), original.seed)
     for (subject, relation), listed in questions.items():

@@ -55,11 +55,13 @@ def assemble(
     """
     outputs: list[dict[str, Any]] = []
     supported = dropped = 0
-    for output, found in zip(task.outputs, mapped, strict=True):
-        good = found is not None and all(piece.score >= threshold for piece in found)
-        if found is None or good or train:
-            outputs.append(_output(output, found))
-            supported += found is not None
+    for output, mapped_output in zip(task.outputs, mapped, strict=True):
+        good = mapped_output is not None and all(
+            piece.score >= threshold for piece in mapped_output
+        )
+        if mapped_output is None or good or train:
+            outputs.append(_output(output, mapped_output))
+            supported += mapped_output is not None
         else:
             dropped += 1
             if aliases and output.answer is not None:
@@ -72,14 +74,14 @@ def assemble(
     return Kept({**record, "output": outputs, **task.rest}, dropped)
 
 
-def _output(output: TaskOutput, found: Sequence[Mapped] | None) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _output(output: TaskOutput, values: Sequence[Mapped] | None) -> dict[str, Any]:
+    outputs: dict[str, Any] = {}
     if output.answer is not None:
-        made["answer"] = output.answer
-    entries = [_entry(piece) for piece in found or () if piece.page is not None]
+        outputs["answer"] = output.answer
+    entries = [_entry(piece) for piece in values or () if piece.page is not None]
     if entries:
-        made["provenance"] = entries
-    return {**made, **output.rest}
+        outputs["provenance"] = entries
+    return {**outputs, **output.rest}
 
 
 def _entry(piece: Mapped) -> dict[str, Any]:

@@ -41,8 +41,8 @@ def score(matches: Sequence[int], reference: int, hypothesis: int) -> float:
         return 0.0
     weight = 1.0 / len(matches) if hypothesis < MAX_ORDER else 0.25
     logs = (
-        weight * (math.log(found / (hypothesis - n)) if found else _LEAST)
-        for n, found in enumerate(matches)
+        weight * (math.log(matching_grams / (hypothesis - n)) if matching_grams else _LEAST)
+        for n, matching_grams in enumerate(matches)
     )
     return brevity_penalty(reference, hypothesis) * math.exp(math.fsum(logs))
 

@@ -45,7 +45,7 @@ class TaskOutput(msgspec.Struct, frozen=True):
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """One line of a task, with where it stands."""
+    """One line of a task, with where it appears."""
 
     id: str
     input: str | None

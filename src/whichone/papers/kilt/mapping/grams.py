@@ -38,24 +38,24 @@ class EvidenceGrams:
 
     def value(self, matches: Counts) -> float:
         """The score of match counts before the brevity penalty."""
-        found = self._values.get(matches)
-        if found is None:
-            found = self._values[matches] = score(matches, 0, self.size)
-        return found
+        value = self._values.get(matches)
+        if value is None:
+            value = self._values[matches] = score(matches, 0, self.size)
+        return value
 
     def suffixes(self, words: Sequence[str]) -> list[Counts]:
-        """For each place the matches that the rest of the paragraph holds."""
+        """For each place the matches that the rest of the paragraph contains."""
         left = [Counter(grams) for grams in self.grams]
         matches = [0] * self.orders
-        found: list[Counts] = [()] * len(words)
+        suffixes: list[Counts] = [()] * len(words)
         for first in range(len(words) - 1, -1, -1):
             for order in range(min(self.orders, len(words) - first)):
                 gram = tuple(words[first : first + order + 1])
                 if left[order].get(gram):
                     left[order][gram] -= 1
                     matches[order] += 1
-            found[first] = tuple(matches)
-        return found
+            suffixes[first] = tuple(matches)
+        return suffixes
 
 
 class GrowingSpan:

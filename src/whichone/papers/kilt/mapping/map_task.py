@@ -56,9 +56,9 @@ class Account(msgspec.Struct, kw_only=True):
 
 def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan) -> Account:
     """Map one task; write the records to `out`, and beside it the account and what was dropped."""
-    told = dataset_and_split(task)
-    known = dataset(plan.dataset) if plan.dataset else (told[0] if told else None)
-    split = plan.split or (told[1] if told else "dev")
+    dataset_split = dataset_and_split(task)
+    known = dataset(plan.dataset) if plan.dataset else (dataset_split[0] if dataset_split else None)
+    split = plan.split or (dataset_split[1] if dataset_split else "dev")
     bad: list[BadInput] = []
     records = list(read_task(task, plan.on_error, bad))
     account = Account(file=Path(task).name, split=split, bad_lines=len(bad))
@@ -129,24 +129,26 @@ def _kept(
     aliases: bool,
     threshold: float,
 ) -> Iterator[dict[str, Any]]:
-    for record, found in zip(records, mapped, strict=True):
+    for record, mapped_record in zip(records, mapped, strict=True):
         account.records += 1
         account.outputs += len(record.outputs)
-        for piece in (piece for pieces in found if pieces for piece in pieces):
+        for piece in (piece for pieces in mapped_record if pieces for piece in pieces):
             account.evidence += 1
             account.pages_not_found += piece.page is None
             account.histogram[min(BINS - 1, int(piece.score * BINS))] += 1
-        made = assemble(record, found, train=train, aliases=aliases, threshold=threshold)
-        account.outputs_dropped += made.dropped_outputs
-        if made.record is None:
-            dropped.append(_dropped(record, found))
+        assembled = assemble(
+            record, mapped_record, train=train, aliases=aliases, threshold=threshold
+        )
+        account.outputs_dropped += assembled.dropped_outputs
+        if assembled.record is None:
+            dropped.append(_dropped(record, mapped_record))
         else:
             account.kept += 1
-            yield made.record
+            yield assembled.record
 
 
-def _dropped(record: TaskRecord, found: Sequence[Sequence[Mapped] | None]) -> dict[str, Any]:
-    pieces = [piece for listed in found if listed for piece in listed]
+def _dropped(record: TaskRecord, values: Sequence[Sequence[Mapped] | None]) -> dict[str, Any]:
+    pieces = [piece for listed in values if listed for piece in listed]
     why = [
         {
             "page": piece.evidence.page,

@@ -46,9 +46,9 @@ def find_pages(
                     hits.update(index.get(gram, ()))
         for text in hits:
             known = best.get(text)
-            found = search(wanted[text], paragraphs)
-            if found and (known is None or (-found.bleu, found.tokens) < known[:2]):
-                best[text] = (-found.bleu, found.tokens, page.page)
+            result = search(wanted[text], paragraphs)
+            if result and (known is None or (-result.bleu, result.tokens) < known[:2]):
+                best[text] = (-result.bleu, result.tokens, page.page)
     return {text: page for text, (_, _, page) in best.items()}
 
 
@@ -100,16 +100,16 @@ class Mapper:
         placed: dict[tuple[str, str | None], Mapped],
     ) -> Mapped:
         page = pages.get(_reference(piece))
-        found = placed.get((page, piece.text)) if page else None
-        return msgspec.structs.replace(found, evidence=piece) if found else Mapped(piece)
+        span = placed.get((page, piece.text)) if page else None
+        return msgspec.structs.replace(span, evidence=piece) if span else Mapped(piece)
 
     def _pages(self, pieces: Sequence[Evidence]) -> dict[str, str]:
         named = {piece.page for piece in pieces if piece.page is not None}
         pages = self._snapshot.resolve(named)
         nameless = [piece.text or "" for piece in pieces if piece.page is None]
         if nameless:
-            found = find_pages(nameless, self._snapshot.every_page(), self._tokenizer)
-            pages |= {_reference(Evidence(None, text)): page for text, page in found.items()}
+            pagess = find_pages(nameless, self._snapshot.every_page(), self._tokenizer)
+            pages |= {_reference(Evidence(None, text)): page for text, page in pagess.items()}
         return pages
 
     def _place(
@@ -139,15 +139,15 @@ class Mapper:
             )
 
     def _as_published(self, page: SnapshotPage, text: str, whole: Mapped) -> Mapped:
-        found = match_answer(text, page.paragraphs, self._marks)
-        self.crashes += found.crashed
+        span = match_answer(text, page.paragraphs, self._marks)
+        self.crashes += span.crashed
         return msgspec.structs.replace(
             whole,
-            section=section_of(page.paragraphs, max(found.paragraph, 0)),
-            paragraph=found.paragraph,
-            start=found.start,
-            end=found.end,
-            bleu=float(found.bleu),
+            section=section_of(page.paragraphs, max(span.paragraph, 0)),
+            paragraph=span.paragraph,
+            start=span.start,
+            end=span.end,
+            bleu=float(span.bleu),
         )
 
 

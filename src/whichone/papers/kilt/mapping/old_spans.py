@@ -50,7 +50,7 @@ def _key(piece: Evidence) -> tuple[str, Span] | None:
 
 
 def text_at(page: SnapshotPage, span: Span) -> str:
-    """What stands between two places of a page; paragraphs in between come whole."""
+    """What is between two places of a page; paragraphs in between come whole."""
     first, start, last, end = span
     paragraphs = page.paragraphs
     if first > last or last >= len(paragraphs):

@@ -12,7 +12,7 @@ Rules = Literal["paper", "published"]
 
 
 class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to map; dataset and split are told by a published file's name when not given."""
+    """How to map; dataset and split are recognised by a published file's name when not given."""
 
     dataset: str | None = None
     task: str | None = None

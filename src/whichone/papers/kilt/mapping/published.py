@@ -21,7 +21,7 @@ NOWHERE = -1
 
 
 class PublishedMatch(msgspec.Struct, frozen=True):
-    """Paragraph, characters and score; -1 stands for what the program cannot say."""
+    """Paragraph, characters and score; -1 represents what the program cannot say."""
 
     paragraph: int
     start: int
@@ -95,12 +95,12 @@ def match_answer(
     read: list[_Paragraph] = []
     overlaps: list[int] = []
     for number, text in enumerate(paragraphs):
-        if found := matcher.verbatim(number, text):
-            return found
+        if span := matcher.verbatim(number, text):
+            return span
         paragraph = matcher.paragraph(text)
         shared = matcher.overlap(paragraph)
-        if shared == len(matcher.tokens) and (found := matcher.joined(number, paragraph)):
-            return found
+        if shared == len(matcher.tokens) and (span := matcher.joined(number, paragraph)):
+            return span
         read.append(paragraph)
         overlaps.append(shared)
     candidates = _candidates(overlaps)
@@ -114,7 +114,7 @@ def _candidates(overlaps: Sequence[int]) -> list[int]:
     """Paragraphs by falling overlap, whole groups of equal overlap until there are three."""
     chosen: list[int] = []
     for overlap in sorted(set(overlaps), reverse=True):
-        chosen += [n for n, found in enumerate(overlaps) if found == overlap]
+        chosen += [n for n, overlap_found in enumerate(overlaps) if overlap_found == overlap]
         if len(chosen) >= CANDIDATES:
             break
     return chosen
@@ -160,11 +160,11 @@ def _spans(number: int, words: Sequence[str], wanted: Sequence[str], best: _Best
         for last in range(first, len(words)):
             if words[last].strip():
                 span.add(words[last])
-            found = span.score()
-            tie = found == best.score and best.first != 0
+            score = span.score()
+            tie = score == best.score and best.first != 0
             shorter = last - first < best.last - best.first - 1
-            if found > best.score or best.score == 0 or (tie and shorter):
-                best.score, best.paragraph = found, number
+            if score > best.score or best.score == 0 or (tie and shorter):
+                best.score, best.paragraph = score, number
                 best.first, best.last = first, last
             if best.score == 1.0:
                 return

@@ -5,7 +5,7 @@ never looked at, and the result is the same:
 
 - a best span begins and ends with a word of the original: any other end could be cut off without
   losing a match;
-- a paragraph, or the rest of one, holds no span better than the one that has all of its n-gram
+- a paragraph, or the rest of one, contains no span better than the one that has all of its n-gram
   matches and no brevity penalty, so paragraphs come in the order of that bound and stop below it;
 - beyond the original's length the brevity penalty only grows, so an end that it puts below the best
   score ends the search from that start;
@@ -53,8 +53,8 @@ def best_span(
     tokenizer: Tokenizer = words,
 ) -> Span | None:
     """The best span of a page; None when no paragraph has a word of the evidence."""
-    if found := verbatim(evidence, paragraphs):
-        return found
+    if span := verbatim(evidence, paragraphs):
+        return span
     page = tokens if tokens is not None else page_tokens(paragraphs, tokenizer)
     original = [token.text for token in tokenize(evidence, tokenizer)]
     return search(original, page)
@@ -90,9 +90,9 @@ def exhaustive(original: Sequence[str], page: Page) -> Span | None:
         words = [token.text for token in tokens]
         for first in range(len(words)):
             for last in range(first, len(words)):
-                found = bleu(words[first : last + 1], original)
-                key = (-found, last - first + 1, number, first, last)
-                if found > 0 and (best is None or key < best):
+                score = bleu(words[first : last + 1], original)
+                key = (-score, last - first + 1, number, first, last)
+                if score > 0 and (best is None or key < best):
                     best = key
     return _span(best, page) if best else None
 

@@ -22,7 +22,7 @@ Tokenizer = Callable[[str], list[tuple[str, int]]]
 
 
 class Token(msgspec.Struct, frozen=True, gc=False):
-    """A token as it is compared, and where it stands in its paragraph."""
+    """A token as it is compared, and where it appears in its paragraph."""
 
     text: str
     start: int

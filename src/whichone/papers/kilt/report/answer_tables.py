@@ -40,7 +40,7 @@ def answers_section(
 def downstream_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     """KILT's Table 3: each dataset's own measure."""
     return _by_dataset(
-        [_scores(one, benchmark, gated=False) for one in answers],
+        [_scores(answer_run, benchmark, gated=False) for answer_run in answers],
         benchmark,
         key="kilt-downstream",
         title="Downstream performance (KILT, Table 3)",
@@ -52,7 +52,7 @@ def downstream_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
 def kilt_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     """KILT's Table 5: the same, with points only where the provenance is found."""
     return _by_dataset(
-        [_scores(one, benchmark, gated=True) for one in answers],
+        [_scores(answer_run, benchmark, gated=True) for answer_run in answers],
         benchmark,
         key="kilt-scores",
         title="KILT scores (KILT, Table 5)",

@@ -48,14 +48,14 @@ def open_system(folder: str | Path) -> System:
     path = Path(folder)
     if not path.is_dir():
         raise Missing("no such folder of predictions", where=str(path))
-    told: dict[str, str] = {}
+    described: dict[str, str] = {}
     if (path / DESCRIPTION).exists():
         try:
-            told = tomllib.loads((path / DESCRIPTION).read_text("utf-8"))
+            described = tomllib.loads((path / DESCRIPTION).read_text("utf-8"))
         except tomllib.TOMLDecodeError as error:
             raise BadInput(f"no TOML: {error}", file=path / DESCRIPTION) from None
-    known = {f: str(told[f]) for f in ("kind", "parameters", "index") if f in told}
-    return System(str(told.get("name", path.resolve().name)), path, **known)
+    known = {f: str(described[f]) for f in ("kind", "parameters", "index") if f in described}
+    return System(str(described.get("name", path.resolve().name)), path, **known)
 
 
 def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
@@ -65,7 +65,7 @@ def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
         raise UsageError(
             "no gold file of KILT in it", where=str(gold), hint="such as nq-dev-kilt.jsonl"
         )
-    found = []
+    scores = []
     for system in systems:
         for key, (dataset, guess) in _by_dataset(system.folder).items():
             if key not in golds:
@@ -73,17 +73,17 @@ def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
                 continue
             file = golds[key][1]
             values = _values(file, guess)
-            found.append(Scored(system, dataset, key[1], file, guess, values))
-    if not found:
+            scores.append(Scored(system, dataset, key[1], file, guess, values))
+    if not scores:
         raise UsageError("no prediction file has the name of a gold file", where=str(gold))
-    return found
+    return scores
 
 
 def _by_dataset(folder: Path) -> dict[tuple[str, str], tuple[Dataset, Path]]:
     files = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if told := dataset_and_split(path):
-            files[told[0].name, told[1]] = (told[0], path)
+        if dataset_split := dataset_and_split(path):
+            files[dataset_split[0].name, dataset_split[1]] = (dataset_split[0], path)
     return files
 
 

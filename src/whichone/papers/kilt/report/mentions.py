@@ -68,13 +68,13 @@ def documents(gold: str | Path, guess: str | Path) -> Iterator[Document]:
 def mentions_section(scored: Sequence[Scored], most: int = DOCUMENTS) -> Section | None:
     """The first documents of each entity-linking dataset, system by system."""
     parts = []
-    for found in scored:
-        if found.dataset.task != "el" or found.dataset.metric not in found.values:
+    for score in scored:
+        if score.dataset.task != "el" or score.dataset.metric not in score.values:
             continue
-        for number, document in enumerate(documents(found.gold, found.guess)):
+        for number, document in enumerate(documents(score.gold, score.guess)):
             if number == most:
                 break
-            where = f"{found.system.name}, {found.dataset.title}, {found.split}"
+            where = f"{score.system.name}, {score.dataset.title}, {score.split}"
             parts.append(document_html(document, where))
     if not parts:
         return None

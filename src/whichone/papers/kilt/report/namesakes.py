@@ -35,17 +35,17 @@ def _table(systems: Sequence[Scores], column: str, head: str, title: str) -> Tab
     rows: list[Sequence[Cell]] = []
     labels = {name: dataset.label for name, dataset in datasets().items()}
     for scores in systems:
-        for where, found in slice_scores(scores, ["dataset", column]):
+        for where, estimates in slice_scores(scores, ["dataset", column]):
             dataset = str(where["dataset"])
             value = where[column]
-            told = NAMES[value] if column == "shared_name" else str(value or "no gold page")
-            estimate = found["rprec"]
-            row = (labels.get(dataset, dataset), told, scores.system, estimate, estimate.n)
+            label = NAMES[value] if column == "shared_name" else str(value or "no gold page")
+            estimate = estimates["rprec"]
+            row = (labels.get(dataset, dataset), label, scores.system, estimate, estimate.n)
             rows.append(row)
     return Table(
         key=f"kilt-{column.replace('_', '-')}",
         title=f"R-precision: {title.lower()} (KILT, Table 4 split)",
         columns=("dataset", head, "system", "R-precision", "queries"),
         rows=sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
-        note="A name is shared when another entity with a page bears it as its label, alias or title.",
+        note="A name is shared when another entity with a page has it as its label, alias or title.",
     )

@@ -15,8 +15,8 @@ def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:
         return None
     table = statistics_table(benchmark)
     pages = datasets_per_page(benchmark.queries)
-    told = [f"{count:,} in {number}" for number, count in pages.items()]
-    text = f"{table.to_markdown()}\nGold pages by number of datasets (Figure 2): {', '.join(told)}"
+    counts_text = [f"{count:,} in {number}" for number, count in pages.items()]
+    text = f"{table.to_markdown()}\nGold pages by number of datasets (Figure 2): {', '.join(counts_text)}"
     document = {"table_6": table_6(benchmark.queries), "datasets_per_page": pages}
     return PaperStatistics(document, text, (table,))
 

@@ -61,19 +61,19 @@ def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:
     """Tables 3, 4 and 5: a row a system, a column a dataset."""
     used = [d for d in datasets().values() if any(s.dataset is d for s in scored)]
     names = list(dict.fromkeys(s.system.name for s in scored))
-    made = []
+    tables = []
     for number, title, metric in (
         (3, "Downstream performance", lambda d: d.metric),
         (4, "Page-level R-precision", lambda d: "Rprec"),
         (5, "KILT scores", lambda d: f"KILT-{d.metric}"),
     ):
-        found = {(s.system.name, s.dataset.name): _cell(s, metric(s.dataset)) for s in scored}
+        cells = {(s.system.name, s.dataset.name): _cell(s, metric(s.dataset)) for s in scored}
         rows: list[Sequence[Cell]] = [
-            (name, *(found.get((name, d.name)) for d in used)) for name in names
+            (name, *(cells.get((name, d.name)) for d in used)) for name in names
         ]
         heads = [d.label if number == 4 else f"{d.label} ({_short(metric(d))})" for d in used]
         if any(cell is not None for row in rows for cell in row[1:]):
-            made.append(
+            tables.append(
                 Table(
                     key=f"kilt-{number}-{split}",
                     title=f"{title}, {split} (KILT, Table {number})",
@@ -82,7 +82,7 @@ def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:
                     note=NOTE,
                 )
             )
-    return made
+    return tables
 
 
 def _cell(scored: Scored, name: str) -> Cell:

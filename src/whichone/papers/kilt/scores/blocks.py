@@ -31,7 +31,7 @@ Stretch = Sequence[tuple[str, int]]
 
 
 class Problem(Struct, frozen=True):
-    """A record that could not be used as it is, where it lies, and why."""
+    """A record that could not be used as it is, where it is stored, and why."""
 
     file: str
     line: int

@@ -80,9 +80,9 @@ def first_mentions(
 
 
 def _with_longest_words(phrases: Iterable[str]) -> list[tuple[str, str]]:
-    """Normalised phrases, each with a word that stands in every text that contains the phrase.
+    """Normalised phrases, each with a word that appears in every text that contains the phrase.
 
-    A word of a normalised text also stands in the text in lower case without punctuation, which is
+    A word of a normalised text also appears in the text in lower case without punctuation, which is
     much cheaper to make.
     """
     normal = map(normalize, phrases)

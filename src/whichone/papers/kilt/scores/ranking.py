@@ -67,9 +67,9 @@ class IdMaker:
     def ranked(self, provenance: Sequence[Any]) -> Ranked:
         """The ids of a prediction; entries that lack a rank key are passed over."""
         values = list(map(self._get, provenance))
-        found = self._ids(values)
-        ids = dict.fromkeys(found)
-        return Ranked(ids, len(ids) < len(found), found is values)
+        idss = self._ids(values)
+        ids = dict.fromkeys(idss)
+        return Ranked(ids, len(ids) < len(idss), idss is values)
 
     def _ids(self, values: list[Any]) -> list[str]:
         """As stripped text; the list itself where that changes nothing."""
@@ -99,17 +99,17 @@ def completed_sets(ranked: dict[str, None], evidence: Sequence[frozenset[str]]) 
     """Positions, from 0, of the completed evidence sets in the rank list.
 
     Each result in no set takes a place. A set takes the place of the last of its pages seen so far;
-    its earlier place is given up, so a completed set leaves no gap and an unfinished one holds one
+    its earlier place is given up, so a completed set leaves no gap and an unfinished one contains one
     place. A page of two sets takes two.
     """
     if not any(ranked.keys() >= pages for pages in evidence if pages):
         return []
     order = list(ranked)
-    found = {order.index(page) for pages in evidence for page in pages if page in ranked}
+    placess = {order.index(page) for pages in evidence for page in pages if page in ranked}
     missing = [set(pages) for pages in evidence]
     places: list[int] = []  # 0: in no set, 1: completes a set, negative: an unfinished set
     seen = 0
-    for position in sorted(found):
+    for position in sorted(placess):
         places.extend([0] * (position - seen))
         seen = position + 1
         page = order[position]

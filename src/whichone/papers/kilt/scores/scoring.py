@@ -190,7 +190,7 @@ class RecordScorer:
     def _mentions(
         self, provenance: Sequence[Any], golds: set[str], titles: set[str], flaws: list[Flaw]
     ) -> tuple[int, int, int]:
-        """Of the first entries as they stand, pages that occur twice included."""
+        """Of the first entries as written, pages that occur twice included."""
         texts = list(map(self._text, provenance[: self._cuts[-1]]))
         if texts.count(UNSET) == len(texts):
             return _NOWHERE

@@ -48,5 +48,7 @@ def command(
     from whichone.cli.output import emit_benchmark
     from whichone.papers.longmemeval.import_files import import_longmemeval
 
-    made = import_longmemeval(file, benchmark, member=member, unit=unit, dated=dated, name=called)
-    emit_benchmark(made, as_json)
+    created = import_longmemeval(
+        file, benchmark, member=member, unit=unit, dated=dated, name=called
+    )
+    emit_benchmark(created, as_json)

@@ -34,7 +34,7 @@ def command(file: str, benchmark: str, passages: str | None, called: str, as_jso
     from whichone.papers.popqa.files import read_popqa
 
     about = "PopQA: questions about one fact, with the subject's monthly page views (`s_pop`)."
-    made = import_published(
+    created = import_published(
         read_popqa(file), passages, benchmark, name=called, files=[file], about=about
     )
-    emit_benchmark(made, as_json)
+    emit_benchmark(created, as_json)

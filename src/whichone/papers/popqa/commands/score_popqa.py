@@ -12,7 +12,7 @@ from whichone.cli.options import json_option, per_query_option, seed_option
 @click.option(
     "--gold", required=True, type=click.Path(exists=True), help="PopQA: .tsv, .json or .jsonl."
 )
-@click.option("--prediction", "field", default=None, help="Field that holds the prediction.")
+@click.option("--prediction", "field", default=None, help="Field that contains the prediction.")
 @click.option(
     "--parametric",
     type=click.Path(exists=True),
@@ -63,14 +63,14 @@ def command(
         table += [{"slice": f"{kind}: {k}", **_values(v)} for k, v in scores[kind].items()]
     emit_table(table)
     if parametric:
-        found = scores["adaptive_retrieval"]
+        adaptive = scores["adaptive_retrieval"]
         emit_table(
             [
                 {"relation": relation, "retrieve below a popularity of": threshold}
-                for relation, threshold in found.thresholds.items()
+                for relation, threshold in adaptive.thresholds.items()
             ],
-            title=f"adaptive {found.adaptive:.3f}, retrieval {found.retrieval:.3f}, "
-            f"parametric {found.parametric:.3f}",
+            title=f"adaptive {adaptive.adaptive:.3f}, retrieval {adaptive.retrieval:.3f}, "
+            f"parametric {adaptive.parametric:.3f}",
         )
 
 

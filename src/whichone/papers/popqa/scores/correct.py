@@ -29,4 +29,4 @@ def _value(text: str, golds: set[str]) -> float:
 
 
 popqa = of_text("popqa", _value)
-"""An accepted answer stands in the first line (PopQA)."""
+"""An accepted answer appears in the first line (PopQA)."""

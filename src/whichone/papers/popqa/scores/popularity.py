@@ -28,7 +28,7 @@ def bin_edges(logs: Sequence[float], bins: int = BINS) -> list[float]:
 
 
 def bin_of(value: float, edges: Sequence[float]) -> int:
-    """A bin holds its lower edge and not its upper one, except the last, which holds both."""
+    """A bin contains its lower edge and not its upper one, except the last, which contains both."""
     for number, upper in enumerate(edges[1:-1]):
         if value < upper:
             return number

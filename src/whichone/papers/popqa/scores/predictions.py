@@ -47,7 +47,7 @@ def _in_order(texts: list[Any], queries: Sequence[Query], path: Path) -> dict[st
 
 def _from_records(path: Path, queries: Sequence[Query], field: str | None) -> dict[str, Any]:
     by_text: dict[str, str] = {query.input: query.id for query in queries}
-    found: dict[str, Any] = {}
+    predictions: dict[str, Any] = {}
     for line, record in read_records(path):
         if not isinstance(record, dict):
             raise BadInput("a record with named fields is expected", file=path, line=line)
@@ -62,25 +62,25 @@ def _from_records(path: Path, queries: Sequence[Query], field: str | None) -> di
                 line=line,
                 hint="name the prediction's field with --prediction",
             )
-        if key in found:
+        if key in predictions:
             raise BadInput(f"two predictions for {key}", file=path, line=line)
-        found[key] = record[name]
-    return found
+        predictions[key] = record[name]
+    return predictions
 
 
-def _checked(found: dict[str, Any], queries: Sequence[Query], path: Path) -> dict[str, str]:
+def _checked(value: dict[str, Any], queries: Sequence[Query], path: Path) -> dict[str, str]:
     known = {query.id for query in queries}
-    strangers = sorted(found.keys() - known)
+    strangers = sorted(value.keys() - known)
     if strangers:
         raise BadInput(f"predictions for unknown questions: {sample(strangers)}", file=path)
-    missing = sorted(known - found.keys())
+    missing = sorted(known - value.keys())
     if missing:
         raise BadInput(
             f"{len(missing)} questions have no prediction: {sample(missing)}",
             file=path,
             hint="give each one; an empty text counts as wrong",
         )
-    wrong = [key for key, text in found.items() if text is not None and not isinstance(text, str)]
+    wrong = [key for key, text in value.items() if text is not None and not isinstance(text, str)]
     if wrong:
         raise BadInput(f"predictions that are no text: {sample(wrong)}", file=path)
-    return {key: text or "" for key, text in found.items()}
+    return {key: text or "" for key, text in value.items()}

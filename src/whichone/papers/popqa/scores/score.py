@@ -74,8 +74,8 @@ def _estimate(values: Sequence[bool], judged: Sequence[Judged]) -> dict[str, Any
 
 def _grouped(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str, dict[str, Any]]:
     groups: dict[str, list[Judged]] = {}
-    for one in judged:
-        groups.setdefault(key(one), []).append(one)
+    for judgement in judged:
+        groups.setdefault(key(judgement), []).append(judgement)
     return {name: _both(members) for name, members in sorted(groups.items())}
 
 

@@ -51,8 +51,8 @@ class BlinkModel:
         assert self.cross is not None
         context = self.text.mention_ids(mention)
         ids = [self.text.pair_ids(context, self.text.entity_ids(*entity)) for entity in entities]
-        found: list[float] = self._encode(self.cross.encoder, ids)[:, 0].tolist()
-        return found
+        results: list[float] = self._encode(self.cross.encoder, ids)[:, 0].tolist()
+        return results
 
     def tensors(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         import torch
@@ -63,13 +63,13 @@ class BlinkModel:
     def _encode(self, encoder: Any, ids: Sequence[Sequence[int]]) -> Vectors:
         import torch
 
-        found = []
+        results = []
         with torch.inference_mode():
             for start in range(0, len(ids), BATCH):
-                found.append(
+                results.append(
                     encoder(*self.tensors(ids[start : start + BATCH])).float().cpu().numpy()
                 )
-        return np.concatenate(found) if found else np.zeros((0, self.size), np.float32)
+        return np.concatenate(results) if results else np.zeros((0, self.size), np.float32)
 
     def save(self, folder: Path) -> None:
         """As `open_blink` reads it, and as BLINK's own program does."""
@@ -172,14 +172,14 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _file(folder: Path, kind: str) -> Path:
-    found = sorted(folder.glob(f"{kind}*.bin"))
-    if len(found) != 1:
+    result = sorted(folder.glob(f"{kind}*.bin"))
+    if len(result) != 1:
         raise Missing(
-            f"{'no' if not found else len(found)} {kind}*.bin in this folder, one is wanted",
+            f"{'no' if not result else len(result)} {kind}*.bin in this folder, one is wanted",
             where=str(folder),
             hint="-o cross=false searches without the cross-encoder" if kind == CROSS else None,
         )
-    return found[0]
+    return result[0]
 
 
 def _words_folder(folder: Path, base: str | None) -> Path:
@@ -201,8 +201,8 @@ def _heads(words: Path) -> int | None:
 
 
 def _lengths(file: Path) -> tuple[int, int]:
-    told = msgspec.json.decode(file.read_bytes()) if file.exists() else {}
-    return int(told.get("max_context_length", CONTEXT)), int(told.get("max_cand_length", ENTITY))
+    value = msgspec.json.decode(file.read_bytes()) if file.exists() else {}
+    return int(value.get("max_context_length", CONTEXT)), int(value.get("max_cand_length", ENTITY))
 
 
 def _weights(file: Path, torch: Any) -> dict[str, Any]:

@@ -135,14 +135,14 @@ class Blink:
         return self._options.cross and self.model.cross is not None
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        found = [self._find(question) for question in questions]
+        results = [self._find(question) for question in questions]
         mentions = [
             in_context(question.text, span)
-            for question, spans in zip(questions, found, strict=True)
+            for question, spans in zip(questions, results, strict=True)
             for span in spans
         ]
         linked = iter(self.link(mentions, k))
-        for question, spans in zip(questions, found, strict=True):
+        for question, spans in zip(questions, results, strict=True):
             yield _merged(question, [(span, next(linked)) for span in spans], k)
 
     def nearest(self, mentions: Sequence[MentionText], k: int) -> list[list[int]]:
@@ -172,7 +172,7 @@ def _parameters(options: dict[str, Any]) -> BlinkParameters:
 
 
 def in_context(text: str, span: Span) -> MentionText:
-    """A mention with what stands around it; KILT's marks are no text."""
+    """A mention with what is around it; KILT's marks are no text."""
     clean = [
         part.replace("[START_ENT]", " ").replace("[END_ENT]", " ")
         for part in (text[: span.start], text[span.end :])
