@@ -131,7 +131,7 @@ def test_own_splits_are_trusted_within_a_relation_and_stricter_by_option(tmp_pat
     assert len(data.learn) + len(data.watch) == 4
     with pytest.raises(BadInput, match="1 names, 1 gold pages are in both"):
         training_data(Plan(sources=(place,), disjoint="names"), settings, tmp_path)
-    with pytest.raises(BadInput, match="4 names.* are in both"):
+    with pytest.raises(BadInput, match="4 names, "):
         training_data(Plan(sources=(place,), test=(place,)), settings, tmp_path)
     strict = Plan(sources=(place,), disjoint="names", drop_leaks=True)
     data = training_data(strict, settings, tmp_path)
