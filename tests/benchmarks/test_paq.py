@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.paq import sample_paq
 from whichone.cli import whichone
 from whichone.errors import BadInput
-from whichone.training.data import split_queries
+from whichone.training.data import Plan, taken_queries
 from whichone.training.negatives import ExampleMaker
 
 
@@ -55,7 +55,8 @@ def test_one_question_of_each_passage_that_has_three(
         assert query.answers()[0] == f"answer {query.input.split()[1]} {n}"
     sizes = {p: sum(q.attributes["split"] == p for q in bench.queries) for p in ("train", "dev")}
     assert sizes["train"] == 14 and sizes["dev"] == 3
-    train, other = split_queries(bench, 0.2, 0)
+    taken = taken_queries(str(tmp_path / "bench"), bench, Plan(sources=()), 0)
+    train, other = taken.examples, taken.test
     assert len(train) == 14
     pages = [{p for q in part for p in q.gold_pages()} for part in (train, other)]
     assert not pages[0] & pages[1]

@@ -52,7 +52,10 @@ def test_parts_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert train.pages == test.pages
     with pytest.raises(UsageError, match="no part and share"):
         CliRunner().invoke(
-            whichone, [*typed[:-1], "train"], catch_exceptions=False, standalone_mode=False
+            whichone,
+            [*typed[:3], "other", "--shares", "train"],
+            catch_exceptions=False,
+            standalone_mode=False,
         )
 
 

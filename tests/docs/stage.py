@@ -132,6 +132,12 @@ def _corpora(stage: Path) -> None:
     lines(stage / "beir-folder" / "corpus.jsonl", [{"_id": "1", "title": "Her", "text": "A film."}])
     pages = gzip.decompress((stage / "kilt_knowledgesource.json.gz").read_bytes())
     (stage / "kilt_knowledgesource.json").write_bytes(pages)
+    lines(
+        stage / "notizen.jsonl", [{"id": "1", "title": "Eid", "text": "Der Eid wurde geleistet."}]
+    )
+    words = ["build", "noise", str(stage / "BENCH"), str(stage / "NOISY")]
+    assert CliRunner().invoke(whichone, words, catch_exceptions=False).exit_code == 0
+    retrieve(stage / "NOISY", stage / "NOISY_RUN", retriever="bm25", k=20)
     (stage / "notes").mkdir()
     (stage / "notes" / "one.md").write_text("---\nowner: 7\n---\n# One\n\nJo Mill is a nurse.\n")
 

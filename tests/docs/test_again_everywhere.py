@@ -134,7 +134,6 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
         "--threshold 1",
         "with other content",
     ),
-    "passages": ("passages KB OUT.jsonl", "--size 100", "--size 50", "with other content"),
     "read": ("read BENCH OUT --reader kb-lookup", "", "--limit 3", "limit is 3"),
     "report": ("report RUN_A OUT.html", "", "--names 3", "with other content"),
     "retrieve": ("retrieve BENCH OUT", "-k 3", "-k 2", "k is 2, was 3"),

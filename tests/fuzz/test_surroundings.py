@@ -17,7 +17,7 @@ COMMANDS = {
     "corpus": ["corpus", "kb", "OUT.jsonl"],
     "import": ["import", "questions", "questions.jsonl", "OUT", "--passages", "passages.jsonl",
                "--gold", "gold"],
-    "read": ["read", "bench", "OUT", "--reader", "title"],
+    "read": ["read", "bench", "OUT", "--reader", "reading:answer"],
     "build": ["build", "small", "bench", "run", "OUT", "-k", "2"],
     "ingest": ["ingest", "--pages", "world/kilt_knowledgesource.json.gz", "--workers", "1", "OUT"],
     "world": ["world", "OUT", "--entities", "50", "--workers", "1"],
@@ -42,6 +42,7 @@ def test_a_full_disk_is_said(command: str, most: int, place: Path, tmp_path: Pat
     """A bound on the size of files represents the disk: the system refuses in the same call."""
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
+    (tmp_path / "reading.py").write_text("def answer(question, passages):\n    return 'x'\n")
     done = subprocess.run(
         [sys.executable, "-m", "whichone", *COMMANDS[command]],
         cwd=tmp_path,
@@ -88,6 +89,7 @@ def test_a_plugin_that_cannot_be_imported_is_named(
 ) -> None:
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
+    (tmp_path / "reading.py").write_text("def answer(question, passages):\n    return 'x'\n")
     done = subprocess.run(
         [sys.executable, "-m", "whichone", *words],
         cwd=tmp_path,

@@ -154,6 +154,8 @@ def test_ended_by_the_keyboard(dump: Path, tmp_path: Path, parts: int) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell starts what it puts into the background deaf to interrupts, and children inherit it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not spawned(process.pid) and time.monotonic() < deadline:

@@ -70,7 +70,7 @@ def test_only_averaged_transformers_are_packed(tmp_path: Path) -> None:
     library = pytest.importorskip("sentence_transformers")
     from sentence_transformers.sentence_transformer import modules
 
-    from whichone.retrieval.dense.sentence import PackedPassages, _packed
+    from whichone.retrieval.dense.sentence import packed_model
 
     transformers = pytest.importorskip("transformers")
     words = {w: n for n, w in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])}
@@ -80,9 +80,11 @@ def test_only_averaged_transformers_are_packed(tmp_path: Path) -> None:
     transformers.BertModel(config).save_pretrained(tmp_path)
     inner = modules.Transformer(str(tmp_path), max_seq_length=8)
     mean = library.SentenceTransformer(modules=[inner, modules.Pooling(16)], device="cpu")
-    assert _packed(mean) is not None
+    packed = packed_model(mean, torch.float32)
+    assert packed is not None
     texts = ["a b a", "b", "a b a b a b a b a b a b"]
     wanted = mean.encode(texts, normalize_embeddings=True)
-    assert np.allclose(PackedPassages(mean, torch.float32)(texts), wanted, atol=1e-5)
+    assert np.allclose(packed.passages([""] * 3, texts), wanted, atol=1e-5)
     first = modules.Pooling(16, pooling_mode="cls")
-    assert _packed(library.SentenceTransformer(modules=[inner, first], device="cpu")) is None
+    other = library.SentenceTransformer(modules=[inner, first], device="cpu")
+    assert packed_model(other, torch.float32) is None

@@ -280,7 +280,8 @@ def _put_inside(
 
 def main_language(queries: Sequence[Query]) -> str:
     """What most questions are asked in, which their passages are taken to be in; empty for English."""
-    ((language, _),) = Counter(query.language for query in queries).most_common(1)
+    counted = Counter(query.language for query in queries).most_common(1)
+    language = counted[0][0] if counted else "en"
     return "" if base_code(language) == "en" else language
 
 

@@ -109,12 +109,12 @@ def _entries(
 ) -> Iterator[Provenance]:
     """The page as a whole where all its passages have one grade, else the passages that are relevant."""
     own = of_page.get(page, [])
-    gradess = [grades.get(passage, 0) for passage in own]
-    if len(set(gradess)) <= 1:
-        grade = gradess[0] if gradess and gradess[0] > 0 else 1
+    all_grades = [grades.get(passage, 0) for passage in own]
+    if len(set(all_grades)) <= 1:
+        grade = all_grades[0] if all_grades and all_grades[0] > 0 else 1
         yield Provenance(page=page, attributes=_graded(grade))
         return
-    for passage, grade in zip(own, gradess, strict=True):
+    for passage, grade in zip(own, all_grades, strict=True):
         if grade > 0:
             yield Provenance(page=page, passage=passage, attributes=_graded(grade))
 

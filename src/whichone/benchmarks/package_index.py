@@ -35,12 +35,12 @@ def package_address(address: str, file: str) -> str:
     for index in indexes():
         page = f"{index.rstrip('/')}/{name}/"
         try:
-            addresss = _listed(page, file)
+            file_address = _listed(page, file)
         except (OSError, ValueError) as error:
             reasons.append(f"{getattr(error, 'reason', None) or error}")
             continue
-        if addresss is not None:
-            return addresss
+        if file_address is not None:
+            return file_address
         reasons.append(f"{file} is not listed")
     raise Missing(
         f"pip's index does not give {address.removeprefix(SCHEME)}: {'; '.join(reasons)}",

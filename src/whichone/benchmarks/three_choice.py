@@ -100,12 +100,12 @@ def _other_bearers(benchmark: Benchmark, query: Query, name_set: NameSet | None)
 
 def _pages_by_collection(benchmark: Benchmark) -> dict[str, list[str]]:
     """One page of each bearer in the corpus, by collection."""
-    pagess: dict[str, dict[str, None]] = {}
+    all_pages: dict[str, dict[str, None]] = {}
     for name_set in benchmark.sets:
         pages = (next((p for p in b.pages if p in benchmark.pages), None) for b in name_set.bearers)
-        own = pagess.setdefault(name_set.collection, {})
+        own = all_pages.setdefault(name_set.collection, {})
         own.update(dict.fromkeys(page for page in pages if page is not None))
-    return {collection: list(pages) for collection, pages in pagess.items()}
+    return {collection: list(pages) for collection, pages in all_pages.items()}
 
 
 def _strangers(

@@ -181,8 +181,8 @@ def _write_hashes(root: Path, database: sqlite3.Connection) -> None:
     numbers: list[np.ndarray[Any, Any]] = []
     rows = database.execute("select id, key from names order by id")
     for batch in _batches(rows):
-        for hashess, ids in _beginnings(batch):
-            hashes.append(hashess)
+        for all_hashes, ids in _beginnings(batch):
+            hashes.append(all_hashes)
             numbers.append(ids)
     every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
     named = np.concatenate([*numbers, np.zeros(0, np.int64)])

@@ -26,15 +26,15 @@ def show_name(base: str | Path, name: str) -> dict[str, Any]:
     with Lookup.open(folder) as lookup:
         bearers = lookup.bearers(name) or _by_address(lookup, name)
         facts = _facts(folder, [b.about.entity for b in bearers])
-        bearerss = [
+        all_bearers = [
             _bearer(lookup, bearer, facts.get(bearer.about.entity, [])) for bearer in bearers
         ]
-        near = [] if bearerss else [s.name for s in lookup.search(name).names]
+        near = [] if all_bearers else [s.name for s in lookup.search(name).names]
     return {
         "name": name,
         "key": name_key(name),
         "popularity": popularity_measure(folder),
-        "bearers": bearerss,
+        "bearers": all_bearers,
         "near": near,
     }
 
@@ -91,10 +91,10 @@ def _facts(folder: Folder, entities: list[str]) -> dict[str, list[tuple[Any, ...
             where f.entity in (select unnest(?)) order by f.entity, f.place""",
             [entities],
         ).fetchall()
-    factss: dict[str, list[tuple[Any, ...]]] = {}
+    all_facts: dict[str, list[tuple[Any, ...]]] = {}
     for row in rows:
-        factss.setdefault(row[0], []).append(row)
-    return factss
+        all_facts.setdefault(row[0], []).append(row)
+    return all_facts
 
 
 def describe_name(document: dict[str, Any]) -> str:

@@ -196,12 +196,12 @@ def _usual(scores: Scores, budgets: Budgets, depth: int, seed: int) -> list[Chec
     """What applies to every search, whatever its budgets."""
     estimate = _mean(f"acc@{depth}", None, scores, seed)
     share = estimate.value or 0.0
-    budgetss = (
+    all_budgets = (
         f"gold is among the first {depth} pages in {share:.0%} of {estimate.n:,} questions, "
         f"at least {LEAST_FOUND:.0%} wanted"
     )
     checks = [
-        Check("found", "passed" if share >= LEAST_FOUND else "failed", estimate, None, budgetss)
+        Check("found", "passed" if share >= LEAST_FOUND else "failed", estimate, None, all_budgets)
     ]
     if budgets.max_tail_gap is None and tail_gap(scores, seed).value is not None:
         checks.append(_budget("max_tail_gap", TAIL_GAP, scores, seed))

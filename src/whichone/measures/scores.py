@@ -240,8 +240,8 @@ def _score_together(
 ) -> None:
     for measure in measures:
         if measure.batch is not None and waiting:
-            valuess = measure.batch([retrieved for _, retrieved in waiting])
-            for (i, _), value in zip(waiting, valuess, strict=True):
+            all_values = measure.batch([retrieved for _, retrieved in waiting])
+            for (i, _), value in zip(waiting, all_values, strict=True):
                 if value is not None:
                     values[str(measure)][i] = value
 

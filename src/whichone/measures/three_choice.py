@@ -72,11 +72,11 @@ def score_three(
 
 
 def _collections(choices: ThreeChoices, queries: Mapping[str, Query]) -> dict[str, list[Query]]:
-    queriess: dict[str, list[Query]] = {}
+    all_queries: dict[str, list[Query]] = {}
     for item in choices.items:
         query = queries[item.query]
-        queriess.setdefault(group_of(query) or "all", []).append(query)
-    return dict(sorted(queriess.items()))
+        all_queries.setdefault(group_of(query) or "all", []).append(query)
+    return dict(sorted(all_queries.items()))
 
 
 def _estimate(values: Mapping[str, float], members: Sequence[Query]) -> Estimate:

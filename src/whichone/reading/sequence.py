@@ -145,10 +145,10 @@ class SequenceToSequence(CheckpointReader):
             steps = self._model.compute_transition_scores(
                 out.sequences, out.scores, getattr(out, "beam_indices", None), normalize_logits=True
             )
-        textss = self._tokenizer.batch_decode(out.sequences, skip_special_tokens=True)
+        all_texts = self._tokenizer.batch_decode(out.sequences, skip_special_tokens=True)
         result = []
         said = out.sequences[:, -steps.shape[1] :] != self._tokenizer.pad_token_id
-        for text, row, kept in zip(textss, steps, said, strict=True):
+        for text, row, kept in zip(all_texts, steps, said, strict=True):
             real = row[kept & torch.isfinite(row)]
             result.append((text.strip(), float(real.mean()) if len(real) else float("-inf")))
         return result

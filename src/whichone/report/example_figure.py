@@ -74,8 +74,8 @@ def _pair(ranked: Mapping[str, Ranked], first: Query, second: Query, benchmark: 
 
 
 def _half_right(pages: Ranked, first: Query, second: Query, benchmark: Benchmark) -> bool:
-    pagess, missed = pages.get(first.id, ()), pages.get(second.id, ())
-    if not pagess or not missed or pagess[0] not in first.gold_pages():
+    all_pages, missed = pages.get(first.id, ()), pages.get(second.id, ())
+    if not all_pages or not missed or all_pages[0] not in first.gold_pages():
         return False
     return missed[0] in benchmark.other_pages(second)
 

@@ -131,7 +131,7 @@ def _bearer(n: int, name_set: NameSet, labels: Sequence[str], redact: bool) -> s
 
 
 def _query(
-    query: Query, firstss: Sequence[First], n: int, known: BearerLabels, redact: bool
+    query: Query, all_firsts: Sequence[First], n: int, known: BearerLabels, redact: bool
 ) -> str:
     text = f"query {n + 1}" if redact else query.input
     gold = next(
@@ -143,6 +143,6 @@ def _query(
         f"{html.escape(f.system)}: <span class='{marks.get(f.kind, '')}'>"
         f"{_SIGNS.get(f.kind, '–')} {html.escape(f.kind if redact else f.title)}</span> "
         f"{'' if redact else f'({f.kind})'}"
-        for f in firstss
+        for f in all_firsts
     )
     return f"<tr><td>{html.escape(text)}<td>{html.escape(str(about))}<td>{firsts}</tr>"

@@ -37,8 +37,8 @@ def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
     folder.journal.mend()
     entries = folder.journal.read()
     if entries and entries[0] == identity:
-        entriess = [msgspec.convert(entry, Entry) for entry in entries[1:]]
-        kept = {e.answer.question: e for e in entriess if not e.answer.error}
+        all_entries = [msgspec.convert(entry, Entry) for entry in entries[1:]]
+        kept = {e.answer.question: e for e in all_entries if not e.answer.error}
         if kept:
             talk(f"going on with {folder.root}: {len(kept):,} questions are answered")
         return kept

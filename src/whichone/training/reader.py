@@ -284,15 +284,15 @@ def train_reader(
     examples: list[ReadingExample] = []
     data = reading_queries(plan, settings.seed, folder / "sources")
     for part in data.parts:
-        exampless, without = _examples_of(part, kind, shown, settings, negatives, tasks)
+        all_examples, without = _examples_of(part, kind, shown, settings, negatives, tasks)
         if without:
             talk(
                 f"{part.taken.source}: {len(without)} queries teach nothing"
                 " (no answer, or no gold passage that has it)"
             )
         where = part.taken.source
-        named = [msgspec.structs.replace(e, source=e.source or where) for e in exampless]
-        examples += named if settings.per_source else exampless
+        named = [msgspec.structs.replace(e, source=e.source or where) for e in all_examples]
+        examples += named if settings.per_source else all_examples
     taught = {
         "context": shown.context or "",
         "depth": shown.depth if shown.context else 0,

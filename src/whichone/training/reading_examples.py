@@ -109,14 +109,16 @@ def reading_examples(
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
     kinds = {"tfidf": (), "kilt": ("bm25",)}.get(negatives, (negatives,))
     maker = ExampleMaker(benchmark, work, kinds=kinds, most=1, seed=seed)
-    exampless, without = maker.examples(chosen)
+    all_examples, without = maker.examples(chosen)
     if negatives == "tfidf":
-        exampless = tfidf_negatives(benchmark, exampless, work)
+        all_examples = tfidf_negatives(benchmark, all_examples, work)
     if negatives == "kilt":
-        exampless = [with_gold_page_negative(benchmark, example, seed) for example in exampless]
+        all_examples = [
+            with_gold_page_negative(benchmark, example, seed) for example in all_examples
+        ]
     by_id = {q.id: q for q in chosen}
     examples: list[ReadingExample] = []
-    for example in exampless:
+    for example in all_examples:
         query = by_id[example.id]
         positive = _positive(query, example.positive.title, example.positive.text, kind)
         if positive is None:

@@ -118,12 +118,12 @@ class Inventor:
             members = places[taken : taken + bearers]
             taken += bearers
             name, kinds = self._name_and_kinds(first + n, bearers, rng)
-            bearerss = self._bearers(name, kinds, members, titles, seen, rng)
-            seen += (Mentioned(a.views or 0, a.title, name) for a in bearerss)
-            pages.update(zip(members, bearerss, strict=True))
+            all_bearers = self._bearers(name, kinds, members, titles, seen, rng)
+            seen += (Mentioned(a.views or 0, a.title, name) for a in all_bearers)
+            pages.update(zip(members, all_bearers, strict=True))
             if bearers > 1:
                 explained.append(
-                    self._explain(name, bearerss, titles, FIRST_DISAMBIGUATION_ITEM + first + n)
+                    self._explain(name, all_bearers, titles, FIRST_DISAMBIGUATION_ITEM + first + n)
                 )
         return [*(pages[place] for place in sorted(pages)), *explained]
 

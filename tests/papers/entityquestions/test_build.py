@@ -52,7 +52,7 @@ def test_a_fact_without_page_or_evidence_is_not_asked_and_counted(built: Built) 
     assert "P19-Q245" not in ids
     steps = {s["step"]: (s["kept"], s["removed"]) for s in built.steps}
     assert steps["subject has a label and an article"] == (62, 1)
-    kept, removed = steps["an answer appears on the subject's page"]
+    kept, removed = steps["an answer stands on the subject's page"]
     assert removed == 1 + 20  # the page that does not say where, and no page names the spouse
     assert kept == 41
 

@@ -168,11 +168,11 @@ def _shown(kind: str, value: str, values: Mapping[str, list[str]]) -> list[str]:
 
 def _value_names(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
     naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
-    namess: dict[str, list[str]] = {}
+    all_names: dict[str, list[str]] = {}
     borne = naming.filter(naming.bearer.isin(wanted)).select("bearer", "name")
     for entity, name in pipeline.tuples(borne) if wanted else ():
-        namess.setdefault(entity, []).append(name)
-    return namess
+        all_names.setdefault(entity, []).append(name)
+    return all_names
 
 
 def _beginnings(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:

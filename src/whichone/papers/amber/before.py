@@ -113,10 +113,10 @@ def _slots(pipeline: Pipeline, account: Account, where: str) -> None:
     """Names that contain a slot would be rewritten when a template is filled."""
     names = pipeline.tables.names
     marked = names.filter(names.name.contains(NAME_SLOT) | names.name.contains(OBJECT_SLOT))
-    namess = sorted({name for (name,) in pipeline.tuples(marked.select("name").limit(100))})
-    if not namess:
+    all_names = sorted({name for (name,) in pipeline.tuples(marked.select("name").limit(100))})
+    if not all_names:
         return
-    said = f"names that contain a template's slot: {sample(namess)}"
+    said = f"names that contain a template's slot: {sample(all_names)}"
     if pipeline.rules.name == "published":
         account.remark(f"{said}; they are rewritten as the released program does")
     else:

@@ -216,7 +216,7 @@ def _remark_on_views(kb: Folder, rules: Rules, account: Account) -> None:
 
 def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool) -> list[NameSet]:
     """The sets as the benchmark keeps them: head first, then by popularity."""
-    setss = []
+    all_sets = []
     for amber_set in sets:
         ordered = sorted(
             amber_set.bearers, key=lambda b: (not b.is_head, -(b.popularity or 0), b.entity)
@@ -232,7 +232,7 @@ def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool)
             )
             for b in ordered
         )
-        setss.append(
+        all_sets.append(
             NameSet(
                 id=set_id(collection, amber_set.name),
                 name=amber_set.name,
@@ -240,4 +240,4 @@ def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool)
                 bearers=bearers,
             )
         )
-    return setss
+    return all_sets

@@ -197,7 +197,7 @@ def bearer_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
     bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     borne = naming.semi_join(bearers, naming.bearer == bearers.entity)
-    namess: dict[str, list[tuple[int, str]]] = {}
+    all_names: dict[str, list[tuple[int, str]]] = {}
     for entity, place, name in pipeline.tuples(borne.select("bearer", "place", "name")):
-        namess.setdefault(entity, []).append((place, name))
-    return {entity: tuple(name for _, name in sorted(rows)) for entity, rows in namess.items()}
+        all_names.setdefault(entity, []).append((place, name))
+    return {entity: tuple(name for _, name in sorted(rows)) for entity, rows in all_names.items()}

@@ -21,7 +21,7 @@ def card(
     kb: Folder,
 ) -> str:
     """Markdown: a summary, the paper's Tables 4 and 3, what was removed, sources and licence."""
-    what = collection.description or "Names shared by several entities"
+    what = collection.description or "Names borne by several entities"
     made_by = "paper" if rules.name == "paper" else "released program"
     lines = [
         f"# {collection.name}",

@@ -159,13 +159,13 @@ def _collections(
         of_path = dict(zip(given, named if len(named) > 1 else [*named] * len(given), strict=True))
         return {f: next(n for p, n in of_path.items() if f == p or p in f.parents) for f in files}
     known = builtin_names()
-    filess: dict[Path, str] = {}
+    all_files: dict[Path, str] = {}
     for file in files:
         words = [part.lower() for part in file.parts]
         own = next((p for p in given if p in file.parents), None)
         said = next((name for name in known if name in words), None)
-        filess[file] = said or (own.resolve().name if own and len(given) > 1 else "amber")
-    return filess
+        all_files[file] = said or (own.resolve().name if own and len(given) > 1 else "amber")
+    return all_files
 
 
 def _titles(record: Mapping[str, Any], source: str) -> dict[str, str]:

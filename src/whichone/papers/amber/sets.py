@@ -31,7 +31,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     lost = account.step("the bearer has a page", "bearers")
     placed = account.step("the bearer has a page", "facts")
     aligned = account.step(
-        f"a value appears in the first {pipeline.rules.tokens} tokens of a page", "facts"
+        f"a value stands in the first {pipeline.rules.tokens} tokens of a page", "facts"
     )
     ranked = pipeline.popularity != "none"
     head = ", the head among them" if ranked else ""
@@ -158,12 +158,12 @@ def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:
     bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     pages = pipeline.pages()
     pages = pages.semi_join(bearers, "entity").select("entity", "position", "page", "title")
-    pagess: dict[str, list[tuple[int, PageRef]]] = {}
+    all_pages: dict[str, list[tuple[int, PageRef]]] = {}
     for entity, position, page, title in pipeline.tuples(pages):
-        pagess.setdefault(entity, []).append((position, PageRef(page, title)))
+        all_pages.setdefault(entity, []).append((position, PageRef(page, title)))
     return {
         entity: tuple(ref for _, ref in sorted(rows, key=lambda row: row[0]))
-        for entity, rows in pagess.items()
+        for entity, rows in all_pages.items()
     }
 
 

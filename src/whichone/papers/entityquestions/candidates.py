@@ -63,7 +63,7 @@ def stated_on_page(
 
     Passages must come page by page; each is tokenised once, whatever the number of facts.
     """
-    step = account.step("an answer appears on the subject's page", "facts")
+    step = account.step("an answer stands on the subject's page", "facts")
     by_page: dict[str, list[tuple[EntityFact, list[list[str]]]]] = {}
     for fact in facts:
         wanted = [

@@ -46,7 +46,7 @@ def card(
     return CARD.format(
         evidence="Evidence: T-REx aligns the fact with a sentence."
         if options.trex
-        else "Evidence: an answer appears on the subject's page.",
+        else "Evidence: an answer stands on the subject's page.",
         splits=", ".join(f"{n:,} {split}" for split, n in sorted(splits.items())),
         bucketed=", ".join(options.buckets) or "no relation",
         frequency={"links": "links", "views": "page views", "sitelinks": "sitelinks"}[

@@ -89,13 +89,13 @@ def names_of(tables: Tables, ids: Iterable[str], language: str) -> dict[str, tup
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
     listed = names.semi_join(entity_table(ids), "entity").select("entity", "kind", "place", "name")
-    namess: dict[str, dict[str, None]] = {}
+    all_names: dict[str, dict[str, None]] = {}
     ordered = sorted(
         rows(listed), key=lambda r: (r["entity"], r["kind"] != "label", r["place"], r["name"])
     )
     for row in ordered:
-        namess.setdefault(row["entity"], {}).setdefault(row["name"])
-    return {entity: tuple(spellings) for entity, spellings in namess.items()}
+        all_names.setdefault(row["entity"], {}).setdefault(row["name"])
+    return {entity: tuple(spellings) for entity, spellings in all_names.items()}
 
 
 def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Frequency) -> Bearers:
@@ -122,11 +122,11 @@ def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
     """For each relation the types whose members have it."""
     entities = tables.entities.select("entity", "types")
     having = facts.select("entity", "property").distinct().inner_join(entities, "entity")
-    typess: dict[str, set[str]] = {}
+    all_types: dict[str, set[str]] = {}
     spread = having.select("property", type=having.types.unnest()).distinct()
     for row in rows(spread):
-        typess.setdefault(row["property"], set()).add(row["type"])
-    return {relation: frozenset(types) for relation, types in typess.items()}
+        all_types.setdefault(row["property"], set()).add(row["type"])
+    return {relation: frozenset(types) for relation, types in all_types.items()}
 
 
 def entity_table(ids: Iterable[str]) -> Table:

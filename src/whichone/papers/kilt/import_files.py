@@ -152,7 +152,7 @@ def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
     snapshot = Snapshot(plan.knowledge or "")
     gold = {page for query in queries for page in query.gold_pages()}
     known = {page.page: page.paragraphs for page in snapshot.pages(gold)}
-    problems = {q.id: problemss for q in queries if (problemss := page_problems(q, known))}
+    problems = {q.id: all_problems for q in queries if (all_problems := page_problems(q, known))}
     _report_problems(problems)
     check_gold(queries, known, plan.knowledge or "")
     namesakes = Namesakes(plan.knowledge or "", gold)

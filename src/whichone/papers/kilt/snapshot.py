@@ -87,12 +87,12 @@ class Snapshot:
 
     def _entities(self, entities: set[str]) -> dict[str, str]:
         """The article about each entity; the first, where there are several."""
-        entitiess: dict[str, str] = {}
+        all_entities: dict[str, str] = {}
         for batch in self._rows("pages", ["page", "entity", "kind"], "entity", entities):
             for row in batch.to_pylist():
                 if row["kind"] == "article":
-                    entitiess.setdefault(row["entity"], row["page"])
-        return entitiess
+                    all_entities.setdefault(row["entity"], row["page"])
+        return all_entities
 
     def names(self, ids: set[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
         """Labels and aliases of entities, labels of properties."""
@@ -110,11 +110,13 @@ class Snapshot:
         return labels, aliases
 
     def _titles(self, titles: set[str]) -> dict[str, str]:
-        titless: dict[str, str] = {}
+        all_titles: dict[str, str] = {}
         for batch in self._rows("pages", ["page", "title"], "title", titles):
             for row in batch.to_pylist():
-                titless[row["title"]] = min(row["page"], titless.get(row["title"], row["page"]))
-        return titless
+                all_titles[row["title"]] = min(
+                    row["page"], all_titles.get(row["title"], row["page"])
+                )
+        return all_titles
 
     def _redirects(self, titles: set[str]) -> dict[str, str]:
         if not self.folder.has("redirects.parquet"):

@@ -42,10 +42,10 @@ class Adapted:
             yield from self._ask(rest, k)
 
     def _ask(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        hitss = list(self.hits([question.text for question in questions], k))
-        if len(hitss) != len(questions):
-            raise BadInput(f"{len(questions)} questions went in, {len(hitss)} results came out")
-        for question, hits in zip(questions, hitss, strict=True):
+        all_hits = list(self.hits([question.text for question in questions], k))
+        if len(all_hits) != len(questions):
+            raise BadInput(f"{len(questions)} questions went in, {len(all_hits)} results came out")
+        for question, hits in zip(questions, all_hits, strict=True):
             yield self._ranking(question, list(hits), k)
 
     def _ranking(self, question: Question, hits: list[Hit], k: int) -> Ranking:

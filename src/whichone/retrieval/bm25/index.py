@@ -77,14 +77,14 @@ class Postings:
 
     def impacts(self, term: int) -> tuple[Ints, Floats]:
         """A term's passages and its impacts there, which the term's idf multiplies."""
-        impactss = decode(self.words, int(self.places[term]), int(self.frequencies[term]))
-        return impactss[0], impacts(impactss[1], impactss[0], self.norms)
+        all_impacts = decode(self.words, int(self.places[term]), int(self.frequencies[term]))
+        return all_impacts[0], impacts(all_impacts[1], all_impacts[0], self.norms)
 
     def impacts_near(self, term: int, passages: Ints) -> tuple[Ints, Floats]:
         """The same of a part of the list that has these passages, where they are in it."""
         place, frequency = int(self.places[term]), int(self.frequencies[term])
-        impactss = decode_blocks(self.words, place, frequency, passages)
-        return impactss[0], impacts(impactss[1], impactss[0], self.norms)
+        all_impacts = decode_blocks(self.words, place, frequency, passages)
+        return all_impacts[0], impacts(all_impacts[1], all_impacts[0], self.norms)
 
     def peak(self, term: int) -> float | None:
         """The largest of a term's impacts; None where its list is so short that it is not kept."""

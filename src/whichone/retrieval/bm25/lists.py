@@ -117,9 +117,9 @@ def decode_blocks(
     entries = (blocks[:, None] * BLOCK + np.arange(BLOCK)).reshape(len(blocks), BLOCK)
     gaps = octets[at.gaps : at.gaps + at.entries * kind().itemsize].view(kind)
     inside = entries < at.entries
-    entriess = gaps.take(np.minimum(entries, at.entries - 1)).astype(np.int64)
-    entriess[:, 0] = directory[blocks, 0]
-    passages = np.cumsum(entriess, axis=1)
+    all_entries = gaps.take(np.minimum(entries, at.entries - 1)).astype(np.int64)
+    all_entries[:, 0] = directory[blocks, 0]
+    passages = np.cumsum(all_entries, axis=1)
     quarters = (blocks[:, None] * (BLOCK // 4) + np.arange(BLOCK // 4)).reshape(-1)
     last = _up(at.entries, 4) - 1
     codes = _codes(octets[at.codes : at.codes + last + 1].take(np.minimum(quarters, last)))

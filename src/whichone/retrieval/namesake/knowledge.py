@@ -87,10 +87,10 @@ class Knowledge:
     def _entity_properties(self) -> dict[str, list[str]]:
         table = self._folder.table("facts", ["entity", "property"])
         table = table.filter(pc.is_in(table["entity"], pa.array(list(self._pages), pa.string())))
-        propertiess: dict[str, dict[str, None]] = {}
+        all_properties: dict[str, dict[str, None]] = {}
         for entity, known in zip(
             table["entity"].to_pylist(), table["property"].to_pylist(), strict=True
         ):
             if known in self._labels:
-                propertiess.setdefault(entity, {})[known] = None
-        return {entity: list(properties) for entity, properties in propertiess.items()}
+                all_properties.setdefault(entity, {})[known] = None
+        return {entity: list(properties) for entity, properties in all_properties.items()}

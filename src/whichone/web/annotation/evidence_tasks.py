@@ -58,7 +58,7 @@ def make_tasks(
     counts = {"queries": len(queries), "without a passage": 0, "without gold": 0, "passages": 0}
     if most is not None and len(queries) > most:
         queries = random.Random(f"{seed}").sample(queries, most)
-    taskss: list[Task] = []
+    all_tasks: list[Task] = []
     for start in range(0, len(queries), _BLOCK):
         for task in _block(served, runs, tables, queries[start : start + _BLOCK]):
             if not task.passages:
@@ -68,8 +68,8 @@ def make_tasks(
             counts["passages"] += len(task.passages)
             passages = list(task.passages)
             random.Random(f"{seed}:{task.query}").shuffle(passages)
-            taskss.append(msgspec.structs.replace(task, passages=tuple(passages)))
-    return Tasks(tuple(taskss), counts)
+            all_tasks.append(msgspec.structs.replace(task, passages=tuple(passages)))
+    return Tasks(tuple(all_tasks), counts)
 
 
 def _block(

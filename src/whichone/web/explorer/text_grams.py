@@ -68,8 +68,8 @@ def build_grams(database: sqlite3.Connection, searched: Searched) -> None:
     )
     rare = np.array(sorted(c for c, count in counts.items() if count * _RARE < texts), np.uint64)
     for numbers, codes in _batches(database, searched):
-        rowss = _among(codes, rare)
-        rows = zip(map(_written, codes[rowss].tolist()), numbers[rowss].tolist(), strict=True)
+        all_rows = _among(codes, rare)
+        rows = zip(map(_written, codes[all_rows].tolist()), numbers[all_rows].tolist(), strict=True)
         database.executemany(f"insert or ignore into {pieces} values (?, ?)", rows)
     database.execute("commit")
 

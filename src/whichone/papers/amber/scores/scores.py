@@ -55,16 +55,16 @@ def evaluate_amber(
     on_error: OnError = "fail",
 ) -> AmberEvaluation:
     """Score predictions for AmbER sets; with `on_error="skip"` a missing prediction is wrong."""
-    predictionss = read_predictions(predictions, on_error)
+    all_predictions = read_predictions(predictions, on_error)
     query_sets = read_sets(sets)
-    if predictionss.text_ids:
+    if all_predictions.text_ids:
         query_sets = as_text(query_sets)
     queries = [query for query_set in query_sets for query in query_set.queries]
     if not queries:
         raise BadInput("none of the sets has a query", file=sets)
-    ranked = {query.id: ranked_pages(predictionss.pages.get(query.id, ())) for query in queries}
-    warnings = _warnings(queries, predictionss.pages, predictionss.repeated)
-    missing = [query for query in ranked if query not in predictionss.pages]
+    ranked = {query.id: ranked_pages(all_predictions.pages.get(query.id, ())) for query in queries}
+    warnings = _warnings(queries, all_predictions.pages, all_predictions.repeated)
+    missing = [query for query in ranked if query not in all_predictions.pages]
     if missing:
         said = f"{len(missing)} of {len(ranked)} queries have no prediction"
         if on_error == "fail":
@@ -74,14 +74,14 @@ def evaluate_amber(
                 ids=missing,
                 hint="predict an empty list for them, or --on-error skip to count them as wrong",
             )
-        predictionss.skipped.append(
+        all_predictions.skipped.append(
             f"{predictions}: {said}, counted as wrong ({', '.join(missing[:5])})"
         )
     return AmberEvaluation(
         scores={k: scores_at(k, query_sets, ranked) for k in dict.fromkeys(depths)},
         rows=[_row(query, ranked[query.id], depths) for query in queries],
         warnings=warnings,
-        skipped=predictionss.skipped,
+        skipped=all_predictions.skipped,
     )
 
 

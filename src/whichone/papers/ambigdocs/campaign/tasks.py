@@ -68,9 +68,9 @@ def make_category_tasks(
                 asked.setdefault(query, prediction)
     counts["answers"] = len(tasks)
     wanted = max(_LEAST_CONTROLS, ceil(controls * len(tasks))) if tasks and controls else 0
-    taskss = list(make_controls(asked, wanted, seed))
-    counts["controls"] = len(taskss)
-    together = [*tasks, *taskss]
+    all_tasks = list(make_controls(asked, wanted, seed))
+    counts["controls"] = len(all_tasks)
+    together = [*tasks, *all_tasks]
     random.Random(f"{seed}:order").shuffle(together)
     return CategoryTasks(tuple(together), counts, systems)
 

@@ -21,8 +21,8 @@ def covered_bearers(retrieved: Retrieved, k: int) -> list[bool] | None:
     ]
     if not bearers:
         return None
-    pagess = {page_of(passage) for passage in retrieved.passages[:k]}
-    return [bool(pages & pagess) for pages in bearers]
+    all_pages = {page_of(passage) for passage in retrieved.passages[:k]}
+    return [bool(pages & all_pages) for pages in bearers]
 
 
 def entity_coverage(k: int | None = None) -> Measure:

@@ -29,17 +29,17 @@ def means_within_categories(
     scores: Sequence[PredictionScore], names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """The mean of each measure within each category: a valid category orders them as it should."""
-    meanss: dict[str, dict[str, Any]] = {}
+    all_means: dict[str, dict[str, Any]] = {}
     for category in Category:
         rows = [n for n, score in enumerate(scores) if score.category is category]
         inside = [scores[n] for n in rows]
         groups = [names[n] for n in rows]
         means = {measure: interval(measure_values(inside, measure), groups) for measure in MEASURES}
-        meanss[category.value] = {
+        all_means[category.value] = {
             "n": len(rows),
             **{measure: mean.brief() for measure, mean in means.items() if mean.n},
         }
-    return meanss
+    return all_means
 
 
 def threshold_sensitivity(

@@ -31,26 +31,26 @@ def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("
     Relations are those of the benchmarks in `simple`.
     """
     names = [s.system for s in systems]
-    cellss: dict[str, dict[str, Cell]] = {}
+    all_cells: dict[str, dict[str, Cell]] = {}
     for scores in systems:
         for name, part in _datasets(scores):
             related = subset(part, lambda query: bool(query.relation))
             if related.queries:
                 macro = _macro_of(related, measure)
-                cellss.setdefault(f"{name}, macro average", {})[scores.system] = macro
+                all_cells.setdefault(f"{name}, macro average", {})[scores.system] = macro
             row = f"{name}, micro average" if related.queries else name
-            cellss.setdefault(row, {})[scores.system] = _micro(part, measure)
+            all_cells.setdefault(row, {})[scores.system] = _micro(part, measure)
         asked = subset(scores, lambda query: benchmark_of(query) in simple)
         for where, estimates in slice_scores(asked, ["relation"]):
             if where["relation"] in IN_TABLE_1:
-                cellss.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
+                all_cells.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
                     measure
                 ]
     return Table(
         key="entityquestions-table-1",
         title=f"Top-{K} retrieval accuracy (EntityQuestions, Table 1)",
         columns=("questions", *names),
-        rows=[(row, *(cells.get(name) for name in names)) for row, cells in cellss.items()],
+        rows=[(row, *(cells.get(name) for name in names)) for row, cells in all_cells.items()],
         note=f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens). Macro: the "
         "mean over relations, as published; micro: over questions.",
     )
@@ -75,8 +75,8 @@ def _dataset(query: Query) -> str:
 
 def _macro_of(scores: Scores, measure: str) -> Cell:
     """The mean over relations of each relation's mean, as the paper averages."""
-    valuess = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
-    values = [value for value in valuess if value is not None]
+    all_values = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
+    values = [value for value in all_values if value is not None]
     return f"{100 * sum(values) / len(values):.1f}" if values else None
 
 
@@ -135,8 +135,8 @@ def _only(scores: Scores, names: str) -> Scores:
 def _macro(cells: dict[str, dict[tuple[str, str], Cell]], system: str, names: str) -> Cell:
     from whichone.measures.intervals import Estimate
 
-    valuess = [row.get((system, names)) for row in cells.values()]
-    values = [e.value for e in valuess if isinstance(e, Estimate) and e.value is not None]
+    all_values = [row.get((system, names)) for row in cells.values()]
+    values = [e.value for e in all_values if isinstance(e, Estimate) and e.value is not None]
     return f"{100 * sum(values) / len(values):.1f}" if values else None
 
 

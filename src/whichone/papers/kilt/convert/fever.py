@@ -56,7 +56,9 @@ def _places(record: dict[str, Any]) -> list[list[Place]]:
         [(entry[2], entry[3]) for entry in group if entry[2] is not None and entry[3] is not None]
         for group in record["evidence"]
     ]
-    return [list(placess) for placess in dict.fromkeys(tuple(places) for places in sets if places)]
+    return [
+        list(all_places) for all_places in dict.fromkeys(tuple(places) for places in sets if places)
+    ]
 
 
 def _outputs(

@@ -108,8 +108,8 @@ class Mapper:
         pages = self._snapshot.resolve(named)
         nameless = [piece.text or "" for piece in pieces if piece.page is None]
         if nameless:
-            pagess = find_pages(nameless, self._snapshot.every_page(), self._tokenizer)
-            pages |= {_reference(Evidence(None, text)): page for text, page in pagess.items()}
+            all_pages = find_pages(nameless, self._snapshot.every_page(), self._tokenizer)
+            pages |= {_reference(Evidence(None, text)): page for text, page in all_pages.items()}
         return pages
 
     def _place(

@@ -67,9 +67,9 @@ class IdMaker:
     def ranked(self, provenance: Sequence[Any]) -> Ranked:
         """The ids of a prediction; entries that lack a rank key are passed over."""
         values = list(map(self._get, provenance))
-        idss = self._ids(values)
-        ids = dict.fromkeys(idss)
-        return Ranked(ids, len(ids) < len(idss), idss is values)
+        all_ids = self._ids(values)
+        ids = dict.fromkeys(all_ids)
+        return Ranked(ids, len(ids) < len(all_ids), all_ids is values)
 
     def _ids(self, values: list[Any]) -> list[str]:
         """As stripped text; the list itself where that changes nothing."""
@@ -105,11 +105,11 @@ def completed_sets(ranked: dict[str, None], evidence: Sequence[frozenset[str]]) 
     if not any(ranked.keys() >= pages for pages in evidence if pages):
         return []
     order = list(ranked)
-    placess = {order.index(page) for pages in evidence for page in pages if page in ranked}
+    all_places = {order.index(page) for pages in evidence for page in pages if page in ranked}
     missing = [set(pages) for pages in evidence]
     places: list[int] = []  # 0: in no set, 1: completes a set, negative: an unfinished set
     seen = 0
-    for position in sorted(placess):
+    for position in sorted(all_places):
         places.extend([0] * (position - seen))
         seen = position + 1
         page = order[position]
