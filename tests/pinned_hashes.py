@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,7 +30,7 @@ from whichone.benchmarks.package_index import indexes, listed_files
 
 ROOT = Path(__file__).resolve().parent.parent
 PINS, HASHES = ROOT / "constraints.txt", ROOT / "constraints.sha256"
-_TOGETHER = 16
+_TOGETHER, _TRIES = 8, 4
 _WANTED = re.compile(r"-(?:py\d.*|cp31[1-4]|cp3\d+-abi3.*)-(?:any|manylinux\S*|macosx\S*|linux\S*)\.whl$|\.(?:tar\.gz|zip)$|abi3-(?:manylinux|macosx)\S*\.whl$")  # fmt: skip
 
 
@@ -77,12 +78,26 @@ def on_index(package: str, version: Version) -> dict[str, str]:
             page = f"{index.rstrip('/')}/{package}/"
             files = listed_files(page, with_text=str(version)) or listed_files(page)
         except (OSError, ValueError) as error:
-            reasons.append(str(getattr(error, "reason", None) or error))
+            reason = getattr(error, "reason", None) or error
+            absent = getattr(error, "code", 0) == 404 or isinstance(reason, FileNotFoundError)
+            reasons += [] if absent else [str(reason)]
             continue
         mine = {f.name: f.sha256 for f in files if is_of(f.name, package, version)}
         if mine:
             return mine
-    raise OSError(f"{package} {version}: {'; '.join(reasons) or 'no index lists it'}")
+    if reasons:
+        raise OSError(f"{package} {version}: {'; '.join(reasons)}")
+    raise LookupError(f"{package} {version} is on no index")
+
+
+def patiently(package: str, version: Version) -> dict[str, str]:
+    """`on_index`, asked again after a failure: an index is a machine of somebody else's."""
+    for pause in range(1, _TRIES):
+        try:
+            return on_index(package, version)
+        except OSError:
+            time.sleep(2 * pause)
+    return on_index(package, version)
 
 
 def built_here(wanted: dict[str, Version]) -> Iterator[tuple[str, str]]:
@@ -98,18 +113,26 @@ def write() -> None:
     wanted = pins()
     lines = {f"{sha256}  {name}" for name, sha256 in built_here(wanted)}
     with ThreadPoolExecutor(_TOGETHER) as pool:
-        for files in pool.map(lambda pin: on_index(*pin), wanted.items()):
+        for files in pool.map(lambda pin: patiently(*pin), wanted.items()):
             kept = {n: h for n, h in files.items() if _WANTED.search(n)} or files
             lines |= {f"{sha256}  {name}" for name, sha256 in kept.items()}
     HASHES.write_text("\n".join(sorted(lines, key=lambda line: line[66:])) + "\n")
     print(f"{HASHES.name}: {len(lines)} files of {len(wanted)} packages")
 
 
-def differences(wanted: dict[str, Version], known: dict[str, set[str]]) -> list[str]:
-    """What pip could install here and is not recorded, as sentences."""
+def differences(
+    wanted: dict[str, Version], known: dict[str, set[str]], silent: list[str]
+) -> list[str]:
+    """What pip could install here and is not recorded, as sentences; `silent` gets what no index lists."""
 
     def compared(pin: tuple[str, Version]) -> list[str]:
-        files = on_index(*pin)
+        try:
+            files = patiently(*pin)
+        except OSError as error:
+            silent.append(str(error))
+            return []
+        except LookupError as error:
+            return [str(error)]
         return [
             f"{name} has the hash {files[name] or '(none)'}, which is not recorded"
             for name in sorted(fits_here(files))
@@ -126,11 +149,13 @@ def differences(wanted: dict[str, Version], known: dict[str, set[str]]) -> list[
 
 
 def check() -> int:
-    try:
-        wrong = differences(pins(), recorded())
-    except OSError as error:
-        print(f"dependencies are not compared with constraints.sha256: {error}", file=sys.stderr)
-        return int(os.environ.get("CI") == "true")
+    """1 where a hash differs, and in CI where most of them could not be compared."""
+    wanted, silent = pins(), list[str]()
+    wrong = differences(wanted, recorded(), silent)
+    for reason in silent:
+        print(f"not compared with constraints.sha256: {reason}", file=sys.stderr)
+    if 2 * len(silent) > len(wanted) and os.environ.get("CI") == "true":
+        return 1
     for text in wrong:
         print(text, file=sys.stderr)
     if wrong:
@@ -139,7 +164,7 @@ def check() -> int:
             file=sys.stderr,
         )
     else:
-        print(f"the files of {len(pins())} packages are those of constraints.sha256")
+        print(f"the files of {len(wanted) - len(silent)} packages are those of constraints.sha256")
     return int(bool(wrong))
 
 
