@@ -116,7 +116,7 @@ def test_its_id_is_of_its_parts_wherever_they_are(place: Path, tmp_path: Path) -
 
 
 def test_figures_of_a_benchmark_are_those_of_its_own_run(place: Path) -> None:
-    measures = ["--measures", "acc@1,acc@20,confused@20,all_correct@1,nDCG@10"]
+    measures = ["--measures", "acc@1,acc@20,confused@20,all_correct@1,rprec"]
     (alone,) = document("score", place / "runs" / "human", *measures)
     for name in ("both", "all"):
         rows = document("score", place / "runs" / name, *measures, "--by", "benchmark")
