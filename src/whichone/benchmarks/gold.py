@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from whichone.corpus.corpus import Corpus
+from whichone.corpus.page_views import PageTitles
 from whichone.corpus.passage_files import plain_title, sets_from_titles
 from whichone.errors import BadInput, sample
 from whichone.names import title_key
@@ -49,31 +50,6 @@ class Place(msgspec.Struct, frozen=True):
     passage: str | None = None
 
 
-class CorpusTitles(Mapping[str, str]):
-    """The titles of a corpus' pages by the pages' ids, looked up as they are asked for."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-
-    def __getitem__(self, page: str) -> str:
-        row = self._corpus.page_row(page)
-        if row is None:
-            raise KeyError(page)
-        return str(self._corpus.page_table.value(row, "title") or "")
-
-    def __iter__(self) -> Iterator[str]:
-        for batch in self._corpus.page_table.batches(["page"]):
-            yield from batch["page"].to_pylist()
-
-    def __len__(self) -> int:
-        return self._corpus.page_count
-
-    def items(self) -> Any:
-        for batch in self._corpus.page_table.batches(["page", "title"]):
-            titles = (title or "" for title in batch["title"].to_pylist())
-            yield from zip(batch["page"].to_pylist(), titles, strict=True)
-
-
 class TitleSets:
     """Pages whose titles name the same, by that name; of a corpus of any size those that are asked for."""
 
@@ -103,7 +79,7 @@ class GoldPages:
 
     def __init__(self, corpus: Corpus, source: str) -> None:
         self._corpus, self._source = corpus, source
-        self.titles = CorpusTitles(corpus)
+        self.titles = PageTitles(corpus)
         self.entity_pages = _entity_pages(corpus)
         """The pages about each entity, where the corpus says whom a passage is about."""
         self.sets = TitleSets(corpus)

@@ -13,7 +13,7 @@ LEAST_CONTEXT = 16
 
 
 def prefixed(prefix: str, task: str, text: str) -> str:
-    """The text with its prefix; `{task}` in a prefix is the task's name, as T5 is told tasks apart."""
+    """The text with its prefix; `{task}` in a prefix is the task's name, by which T5 distinguishes tasks."""
     return prefix.replace("{task}", task) + text
 
 

@@ -197,10 +197,8 @@ async def _no_room(request: Request, error: Exception) -> Response:
 
 def serve(settings: Settings) -> None:
     """Run until stopped; prints the address, with the admin's link where one is needed."""
-    import uvicorn
-
     from whichone.progress import talk
-    from whichone.web.protocol import impatient_protocol
+    from whichone.web.protocol import run_server
 
     app: ASGIApp = make_app(settings)
     site: Site = app.state.site  # type: ignore[attr-defined]
@@ -213,14 +211,4 @@ def serve(settings: Settings) -> None:
     else:
         talk("without login: whoever uses a browser of this machine is the admin")
     sys.setswitchinterval(0.001)  # threads hand over quickly: clicks wait for the writer's
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        http=impatient_protocol(settings.body_seconds),
-        log_level="warning",
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=10,
-        proxy_headers=False,
-    )
+    run_server(app, host=settings.host, port=settings.port, body_seconds=settings.body_seconds)

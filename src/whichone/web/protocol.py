@@ -51,3 +51,20 @@ def impatient_protocol(patience: float = PATIENCE) -> type[Any]:
                 self.transport.close()
 
     return ImpatientProtocol
+
+
+def run_server(app: Any, *, host: str, port: int, body_seconds: float) -> None:
+    """Serve an application until it is ended."""
+    import uvicorn
+
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        http=impatient_protocol(body_seconds),
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=10,
+        proxy_headers=False,
+    )

@@ -260,10 +260,8 @@ async def _too_slow(request: Request, error: Exception) -> Response:
 
 def serve_search(index: str | Path, settings: Settings) -> None:
     """Run until stopped; prints the address and the tokens."""
-    import uvicorn
-
     from whichone.progress import talk
-    from whichone.web.protocol import impatient_protocol
+    from whichone.web.protocol import run_server
 
     app = make_search_app(index, settings)
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -275,14 +273,4 @@ def serve_search(index: str | Path, settings: Settings) -> None:
         talk('send it as a header: "Authorization: Bearer TOKEN"')
     else:
         talk("without login: whoever reaches this address may search and change the index")
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        http=impatient_protocol(settings.body_seconds),
-        log_level="warning",
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=10,
-        proxy_headers=False,
-    )
+    run_server(app, host=settings.host, port=settings.port, body_seconds=settings.body_seconds)

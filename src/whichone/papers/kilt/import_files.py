@@ -48,7 +48,7 @@ class Corpus(msgspec.Struct, frozen=True):
     names: PageNames = ()
     sets: Sequence[NameSet] = ()
     problems: Mapping[str, list[str]] = {}
-    told: str = "The files name pages but hold no text: it can be scored, not searched."
+    origin: str = "The files name pages but hold no text: it can be scored, not searched."
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
         names=names_of_pages(snapshot.folder),
         sets=[s for s in namesakes.sets.values() if s.id in used],
         problems=problems,
-        told=f"Asked of the articles of the knowledge base {Path(plan.knowledge or '').name}.",
+        origin=f"Asked of the articles of the knowledge base {Path(plan.knowledge or '').name}.",
     )
 
 
@@ -212,7 +212,7 @@ def _over_titles(
     _report_problems(problems)
     check_gold(placed, titles, place)
     return Corpus(
-        queries=placed, passages=held, sets=list(sets.values()), problems=problems, told=given
+        queries=placed, passages=held, sets=list(sets.values()), problems=problems, origin=given
     )
 
 
@@ -275,7 +275,7 @@ def _line(error: BadInput) -> bytes:
 
 
 def _card(read: Sequence[ReadFile], corpus: Corpus, counts: Mapping[str, int]) -> str:
-    lines = ["# KILT", "", corpus.told, ""]
+    lines = ["# KILT", "", corpus.origin, ""]
     for part in read:
         title = part.dataset.title if part.dataset else part.path.name
         lines.append(f"- {title}, {part.split}: {len(part.queries):,} records")

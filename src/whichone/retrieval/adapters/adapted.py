@@ -31,7 +31,7 @@ class Adapted:
         return {}
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": type(self).__name__, **self.details(), "ids": self.rule.told}
+        return {"retriever": type(self).__name__, **self.details(), "ids": self.rule.text}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         rest = list(questions)

@@ -54,7 +54,7 @@ class Bm25sIndex(Adapted):
         return cls(corpus, _open(place), options, ids=ids)
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "bm25s", **self._told, "ids": self.rule.told}
+        return {"retriever": "bm25s", **self._told, "ids": self.rule.text}
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         tokens = _tokens(texts, self._told)

@@ -82,7 +82,7 @@ class Http(Adapted):
         return cls(corpus, url, ids=ids, token_variable=token_variable, **options)  # type: ignore[arg-type]
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "http", "url": self.url.partition("?")[0], "ids": self.rule.told}
+        return {"retriever": "http", "url": self.url.partition("?")[0], "ids": self.rule.text}
 
     def _ask(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for start in range(0, len(questions), self.batch):

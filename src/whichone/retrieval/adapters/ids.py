@@ -74,7 +74,7 @@ class IdRule:
     """The rule as it was given, ready for one corpus."""
 
     def __init__(self, given: str, corpus: Corpus) -> None:
-        self.told = given
+        self.text = given
         self.field, self.kind = parse_rule(given)
         self._ids = CorpusIds(corpus)
         self._corpus = corpus
@@ -95,7 +95,7 @@ class IdRule:
 
     def _wrong(self, question: str, hits: Sequence[Hit], hit: Hit) -> BadInput:
         """What came back, and which rules would have fitted all of it."""
-        fitting = [rule for rule in self._other_rules(hits) if rule != self.told]
+        fitting = [rule for rule in self._other_rules(hits) if rule != self.text]
         example = self._corpus.ids([0])[0] if len(self._corpus) else "nothing"
         hint = (
             f"these rules fit what came back: {', '.join(f'ids={rule}' for rule in fitting[:4])}"
@@ -104,10 +104,10 @@ class IdRule:
         )
         if self.field is not None and self.field not in hit.metadata:
             fields = sample(sorted(map(str, hit.metadata))) or "no fields"
-            message = f"ids={self.told}: a hit has no {self.field!r} in its metadata ({fields})"
+            message = f"ids={self.text}: a hit has no {self.field!r} in its metadata ({fields})"
         else:
             text = value(hit, self.field)
-            message = f"ids={self.told}: the corpus has no such {self._noun}: {text!r}"
+            message = f"ids={self.text}: the corpus has no such {self._noun}: {text!r}"
         return BadInput(message, ids=[question], hint=hint)
 
     @property

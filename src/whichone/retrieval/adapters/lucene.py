@@ -99,7 +99,7 @@ class Lucene(Adapted):
             "b": self.b,
             **({"rm3": True} if self.rm3 else {}),
             **({"language": self.language} if self.language else {}),
-            "ids": self.rule.told,
+            "ids": self.rule.text,
         }
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ class Milvus(VectorCollection):
         )
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "milvus", **self.details(), "ids": self.rule.told}
+        return {"retriever": "milvus", **self.details(), "ids": self.rule.text}
 
     def close(self) -> None:
         self.client.close()

@@ -52,7 +52,7 @@ class Mteb(Adapted):
     def describe(self) -> dict[str, Any]:
         meta = self._model.mteb_model_meta
         description = {"model": meta.name, "revision": meta.revision} if meta else {}
-        return {"retriever": "mteb", **description, "ids": self.rule.told}
+        return {"retriever": "mteb", **description, "ids": self.rule.text}
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         from datasets import Dataset

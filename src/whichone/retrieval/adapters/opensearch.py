@@ -83,7 +83,7 @@ class OpenSearch(Adapted):
 
     def describe(self) -> dict[str, Any]:
         named = {} if self._own else {"index": self.index}
-        return {"retriever": "opensearch", "fields": self.fields, **named, "ids": self.rule.told}
+        return {"retriever": "opensearch", "fields": self.fields, **named, "ids": self.rule.text}
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         body: list[dict[str, Any]] = []

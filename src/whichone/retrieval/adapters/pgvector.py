@@ -7,8 +7,8 @@ from typing import Any
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.adapters.adapted import missing
 from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.postgres import connected
 from whichone.retrieval.adapters.vector_store import VectorCollection
 from whichone.retrieval.dense.encoder import Encoder, Vectors
 
@@ -65,20 +65,9 @@ class PgVector(VectorCollection):
         encoder: Encoder | str = "auto",
         ids: str | None = None,
     ) -> PgVector:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise missing("psycopg", error) from error
-        try:
-            connection = psycopg.connect(dsn, autocommit=True)
-        except psycopg.OperationalError as error:
-            raise Missing(
-                f"PostgreSQL does not answer: {error}".strip(),
-                hint="-o dsn='host=... dbname=... user=...', the password in PGPASSWORD",
-            ) from error
         return cls(
             corpus,
-            connection,
+            connected(dsn),
             table=table,
             column=column,
             distance=distance,
@@ -94,7 +83,7 @@ class PgVector(VectorCollection):
             **self.details(),
             "distance": self.distance,
             **({"probes": self._probes} if self._probes else {}),
-            "ids": self.rule.told,
+            "ids": self.rule.text,
         }
 
     def close(self) -> None:

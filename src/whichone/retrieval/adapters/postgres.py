@@ -19,6 +19,21 @@ from whichone.text.language import SNOWBALL, base_code
 _RANKS = ("ts_rank", "ts_rank_cd")
 
 
+def connected(dsn: str) -> Any:
+    """A connection to PostgreSQL, where every statement is a transaction of its own."""
+    try:
+        import psycopg
+    except ImportError as error:
+        raise missing("psycopg", error) from error
+    try:
+        return psycopg.connect(dsn, autocommit=True)
+    except psycopg.OperationalError as error:
+        raise Missing(
+            f"PostgreSQL does not answer: {error}".strip(),
+            hint="-o dsn='host=... dbname=... user=...', the password in PGPASSWORD",
+        ) from error
+
+
 class Postgres(Adapted):
     """Ranks rows by PostgreSQL's full text search.
 
@@ -66,20 +81,9 @@ class Postgres(Adapted):
         normalisation: int = 1,
         ids: str | None = None,
     ) -> Postgres:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise missing("psycopg", error) from error
-        try:
-            connection = psycopg.connect(dsn, autocommit=True)
-        except psycopg.OperationalError as error:
-            raise Missing(
-                f"PostgreSQL does not answer: {error}".strip(),
-                hint="-o dsn='host=... dbname=... user=...', the password in PGPASSWORD",
-            ) from error
         return cls(
             corpus,
-            connection,
+            connected(dsn),
             table=table,
             text_column=text_column,
             language=language or _configuration(corpus.language),
@@ -95,7 +99,7 @@ class Postgres(Adapted):
             "rank": self.rank,
             "normalisation": self.normalisation,
             **({} if self._own else {"table": self.table, "text_column": self._text}),
-            "ids": self.rule.told,
+            "ids": self.rule.text,
         }
 
     def close(self) -> None:

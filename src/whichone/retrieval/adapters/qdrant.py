@@ -59,7 +59,7 @@ class Qdrant(VectorCollection):
         )
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "qdrant", **self.details(), "ids": self.rule.told}
+        return {"retriever": "qdrant", **self.details(), "ids": self.rule.text}
 
     def close(self) -> None:
         self.client.close()
