@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
 import tarfile
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
+from word_encoder import Words
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Output, Passage, Provenance, Query
 
 PYSERINI = "pyserini==1.6.0"
 JAR = "anserini-1.7.1-fatjar.jar"
-
-
-class Words:
-    """One axis a word: the inner product is the share of common words."""
-
-    size = 64
-
-    def questions(self, texts: Sequence[str]) -> Any:
-        rows = np.zeros((len(texts), self.size), np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in re.findall(r"\w+", text.lower()):
-                row[zlib.crc32(word.encode()) % self.size] += 1
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Any:
-        return self.questions(texts)
-
-    def describe(self) -> dict[str, Any]:
-        return {"encoder": "words", "size": self.size}
 
 
 @pytest.fixture

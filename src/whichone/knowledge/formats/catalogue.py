@@ -40,14 +40,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, did_you_mean, sample
 from whichone.files.documents import document_files
 from whichone.files.folder import file_hash
-from whichone.files.lines import open_binary, read_json, read_json_lines
+from whichone.files.lines import open_binary
 from whichone.files.parts import ByteRange, Chunk
-from whichone.files.separated import read_rows, read_table_rows
 from whichone.files.tables import connect
 from whichone.knowledge.formats.catalogue_documents import (
     DocumentReader,
@@ -56,6 +54,7 @@ from whichone.knowledge.formats.catalogue_documents import (
     other_documents,
     with_owners,
 )
+from whichone.knowledge.formats.catalogue_rows import rows_of
 from whichone.knowledge.formats.source import Columns, Job, PartFiles, Read, Refused
 from whichone.knowledge.tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
 from whichone.progress import talk
@@ -463,47 +462,4 @@ class CatalogueSource:
                 )
 
     def _rows(self, data: Path | None = None) -> Iterator[Mapping[str, Any]]:
-        data = data or self.data
-        if data.name.endswith(".parquet"):
-            return _parquet_rows(data)
-        if ".csv" in data.name or ".tsv" in data.name:
-            usual = "\t" if ".tsv" in data.name else ","
-            return _csv_rows(data, self.catalogue.delimiter or usual)
-        return _json_rows(data)
-
-
-def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    with open_binary(path) as file:
-        listed = file.read(64).lstrip()[:1] == b"["
-    if listed:
-        yield from read_json(path, list[dict[str, Any]])
-        return
-    for line, row in read_json_lines(path):
-        if not isinstance(row, dict):
-            raise BadInput("the line is no JSON object", file=path, line=line)
-        yield row
-
-
-def _csv_rows(path: Path, delimiter: str) -> Iterator[Mapping[str, Any]]:
-    _, names = next(read_rows(path, delimiter), (0, []))
-    _check_delimiter(names, path, delimiter)
-    yield from (record for _, record in read_table_rows(path, delimiter))
-
-
-def _check_delimiter(names: Sequence[str], path: Path, delimiter: str) -> None:
-    other = next((c for c in ";\t|," if c != delimiter and c in names[0]), None) if names else None
-    if other is not None and len(names) == 1:
-        raise BadInput(
-            f"its columns are not divided by {delimiter!r}: {names[0]}",
-            file=path,
-            hint=f"write delimiter = {msgspec.json.encode(other).decode()} above [columns]",
-        )
-
-
-def _parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=_BATCH):
-                yield from batch.to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise BadInput(f"not a Parquet file: {error}", file=path) from error
+        return rows_of(data or self.data, self.catalogue.delimiter, _BATCH)
