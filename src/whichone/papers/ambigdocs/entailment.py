@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from whichone.papers.ambigdocs.properties import property_rules
-from whichone.papers.ambigdocs.scores.sentences import sentences
 from whichone.records import Passage, Question, ReadingTask
-from whichone.text.ambigdocs import stop_words
+from whichone.text.ambigdocs import sentences, stop_words
 
 WITHIN = 14
 """Words between cue and answer at most."""

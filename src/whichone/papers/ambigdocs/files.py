@@ -15,6 +15,7 @@ from whichone.papers.ambigdocs.records import AmbigQuestion, Document, Predictio
 
 _QUESTION_FIELDS = ("qid", "ambiguous_entity", "question", "documents")
 _PREDICTION_FIELDS = ("docs", "gen_answer", "span_predictions", "wrong_answers")
+_LANGUAGE = "language"
 
 
 def read_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -47,13 +48,14 @@ def question_of(record: Mapping[str, Any], path: str | Path, number: int) -> Amb
                 ids=[record["qid"]] if "qid" in record else (),
                 hint="AmbigDocs names its fields " + ", ".join(_QUESTION_FIELDS),
             )
-    known = {*_QUESTION_FIELDS, *_PREDICTION_FIELDS}
+    known = {*_QUESTION_FIELDS, *_PREDICTION_FIELDS, _LANGUAGE}
     try:
         return AmbigQuestion(
             qid=str(record["qid"]),
             ambiguous_entity=str(record["ambiguous_entity"]),
             question=str(record["question"]),
             documents=documents_of(record["documents"]),
+            language=str(record.get(_LANGUAGE) or "en"),
             extra={k: v for k, v in record.items() if k not in known},
         )
     except msgspec.ValidationError as error:
@@ -128,12 +130,13 @@ def with_span_list(question: AmbigQuestion, spans: Sequence[str]) -> AmbigQuesti
 
 
 def question_object(question: AmbigQuestion) -> dict[str, Any]:
-    """The question as AmbigDocs writes it."""
+    """The question as AmbigDocs writes it, with its language where that is not English."""
     return {
         "qid": question.qid,
         "ambiguous_entity": question.ambiguous_entity,
         "question": question.question,
         "documents": [document_object(document) for document in question.documents],
+        **({} if question.language == "en" else {_LANGUAGE: question.language}),
         **question.extra,
     }
 

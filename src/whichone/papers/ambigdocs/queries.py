@@ -27,6 +27,7 @@ def query_of(
         task=TASK,
         input=question.question,
         outputs=tuple(_output(document, book) for document in question.documents),
+        language=question.language,
         name=question.ambiguous_entity,
         name_set=set_id(question.ambiguous_entity),
         attributes=attributes,
@@ -94,6 +95,7 @@ def question_of(
         ambiguous_entity=query.name or "",
         question=query.input,
         documents=tuple(_document(output, passage, was_shown) for output in query.outputs),
+        language=query.language,
         extra=dict(extra),
     )
 

@@ -41,6 +41,7 @@ class AmbigQuestion(msgspec.Struct, frozen=True, kw_only=True):
     ambiguous_entity: str
     question: str
     documents: tuple[Document, ...] = ()
+    language: str = "en"
     extra: dict[str, Any] = {}
 
 

@@ -2,7 +2,8 @@ import pytest
 from test_ambigdocs_score import prediction
 
 from whichone.papers.ambigdocs.scores.categories import Mention
-from whichone.papers.ambigdocs.scores.sentences import matched_sentences, sentences
+from whichone.papers.ambigdocs.scores.sentences import matched_sentences
+from whichone.text.ambigdocs import sentences
 
 
 @pytest.mark.parametrize(

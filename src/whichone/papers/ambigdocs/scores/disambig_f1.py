@@ -26,11 +26,13 @@ def disambiguated_question(question: str, name: str, title: str, *, published: b
     return question if published else f"{title}: {question}"
 
 
-def disambig_f1(document: Document) -> float | None:
+def disambig_f1(document: Document, language: str = "en") -> float | None:
     """F1 of the span read for a bearer against its answer or best alias, stop words left out."""
     if document.span is None:
         return None
-    return max((text_overlap(form, document.span).f1 for form in document.answers()), default=0.0)
+    span = document.span
+    overlaps = (text_overlap(form, span, language).f1 for form in document.answers())
+    return max(overlaps, default=0.0)
 
 
 def reading_tasks(prediction: Prediction, *, published: bool = False) -> list[ReadingTask]:
@@ -43,6 +45,7 @@ def reading_tasks(prediction: Prediction, *, published: bool = False) -> list[Re
         ReadingTask(
             question=Question(
                 id=f"{asked.qid}/{n}",
+                language=asked.language,
                 text=disambiguated_question(
                     asked.question, name, document.title, published=published
                 ),

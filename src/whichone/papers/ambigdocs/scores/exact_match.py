@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from whichone.text.squad import normalize
+from whichone.text.ambigdocs import tokens
 
 
-def contains(text: str, answer: str) -> bool:
+def contains(text: str, answer: str, language: str = "en") -> bool:
     """Substring after SQuAD normalisation; an answer that normalises to nothing is never found."""
-    wanted = normalize(answer)
-    return bool(wanted) and wanted in normalize(text)
+    wanted = " ".join(tokens(answer, language))
+    return bool(wanted) and wanted in " ".join(tokens(text, language))
 
 
-def str_em(text: str, answers: Sequence[Iterable[str]]) -> float:
+def str_em(text: str, answers: Sequence[Iterable[str]], language: str = "en") -> float:
     """Share of the sub-questions of which some accepted answer is in the text."""
     if not answers:
         return 0.0
-    return sum(any(contains(text, a) for a in accepted) for accepted in answers) / len(answers)
+    hits = sum(any(contains(text, a, language) for a in accepted) for accepted in answers)
+    return hits / len(answers)
 
 
-def ramdocs_em(text: str, answers: Sequence[Iterable[str]], wrong: Iterable[str]) -> bool:
+def ramdocs_em(
+    text: str, answers: Sequence[Iterable[str]], wrong: Iterable[str], language: str = "en"
+) -> bool:
     """All gold answers and no wrong one."""
-    return str_em(text, answers) == 1.0 and not any(contains(text, w) for w in wrong)
+    return str_em(text, answers, language) == 1.0 and not any(
+        contains(text, w, language) for w in wrong
+    )
 
 
 def never_exact(answers: Sequence[Iterable[str]], wrong: Iterable[str]) -> bool:

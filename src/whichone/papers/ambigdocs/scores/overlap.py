@@ -29,26 +29,30 @@ def overlap(gold: Sequence[str], predicted: Sequence[str]) -> Overlap:
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
 
 
-def text_overlap(gold: str, predicted: str) -> Overlap:
+def text_overlap(gold: str, predicted: str, language: str = "en") -> Overlap:
     """Overlap of the content tokens of two texts."""
-    return overlap(content_tokens(gold), content_tokens(predicted))
+    return overlap(
+        content_tokens(gold, language=language), content_tokens(predicted, language=language)
+    )
 
 
-def distinguishing_tokens(title: str, name: str) -> list[str]:
+def distinguishing_tokens(title: str, name: str, language: str = "en") -> list[str]:
     """What tells this bearer from the others: its title's tokens without any of the name's."""
-    return content_tokens(title, content_tokens(name))
+    return content_tokens(title, content_tokens(name, language=language), language)
 
 
-def entity_overlap(title: str, predicted: str, name: str, *, published: bool = True) -> Overlap:
+def entity_overlap(
+    title: str, predicted: str, name: str, *, published: bool = True, language: str = "en"
+) -> Overlap:
     """Overlap of what distinguishes a bearer with a text.
 
     A title that is nothing but the shared name (and stop words) has nothing that distinguishes it;
     it counts as named when the text contains it letter by letter, case aside. The released scorer
     deletes the title's parentheses but not the text's, so that "KSGF (AM)" is never found.
     """
-    tokens = distinguishing_tokens(title, name)
+    tokens = distinguishing_tokens(title, name, language)
     if tokens:
-        return overlap(tokens, content_tokens(predicted))
+        return overlap(tokens, content_tokens(predicted, language=language))
     text = predicted if published else predicted.translate(_NO_PARENTHESES)
     hit = float(title.translate(_NO_PARENTHESES).lower() in text.lower())
     return Overlap(hit, hit, hit)

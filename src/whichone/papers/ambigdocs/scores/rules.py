@@ -9,8 +9,7 @@ import msgspec
 
 from whichone.papers.ambigdocs.records import Document, Prediction
 from whichone.papers.ambigdocs.scores.categories import MOVING, Threshold
-from whichone.text.ambigdocs import content_tokens
-from whichone.text.squad import normalize
+from whichone.text.ambigdocs import content_tokens, tokens
 
 DocumentChoice = Literal["shown", "first-5", "all"]
 
@@ -20,16 +19,26 @@ PUBLISHED_DOCUMENTS = 5
 class Rules(msgspec.Struct, frozen=True):
     """`documents`: the gold documents among those shown, the first five, or all of them.
 
-    `published` also keeps the released scorer's treatment of answers without content tokens.
+    `published` also keeps the released scorer's treatment of answers without content tokens. `language` decides stop
+    words, tokens and sentences; it is the question's (`rules_for`), and English where published.
     """
 
     documents: DocumentChoice = "shown"
     published: bool = False
     threshold: Threshold = MOVING
+    language: str = "en"
 
 
 DEFAULT = Rules()
 PUBLISHED = Rules(documents="first-5", published=True)
+
+
+def rules_for(prediction: Prediction, rules: Rules) -> Rules:
+    """The rules in the language of the question; the released scorer is English whatever is asked."""
+    language = prediction.question.language
+    if rules.published or language == rules.language:
+        return rules
+    return msgspec.structs.replace(rules, language=language)
 
 
 def chosen_documents(prediction: Prediction, choice: DocumentChoice) -> tuple[Document, ...]:
@@ -51,8 +60,8 @@ def answer_tokens(answer: str, rules: Rules) -> list[str]:
     "The Who" consists of stop words; the released scorer can never find it. By default such an
     answer keeps its stop words.
     """
-    tokens = content_tokens(answer)
-    return tokens if tokens or rules.published else normalize(answer).split()
+    content = content_tokens(answer, language=rules.language)
+    return content if content or rules.published else tokens(answer, rules.language)
 
 
 def has_answer(document: Document, rules: Rules) -> bool:
@@ -63,9 +72,11 @@ def has_answer(document: Document, rules: Rules) -> bool:
 
 
 def scored_documents(prediction: Prediction, rules: Rules) -> tuple[Document, ...]:
+    rules = rules_for(prediction, rules)
     return tuple(d for d in chosen_documents(prediction, rules.documents) if has_answer(d, rules))
 
 
 def without_answer(prediction: Prediction, rules: Rules) -> Sequence[Document]:
     """The documents that were chosen but cannot be scored."""
+    rules = rules_for(prediction, rules)
     return [d for d in chosen_documents(prediction, rules.documents) if not has_answer(d, rules)]

@@ -24,10 +24,10 @@ from whichone.papers.ambigdocs.scores.rules import (
     Rules,
     answer_tokens,
     has_answer,
+    rules_for,
     scored_documents,
 )
-from whichone.text.ambigdocs import content_tokens, surface_name
-from whichone.text.squad import normalize
+from whichone.text.ambigdocs import content_tokens, surface_name, tokens
 
 _PROMPT_WORDS = (
     "answer",
@@ -41,15 +41,17 @@ _PROMPT_WORDS = (
 )
 
 
-def knowledge_precision(question: str, shown: Sequence[Document], generated: str) -> float:
+def knowledge_precision(
+    question: str, shown: Sequence[Document], generated: str, language: str = "en"
+) -> float:
     """Precision of the answer's content tokens against the prompt: question, titles, texts.
 
     The words of the published prompt itself count as given, "context" once more a passage.
     """
-    given = [*_PROMPT_WORDS, *["context"] * len(shown), *content_tokens(question)]
-    for document in shown:
-        given += content_tokens(document.title) + content_tokens(document.text)
-    return overlap(given, content_tokens(generated)).precision
+    given = [*_PROMPT_WORDS, *["context"] * len(shown)]
+    for text in (question, *(part for d in shown for part in (d.title, d.text))):
+        given += content_tokens(text, language=language)
+    return overlap(given, content_tokens(generated, language=language)).precision
 
 
 class BearerScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,9 +110,11 @@ def answer_recall(answer: str, generated: str, rules: Rules) -> float:
 
     An answer of nothing but stop words is, by default, looked for as a run of whole words.
     """
-    if rules.published or content_tokens(answer):
-        return overlap(content_tokens(answer), content_tokens(generated)).recall
-    return float(f" {normalize(answer)} " in f" {normalize(generated)} ")
+    content = content_tokens(answer, language=rules.language)
+    if rules.published or content:
+        return overlap(content, content_tokens(generated, language=rules.language)).recall
+    wanted, text = (" ".join(tokens(t, rules.language)) for t in (answer, generated))
+    return float(f" {wanted} " in f" {text} ")
 
 
 def best_answer(
@@ -132,8 +136,9 @@ def _own_recall(
 ) -> float:
     if rules.published or not others:
         return answer_recall(form, generated, rules)
-    text = own_text(form, own, others, generated)
-    return answer_recall(form, text, rules) if says_more(form, own, others, text) else 0.0
+    text = own_text(form, own, others, generated, rules.language)
+    more = says_more(form, own, others, text, rules.language)
+    return answer_recall(form, text, rules) if more else 0.0
 
 
 def score_bearer(
@@ -148,11 +153,13 @@ def score_bearer(
     """`named` is whether the bearer is named, where its title alone cannot say."""
     answer, a = best_answer(document, generated, rules, others)
     if named is None:
-        e = entity_overlap(document.title, generated, name, published=rules.published).recall
+        e = entity_overlap(
+            document.title, generated, name, published=rules.published, language=rules.language
+        ).recall
     else:
         e = float(named)
     answer_length = len(answer_tokens(answer, rules))
-    entity_length = len(distinguishing_tokens(document.title, name))
+    entity_length = len(distinguishing_tokens(document.title, name, rules.language))
     return BearerScore(
         title=document.title,
         answer=document.answer or "",
@@ -160,7 +167,7 @@ def score_bearer(
         entity_recall=e,
         entity_answer_recall=a * e,
         mention=mention(a, e, answer_length, entity_length, rules.threshold),
-        disambig_f1=disambig_f1(document),
+        disambig_f1=disambig_f1(document, rules.language),
         popularity=document.popularity,
     )
 
@@ -172,13 +179,14 @@ def score_prediction(prediction: Prediction, rules: Rules = DEFAULT) -> Predicti
     and the category is "no answer". A question without any document is not scored at all. RAMDocs'
     exact match is over all answers of the question, shown or not, as its paper defines it.
     """
+    rules = rules_for(prediction, rules)
     documents = scored_documents(prediction, rules)
     generated = generated_text(prediction)
     name = surface_name(prediction.question.ambiguous_entity)
     bearers = _bearer_scores(prediction, documents, name, generated, rules)
     scorable = any(has_answer(document, rules) for document in prediction.question.documents)
     em = _str_em(documents, generated, rules)
-    return _question_score(prediction, bearers, generated, em if scorable else None)
+    return _question_score(prediction, bearers, generated, em if scorable else None, rules.language)
 
 
 def _bearer_scores(
@@ -191,17 +199,18 @@ def _bearer_scores(
     if rules.published:
         return tuple(score_bearer(document, name, generated, rules) for document in documents)
     every = prediction.question.documents
-    alike = indistinct(every)
-    words = own_words(every, name, prediction.question.question) if alike else []
+    alike = indistinct(every, rules.language)
+    question = prediction.question.question
+    words = own_words(every, name, question, rules.language) if alike else []
     scores = []
     for n, document in enumerate(documents):
         rest = [d for k, d in enumerate(documents) if k != n]
         named: bool | None = None
         if (place := every.index(document)) in alike:
-            named = named_by_text(place, every, words, generated)
-        elif not distinguishing_tokens(document.title, name):
+            named = named_by_text(place, every, words, generated, rules.language)
+        elif not distinguishing_tokens(document.title, name, rules.language):
             title = document.title.translate(str.maketrans("", "", "()"))
-            named = named_alone(title, [d.title for d in rest], generated)
+            named = named_alone(title, [d.title for d in rest], generated, rules.language)
         others = [form for d in rest for form in d.answers()]
         scores.append(score_bearer(document, name, generated, rules, others=others, named=named))
     return tuple(scores)
@@ -210,17 +219,25 @@ def _bearer_scores(
 def _str_em(documents: Sequence[Document], generated: str, rules: Rules) -> float:
     """Share of the answers that appear in the text, none of them as a part of another bearer's."""
     if rules.published or len(documents) < 2:
-        return str_em(generated, [document.answers() for document in documents])
+        answers = [document.answers() for document in documents]
+        return str_em(generated, answers, rules.language)
     hits = 0
     for n, document in enumerate(documents):
         others = [f for k, d in enumerate(documents) if k != n for f in d.answers()]
         own = document.answers()
-        hits += any(contains(own_text(form, own, others, generated), form) for form in own)
+        hits += any(
+            contains(own_text(form, own, others, generated, rules.language), form, rules.language)
+            for form in own
+        )
     return hits / len(documents)
 
 
 def _question_score(
-    prediction: Prediction, bearers: tuple[BearerScore, ...], generated: str, em: float | None
+    prediction: Prediction,
+    bearers: tuple[BearerScore, ...],
+    generated: str,
+    em: float | None,
+    language: str,
 ) -> PredictionScore:
     """The question's line from its bearers' scores; `em` None: it has nothing to be scored on."""
     question = prediction.question
@@ -230,7 +247,7 @@ def _question_score(
     precision = (
         None
         if prediction.docs is None
-        else knowledge_precision(question.question, prediction.docs, generated)
+        else knowledge_precision(question.question, prediction.docs, generated, language)
     )
     return PredictionScore(
         qid=question.qid,
@@ -242,7 +259,7 @@ def _question_score(
         disambig_f1=_mean_or_none([b.disambig_f1 for b in bearers]),
         str_em=em,
         str_hit=float(em == 1.0) if scorable else None,
-        ramdocs_em=float(ramdocs_em(generated, gold, prediction.wrong_answers))
+        ramdocs_em=float(ramdocs_em(generated, gold, prediction.wrong_answers, language))
         if scorable
         else None,
         paired=mentions.count(Mention.PAIRED),

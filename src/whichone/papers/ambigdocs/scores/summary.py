@@ -18,6 +18,7 @@ from whichone.papers.ambigdocs.scores.rules import (
     DEFAULT,
     Rules,
     chosen_documents,
+    rules_for,
     scored_documents,
     without_answer,
 )
@@ -125,9 +126,16 @@ def notes(
         "bearers": len(scored),
         "bearers_not_scored": sum(len(p.question.documents) for p in predictions) - len(scored),
         "documents_without_answer": sum(len(without_answer(p, rules)) for p in predictions),
-        "answers_of_stop_words": sum(not content_tokens(d.answer or "") for _, d in scored),
+        "answers_of_stop_words": sum(
+            not content_tokens(d.answer or "", language=rules_for(p, rules).language)
+            for p, d in scored
+        ),
         "titles_equal_to_the_name": sum(
-            not distinguishing_tokens(d.title, surface_name(p.question.ambiguous_entity))
+            not distinguishing_tokens(
+                d.title,
+                surface_name(p.question.ambiguous_entity),
+                rules_for(p, rules).language,
+            )
             for p, d in scored
         ),
         "questions_without_the_name": sum(
