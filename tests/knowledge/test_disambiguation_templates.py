@@ -40,6 +40,17 @@ def dump(pages: list[tuple[str, int, str]]) -> str:
     return HEAD + "".join(parts) + "</mediawiki>\n"
 
 
+def test_templates_in_another_file_of_a_split_dump_count_too(tmp_path: Path) -> None:
+    articles, templates = tmp_path / "als1.xml", tmp_path / "als2.xml"
+    articles.write_text(dump([page for page in PAGES if page[1] == 0]))
+    templates.write_text(dump([page for page in PAGES if page[1] != 0]))
+    manifest = ingest(tmp_path / "kb", [WikipediaDump(articles), WikipediaDump(templates)])
+    pages = Folder.open(tmp_path / "kb", KIND).table("pages", ["title", "kind"]).to_pylist()
+    listed = {page["title"] for page in pages if page["kind"] == "disambiguation"}
+    assert listed == {"Gallus", "Berg"}
+    assert manifest.sources[0]["counts"]["disambiguation pages"] == 2
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_templates_of_the_dump_say_which_pages_list_namesakes(tmp_path: Path, turned: bool) -> None:
     """Templates after the pages that use them, and before."""

@@ -37,6 +37,8 @@ def merge_tables(folder: Folder, work: Sequence[Work], memory: str) -> dict[str,
     """
     queries: dict[str, list[str]] = {schema.name: [] for schema in ALL}
     for owner in work:
+        alike = (owner.source.kind, owner.parameters)
+        owner.siblings = [w for w in work if (w.source.kind, w.parameters) == alike]
         for table, query in owner.source.finish(owner, memory).items():
             queries[table].append(query)
     with (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from whichone.errors import BadInput
 from whichone.files.beside import written_beside
 from whichone.files.parts import ByteRange
 from whichone.files.tables import sql_text
-from whichone.knowledge.formats.source import Job, Refused, Source
+from whichone.knowledge.formats.source import Job, PartFiles, Refused, Source
 
 _INTERNAL = ("positions", "opening brackets", "closing brackets")
 _LISTED = 1000  # refused records that a part lists; all are counted
@@ -41,6 +41,7 @@ class Work:
         self.parameters = parameters
         self.finished: list[Finished] = []
         self.notes: dict[str, int] = {}
+        self.siblings: Sequence[PartFiles] = (self,)
         self.start = 0  # positions that earlier files of this kind take up
         self.folder.mkdir(exist_ok=True)
 

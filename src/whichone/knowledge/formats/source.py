@@ -68,6 +68,7 @@ class PartFiles(Protocol):
 
     folder: Path
     notes: dict[str, int]  # what a source counts when it is finished
+    siblings: Sequence[PartFiles]  # of all files of the same dump, this one included
 
     def rows(self, table: str) -> str:
         """A query of all rows of one table, `position` counted through the whole source."""

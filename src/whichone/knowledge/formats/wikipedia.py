@@ -298,7 +298,7 @@ class WikipediaDump(DumpFile):
                 hint="fetch the file again and compare its checksum",
             )
         kinds = ("article pages", "disambiguation pages", "redirects")
-        if not any(parts.counted(kind) for kind in kinds):
+        if not any(p.counted(kind) for p in parts.siblings for kind in kinds):
             raise BadInput(
                 f"none of its {parts.counted('records'):,} pages is an article",
                 file=self.path,
@@ -315,7 +315,9 @@ class WikipediaDump(DumpFile):
     def _pages_that_list_namesakes(self, parts: PartFiles, memory: str) -> str:
         """A query of the pages whose templates have MediaWiki's mark; empty where there are none."""
         with connect(memory, parts.folder) as connection:
-            marking = marking_templates(connection, parts.rows("templates"))
+            # a dump that is split has its templates in other files than most of its articles
+            templates = " union all by name ".join(p.rows("templates") for p in parts.siblings)
+            marking = marking_templates(connection, templates)
             if not marking:
                 return ""
             listed = f"[{', '.join(map(str, marking))}]::bigint[]"
