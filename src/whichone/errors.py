@@ -89,10 +89,15 @@ class Missing(WhichoneError):
     exit_code = 4
 
 
-def sample(items: Sequence[str], most: int = 5) -> str:
-    """The first few of a list for a message, and how many more there are."""
+NAMED = 5
+"""So many things are named in a message."""
+
+
+def sample(items: Sequence[str], most: int = NAMED, *, count: int | None = None) -> str:
+    """The first few of a list for a message, and how many more there are; `count` where the list is a part of all."""
     shown = ", ".join(items[:most])
-    return shown if len(items) <= most else f"{shown}, and {len(items) - most} more"
+    more = (len(items) if count is None else count) - len(items[:most])
+    return shown if more <= 0 else f"{shown}, and {more} more"
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str | None:

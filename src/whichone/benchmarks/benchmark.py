@@ -11,30 +11,30 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import msgspec
 import pyarrow as pa
 
 from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.benchmarks.licence import with_licence
-from whichone.benchmarks.tables import KIND, QUERIES, SETS
+from whichone.benchmarks.tables import KIND, QUERIES
+from whichone.benchmarks.write_tables import (
+    QueryChecks,
+    main_language_of,
+    queries_of_file,
+    queries_of_table,
+    write_queries,
+    write_sets,
+)
 from whichone.collector import without_collector
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.name_runs import PageNames
 from whichone.corpus.page_views import PageIds, PageTitles
 from whichone.corpus.places import find_corpus
 from whichone.corpus.save import Passages, put_corpus, save_corpus
-from whichone.errors import BadInput, sample
+from whichone.errors import NAMED, BadInput, sample
 from whichone.files.folder import Folder
-from whichone.files.lines import encode_text
 from whichone.files.manifest import MANIFEST
-from whichone.records import Bearer, NameSet, Output, Passage, Query, Question
-from whichone.text.language import base_code
-
-_DECODED = {
-    "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
-    "attributes": msgspec.json.Decoder(dict[str, Any]).decode,
-}
-"""Fields of a query that its table keeps as JSON."""
+from whichone.files.seen import Seen
+from whichone.records import Bearer, NameSet, Passage, Query, Question
 
 MIGRATED = "migrated from"
 """Among a benchmark's parents: the id it had in the first format."""
@@ -98,7 +98,16 @@ class Benchmark:
     @functools.cached_property
     def queries(self) -> tuple[Query, ...]:
         with without_collector():
-            return tuple(_queries(self.query_table))
+            return tuple(queries_of_table(self.query_table))
+
+    def each_query(self) -> Iterator[Query]:
+        """The queries in their order, read a block at a time and not kept."""
+        return queries_of_file(self.folder.path(QUERIES.file))
+
+    @property
+    def query_count(self) -> int:
+        rows = self.folder.manifest.files[QUERIES.file].rows
+        return len(self.queries) if rows is None else rows
 
     def queries_of(self, task: str) -> list[Query]:
         """The queries of one task, read anew: a part of all takes that part of the memory."""
@@ -109,7 +118,7 @@ class Benchmark:
             for result, places in groupby(range(len(tasks)), key=tasks.__getitem__):
                 if result == task:
                     run = list(places)
-                    queries += _queries(table.slice(run[0], len(run)))
+                    queries += queries_of_table(table.slice(run[0], len(run)))
         return queries
 
     def questions(self) -> list[Question]:
@@ -215,17 +224,25 @@ def save_benchmark(
     mostly outside the corpus, it is an error that names the file. `files` are further files by name that a kind
     of benchmark keeps for its own format.
     """
-    rows = list(queries)
-    check_queries(rows, allow_no_gold=allow_no_gold)
-    if corpus is None and (given := _GIVEN.get()) is not None:
-        check_pages(rows, given)
-        corpus = given
+    given = _GIVEN.get() if corpus is None else None
+    corpus = corpus or given
     with Folder.create(path, KIND) as folder:
-        folder.write(QUERIES, query_rows(rows))
-        folder.write(SETS, set_rows(sets))
+        checks = QueryChecks(folder.partial)
+        pages = _GoldPages(given) if given is not None else None
+
+        def watch(block: Sequence[Query]) -> None:
+            checks.add(block)
+            if pages is not None:
+                pages.add(block)
+
+        write_queries(folder, queries, watch)
+        checks.end(allow_no_gold=allow_no_gold)
+        if pages is not None:
+            pages.end()
+        write_sets(folder, sets)
         own = corpus is None or not _can_be_named(corpus, by_hash)
         if own:
-            inside = _put_inside(folder, corpus, name, passages, names, main_language(rows))
+            inside = _put_inside(folder, corpus, name, passages, names, checks.main_language())
         else:
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash
@@ -233,7 +250,8 @@ def save_benchmark(
             asked = (
                 corpus if corpus is not None and not own else Corpus.open(folder.partial / CORPUS)
             )
-            counts = {**(counts or {}), **check_gold_pages(rows, asked, gold_file)}
+            written = queries_of_file(folder.partial / QUERIES.file)
+            counts = {**(counts or {}), **check_gold_pages(written, asked, gold_file)}
         folder.write_bytes("card.md", with_licence(card, sources).encode())
         for file, content in (files or {}).items():
             folder.write_bytes(file, content)
@@ -242,7 +260,7 @@ def save_benchmark(
             parameters=parameters,
             sources=sources,
             parents={**(parents or {}), CORPUS: inside},
-            counts={"queries": len(rows), **(counts or {})},
+            counts={"queries": checks.count, **(counts or {})},
             made={} if own else {CORPUS: str(corpus.folder.root.resolve())},  # type: ignore[union-attr]
         )
         return Benchmark(folder)
@@ -278,78 +296,46 @@ def _put_inside(
     return opened.content_hash
 
 
-def main_language(queries: Sequence[Query]) -> str:
+def main_language(queries: Iterable[Query]) -> str:
     """What most questions are asked in, which their passages are taken to be in; empty for English."""
-    counted = Counter(query.language for query in queries).most_common(1)
-    language = counted[0][0] if counted else "en"
-    return "" if base_code(language) == "en" else language
+    return main_language_of(Counter(query.language for query in queries))
 
 
 def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> None:
-    seen: set[str] = set()
-    twice = [q.id for q in queries if q.id in seen or seen.add(q.id)]  # type: ignore[func-returns-value]
-    if twice:
-        raise BadInput(f"{len(twice)} query ids occur twice: {sample(twice)}")
-    if not queries:
-        raise BadInput("there are no queries")
-    without = [q.id for q in queries if not q.outputs]
-    if without and not allow_no_gold:
-        raise BadInput(
-            f"{len(without)} queries have no gold: {sample(without)}",
-            hint="give each an answer or a gold page, or leave them out",
-        )
+    checks = QueryChecks()
+    checks.add(queries)
+    checks.end(allow_no_gold=allow_no_gold)
 
 
-def check_pages(queries: Sequence[Query], corpus: Corpus) -> None:
+class _GoldPages:
     """Gold that is mostly outside the corpus means that it is another corpus."""
-    gold = sorted({page for query in queries for page in query.gold_pages()})
-    known = corpus.page_rows(gold)
-    absent = [page for page, row in zip(gold, known, strict=True) if row is None]
-    if 2 * len(absent) > len(gold) and not outside_is_accepted():
-        some = corpus.page_ids(range(min(3, corpus.page_count)))
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._seen = Seen()
+        self._absent: list[str] = []
+        self._absent_count = 0
+
+    def add(self, queries: Sequence[Query]) -> None:
+        gold = sorted({page for query in queries for page in query.gold_pages()})
+        before = self._seen.add(gold, [0] * len(gold))
+        new = [page for page, known in zip(gold, before, strict=True) if known is None]
+        rows = self._corpus.page_rows(new)
+        absent = [page for page, row in zip(new, rows, strict=True) if row is None]
+        self._absent_count += len(absent)
+        self._absent += absent[: NAMED - len(self._absent)]
+
+    def end(self) -> None:
+        corpus, gold = self._corpus, len(self._seen)
+        if 2 * self._absent_count <= gold or outside_is_accepted():
+            return
+        known = corpus.page_ids(range(min(3, corpus.page_count)))
         raise BadInput(
-            f"{len(absent):,} of {len(gold):,} gold pages are not in the corpus {corpus.id}:"
-            f" {sample(absent)}",
-            hint=f"its pages are called {sample(some)}; was it made from the same source? Where it is meant:"
+            f"{self._absent_count:,} of {gold:,} gold pages are not in the corpus {corpus.id}:"
+            f" {sample(self._absent, count=self._absent_count)}",
+            hint=f"its pages are called {sample(known)}; was it made from the same source? Where it is meant:"
             " --gold-outside",
         )
-
-
-def query_rows(queries: Sequence[Query]) -> pa.Table:
-    fields = zip(*map(msgspec.structs.astuple, queries), strict=True)
-    columns: dict[str, Sequence[Any]] = dict(zip(Query.__struct_fields__, fields, strict=True))
-    for name in _DECODED:
-        columns[name] = [encode_text(value) for value in columns[name]]
-    columns["gold_pages"] = [sorted(query.gold_pages()) for query in queries]
-    columns["place"] = range(len(queries))
-    return QUERIES.from_columns(columns)
-
-
-def set_rows(sets: Iterable[NameSet]) -> pa.Table:
-    return SETS.from_rows(
-        [
-            {
-                "set": s.id,
-                "name": s.name,
-                "collection": s.collection,
-                "rank": rank,
-                "entity": b.entity,
-                "label": b.label,
-                "role": b.role,
-                "popularity": b.popularity,
-                "types": list(b.types),
-                "pages": list(b.pages),
-            }
-            for s in sets
-            for rank, b in enumerate(s.bearers)
-        ]
-    )
-
-
-def _queries(table: pa.Table) -> Iterator[Query]:
-    columns = (table.column(name).to_pylist() for name in Query.__struct_fields__)
-    decoders = (_DECODED.get(name) for name in Query.__struct_fields__)
-    return map(Query, *(map(d, c) if d else c for d, c in zip(decoders, columns, strict=True)))
 
 
 def _name_sets(rows: list[dict[str, Any]]) -> Iterator[NameSet]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 
 from whichone.benchmarks.gold import GoldPages
@@ -9,7 +11,7 @@ from whichone.names import title_key
 from whichone.records import Bearer, NameSet, Output, Provenance, Query
 
 
-def by_entity(queries: list[Query], corpus: GoldPages) -> tuple[list[Query], list[NameSet]]:
+def by_entity(queries: Sequence[Query], corpus: GoldPages) -> tuple[Iterator[Query], list[NameSet]]:
     """The queries with their gold and name set by entity, and the sets.
 
     Every page about the right entity answers a question, whichever it is. An entity has the names that
@@ -19,10 +21,10 @@ def by_entity(queries: list[Query], corpus: GoldPages) -> tuple[list[Query], lis
     pages = _pages(queries, corpus)
     sets = _sets(queries, corpus, pages)
     by_key = {s.id: s for s in sets}
-    return [_placed(q, corpus, pages, by_key) for q in queries], sets
+    return (_placed(q, corpus, pages, by_key) for q in queries), sets
 
 
-def _pages(queries: list[Query], corpus: GoldPages) -> dict[str, dict[str, None]]:
+def _pages(queries: Sequence[Query], corpus: GoldPages) -> dict[str, dict[str, None]]:
     """The pages of each entity: as the corpus says, else the gold pages of its questions."""
     pages = {entity: dict.fromkeys(own) for entity, own in corpus.entity_pages.items()}
     for query in queries:
@@ -33,7 +35,7 @@ def _pages(queries: list[Query], corpus: GoldPages) -> dict[str, dict[str, None]
 
 
 def _sets(
-    queries: list[Query], corpus: GoldPages, pages: dict[str, dict[str, None]]
+    queries: Sequence[Query], corpus: GoldPages, pages: dict[str, dict[str, None]]
 ) -> list[NameSet]:
     called: dict[str, dict[str, None]] = {}
     shown: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from whichone.benchmarks.used_sets import UsedSets
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_views import PageTitles
 from whichone.corpus.passage_files import plain_title, sets_from_titles
-from whichone.errors import BadInput, sample
-from whichone.names import title_key
+from whichone.errors import NAMED, BadInput, sample
+from whichone.files.spool import blocks
+from whichone.names import title_key, token_key
 from whichone.progress import talk
 from whichone.records import NameSet, Provenance, Query, page_id
 
@@ -53,36 +56,38 @@ class Place(msgspec.Struct, frozen=True):
 class TitleSets:
     """Pages whose titles name the same, by that name; of a corpus of any size those that are asked for."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, near: str | Path | None = None) -> None:
         self._corpus = corpus
-        self._asked: dict[str, NameSet | None] = {}
-
-    def get(self, name: str) -> NameSet | None:
+        self._used = UsedSets(near)
+        self.get = functools.lru_cache(4096)(self._get)
         """The set of a `title_key`; None where fewer than two pages are called so."""
-        if name not in self._asked:
-            pages = sorted({b.page for b in self._corpus.names.bearers(name) if b.kind == "title"})
-            titles = {
-                page: str(self._corpus.page_table.value(row, "title") or "")
-                for row, page in zip(pages, self._corpus.page_ids(pages), strict=True)
-            }
-            own = {page: title for page, title in titles.items() if title_key(title) == name}
-            self._asked[name] = sets_from_titles(own).get(name)
-        return self._asked[name]
 
-    def values(self) -> list[NameSet]:
-        """Those that were asked for and exist, by name."""
-        return [result for _, result in sorted(self._asked.items()) if result is not None]
+    def _get(self, name: str) -> NameSet | None:
+        pages = sorted({b.page for b in self._corpus.names.bearers(name) if b.kind == "title"})
+        titles = {
+            page: str(self._corpus.page_table.value(row, "title") or "")
+            for row, page in zip(pages, self._corpus.page_ids(pages), strict=True)
+        }
+        own = {page: title for page, title in titles.items() if title_key(title) == name}
+        result = sets_from_titles(own).get(name)
+        if result is not None:
+            self._used.add([result])
+        return result
+
+    def values(self) -> Iterable[NameSet]:
+        """Those that were asked for and exist."""
+        return self._used
 
 
 class GoldPages:
     """The pages and passages of a corpus by every name that a question may use for them."""
 
-    def __init__(self, corpus: Corpus, source: str) -> None:
+    def __init__(self, corpus: Corpus, source: str, near: str | Path | None = None) -> None:
         self._corpus, self._source = corpus, source
         self.titles = PageTitles(corpus)
         self.entity_pages = _entity_pages(corpus)
         """The pages about each entity, where the corpus says whom a passage is about."""
-        self.sets = TitleSets(corpus)
+        self.sets = TitleSets(corpus, near)
 
     def place(self, gold: str) -> Place | None:
         """The page or passage that a gold title, page id or passage id means."""
@@ -163,18 +168,20 @@ def _distinct(entries: Sequence[Provenance]) -> tuple[Provenance, ...]:
 
 
 def titles_asked(corpus: Corpus, pages: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Of a corpus of any size the pages, with their titles, that questions may mean.
+    """The pages of a corpus, with their titles, that questions may mean, in the order of the corpus.
 
-    Those whose titles name the same as one of the names, or as one of the pages.
+    Those whose titles name the same as one of the names, or as one of the pages. They are looked up, so that a block
+    of questions at a time costs no more than all at once.
     """
     wanted = {title_key(name) for name in names if name}
-    wanted |= {title_key(title) for page in set(pages) if (title := corpus.title(page))}
-    asked = {}
-    for batch in corpus.page_table.batches(["page", "title"]):
-        for page, title in zip(batch["page"].to_pylist(), batch["title"].to_pylist(), strict=True):
-            if title_key(title or "") in wanted:
-                asked[page] = title or ""
-    return asked
+    known = [row for row in corpus.page_rows(sorted(set(pages))) if row is not None]
+    wanted |= {title_key(title) for title in corpus.page_table.strings(known, "title") if title}
+    bearers = corpus.names.look_up([token_key(name) for name in sorted(wanted)])
+    rows = {*known, *(b.page for listed in bearers.values() for b in listed if b.kind == "title")}
+    ordered = sorted(rows)
+    titles = corpus.page_table.strings(ordered, "title")
+    asked = zip(corpus.page_ids(ordered), titles, strict=True)
+    return {page: title for page, title in asked if title_key(title) in wanted}
 
 
 def gold_titles(queries: Iterable[Query]) -> Iterator[str]:
@@ -204,36 +211,59 @@ def in_corpus(
     return any(all(entry.page in pages for entry in group) for group in groups)
 
 
-def check_gold_pages(queries: Sequence[Query], corpus: Corpus, file: str | Path) -> dict[str, int]:
+def check_gold_pages(queries: Iterable[Query], corpus: Corpus, file: str | Path) -> dict[str, int]:
     """The same for a corpus on disk; one without passages, which can be scored alone, is not asked."""
     if not len(corpus):
         return {}
-    gold = sorted({page for query in queries for page in query.gold_pages()})
-    rows = corpus.page_rows(gold)
-    known = frozenset(page for page, row in zip(gold, rows, strict=True) if row is not None)
-    return check_gold(queries, known, file)
+    check = GoldCheck()
+    for block in blocks(queries, 1024):
+        gold = sorted({page for query in block for page in query.gold_pages()})
+        rows = corpus.page_rows(gold)
+        check.add(block, {page for page, row in zip(gold, rows, strict=True) if row is not None})
+    return check.end(file)
 
 
-def check_gold(queries: Sequence[Query], pages: Any, file: str | Path) -> dict[str, int]:
+def check_gold(queries: Iterable[Query], pages: Any, file: str | Path) -> dict[str, int]:
     """Refuse gold that is mostly outside the corpus; warn once of the rest. Counts for the manifest."""
-    states = {q.id: in_corpus([g for o in q.outputs for g in o.provenance], pages) for q in queries}
-    named = [query for query, state in states.items() if state is not None]
-    lost = [query for query in named if not states[query]]
-    without = len(states) - len(named)
-    if len(lost) > len(named) / 2 and not _OUTSIDE.get():
-        raise BadInput(
-            f"the gold of {len(lost)} of {len(named)} questions is not in the corpus: {sample(lost)}",
-            file=file,
-            hint="is --gold the field of titles, page ids or passage ids, and is this the corpus? Where it is meant:"
-            " --gold-outside",
-        )
-    if lost:
-        talk(
-            f"{len(lost)} questions have gold outside the corpus, never to be found: {sample(lost)}"
-        )
-    if without:
-        talk(
-            f"{without:,} of {len(states):,} questions have no gold page: measures that need one leave them out,"
-            " and print a dash where no question has one"
-        )
-    return {"gold_outside_corpus": len(lost), "without_gold_page": without}
+    check = GoldCheck()
+    check.add(queries, pages)
+    return check.end(file)
+
+
+class GoldCheck:
+    """How many questions have their gold in the corpus, counted as they come."""
+
+    def __init__(self) -> None:
+        self._count = self._named = self._lost_count = 0
+        self._lost: list[str] = []
+
+    def add(self, queries: Iterable[Query], pages: Any) -> None:
+        """`pages` contains those pages of the corpus that are gold for one of them."""
+        for query in queries:
+            state = in_corpus([g for o in query.outputs for g in o.provenance], pages)
+            self._count += 1
+            self._named += state is not None
+            if state is False:
+                self._lost_count += 1
+                if len(self._lost) < NAMED:
+                    self._lost.append(query.id)
+
+    def end(self, file: str | Path) -> dict[str, int]:
+        lost, named = self._lost_count, self._named
+        without = self._count - named
+        first = sample(self._lost, count=lost)
+        if lost > named / 2 and not _OUTSIDE.get():
+            raise BadInput(
+                f"the gold of {lost} of {named} questions is not in the corpus: {first}",
+                file=file,
+                hint="is --gold the field of titles, page ids or passage ids, and is this the corpus? Where it is meant:"
+                " --gold-outside",
+            )
+        if lost:
+            talk(f"{lost} questions have gold outside the corpus, never to be found: {first}")
+        if without:
+            talk(
+                f"{without:,} of {self._count:,} questions have no gold page: measures that need one leave them out,"
+                " and print a dash where no question has one"
+            )
+        return {"gold_outside_corpus": lost, "without_gold_page": without}

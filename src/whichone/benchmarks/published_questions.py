@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark, given_corpus, main_language, save_benchmark
-from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
+from whichone.benchmarks.gold import GoldCheck, gold_titles, move_gold, titles_asked
 from whichone.benchmarks.passage_corpus import corpus_beside
+from whichone.benchmarks.used_sets import UsedSets
+from whichone.benchmarks.write_tables import main_language_of
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import PassageFields, plain_title, sets_from_titles
 from whichone.errors import UsageError
 from whichone.files.folder import file_hash
+from whichone.files.spool import Spool, blocks
 from whichone.names import title_key
 from whichone.records import NameSet, Provenance, Query
 from whichone.text.drqa import decomposed, is_sublist, tokens
 
 SOURCE = "corpus"
+BLOCK = 1_024
 
 
 class _Titles:
-    """The pages of a corpus by what their titles name; `texts` gives those of a page's passages."""
+    """The pages of a corpus that some questions may mean, by what their titles name; `texts` gives those of a page's passages."""
 
     def __init__(self, titles: dict[str, str], texts: Callable[[str], Iterable[str]]) -> None:
         self.titles = titles
@@ -86,31 +91,41 @@ def import_published(
     given = given_corpus()
     if (passages is None) == (given is None):
         raise UsageError("give --passages or --corpus, one of the two")
-    asked = list(queries)
+    languages: Counter[str] = Counter()
+    asked = Spool(Query, out)
+    for query in queries:
+        languages[query.language] += 1
+        asked.append(query)
     with contextlib.ExitStack() as stack:
         held = (
             given
             if passages is None
             else stack.enter_context(
                 corpus_beside(
-                    out, passages, fields, SOURCE, name=name, language=main_language(asked)
+                    out, passages, fields, SOURCE, name=name, language=main_language_of(languages)
                 )
             )
         )
         assert held is not None
-        corpus = _Titles.of_corpus(held, asked)
+        placed, sets, check = Spool(Query, out), UsedSets(out), GoldCheck()
+        without = shared = 0
+        for block in blocks(asked, BLOCK):
+            titles = _Titles.of_corpus(held, block)
+            results = [_placed(query, titles) for query in block]
+            check.add(results, titles.titles)
+            sets.add(titles.sets.values())
+            without += sum(not query.attributes["gold_in_corpus"] for query in results)
+            shared += sum(bool(query.attributes["shared_name"]) for query in results)
+            placed.extend(results)
         size = len(held)
-        placed = [_placed(query, corpus) for query in asked]
-        gold = check_gold(placed, corpus.titles, passages or files[0])
-        without = sum(not query.attributes["gold_in_corpus"] for query in placed)
-        shared = sum(bool(query.attributes["shared_name"]) for query in placed)
+        gold = check.end(passages or files[0])
         return save_benchmark(
             out,
             name=name,
             queries=placed,
             passages=() if passages is None else held,
-            sets=corpus.sets.values(),
-            card=_card(name, about, placed, size, shared, without),
+            sets=sets,
+            card=_card(name, about, len(placed), size, shared, without),
             parameters={"passage_fields": msgspec.to_builtins(fields), "source": SOURCE},
             sources=[
                 {"file": Path(p).name, "sha256": file_hash(Path(p))}
@@ -158,13 +173,13 @@ def _name_set(query: Query, gold: list[str], corpus: _Titles) -> NameSet | None:
 def _card(
     name: str,
     about: str,
-    queries: Sequence[Query],
+    queries: int,
     size: int,
     shared: int,
     without: int,
 ) -> str:
     return (
-        f"# {name}\n\n{about} {len(queries):,} questions over {size:,} passages.\n\n"
+        f"# {name}\n\n{about} {queries:,} questions over {size:,} passages.\n\n"
         f"{shared:,} questions are about a name that several pages of the corpus share: titles equal "
         f"once parentheses are removed, case is folded and HTML entities are decoded. {without:,} have "
         "no gold page in the corpus.\n\nLicence and attribution: those of the files.\n"

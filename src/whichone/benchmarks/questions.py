@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,13 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import PassageFields, field
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
+from whichone.files.seen import Seen
+from whichone.files.spool import Spool, blocks
 from whichone.names import title_key
 from whichone.progress import talk
 from whichone.records import Output, Query
+
+BLOCK = 4_096
 
 
 class QuestionFields(msgspec.Struct, frozen=True):
@@ -80,8 +84,8 @@ def import_questions(
         )
         if not len(held):
             raise BadInput("there are no passages", file=own)
-        corpus = GoldPages(held, source)
-        queries: list[Query] = []
+        corpus = GoldPages(held, source, out)
+        queries = Spool(Query, out)
         skipped: list[str] = []
         bad = skipped if on_error == "skip" else None
         given = read_questions(
@@ -104,17 +108,16 @@ def import_questions(
             raise BadInput("there are no questions", file=questions)
         if skipped:
             talk(f"{len(skipped)} questions were left out, the first: {skipped[0]}")
-        sets = list(corpus.sets.values())
+        sets = corpus.sets.values()
         if fields.entity or corpus.entity_pages:
-            queries, sets = by_entity(queries, corpus)
+            placed, sets = by_entity(queries, corpus)
+            queries = Spool(Query, out).extend(placed)
         counts = check_gold(queries, corpus.titles, questions)
-        several = sum(len(q.gold_pages()) > 1 for q in queries)
+        several, shared = _counted(queries, out)
         if several and gold_rule is None:
             talk(
                 f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
             )
-        shared = sum(bool(q.attributes["shared_name"]) for q in queries)
-        _report_names(queries, shared)
         return save_benchmark(
             out,
             name=called,
@@ -122,7 +125,9 @@ def import_questions(
             passages=() if own is None else held,
             corpus=held if own is None else None,
             sets=sets,
-            card=_card(questions, own or "a corpus", queries, held, shared, skipped, several, rule),
+            card=_card(
+                questions, own or "a corpus", len(queries), held, shared, skipped, several, rule
+            ),
             parameters={
                 "fields": msgspec.to_builtins(fields),
                 "passage_fields": msgspec.to_builtins(passage_fields),
@@ -144,15 +149,27 @@ def import_questions(
         )
 
 
-def _report_names(queries: list[Query], shared: int) -> None:
-    """How much of the benchmark is about shared names; what is not is never confused."""
-    names = len({q.name_set for q in queries if q.name_set})
-    talk(f"{names:,} shared names, {shared:,} of {len(queries):,} questions are about one of them")
+def _counted(queries: Sequence[Query], near: str | Path) -> tuple[int, int]:
+    """How many questions have several gold pages, and how many are about a shared name, which is reported.
+
+    What is not about a shared name is never confused.
+    """
+    several = shared = 0
+    names = Seen(near)
+    for block in blocks(queries, BLOCK):
+        several += sum(len(q.gold_pages()) > 1 for q in block)
+        shared += sum(bool(q.attributes["shared_name"]) for q in block)
+        used = [q.name_set for q in block if q.name_set]
+        names.add(used, [0] * len(used))
+    talk(
+        f"{len(names):,} shared names, {shared:,} of {len(queries):,} questions are about one of them"
+    )
     if shared * 2 < len(queries):
         talk(
             f"confusion is not measured on the other {len(queries) - shared:,}: their names come from page "
             "titles; say whom a question and a passage are about with --entity, --name and --passage-entity"
         )
+    return several, shared
 
 
 def _query(
@@ -246,14 +263,14 @@ def _texts(value: Any) -> list[str]:
 def _card(
     questions: str | Path,
     passages: str | Path,
-    queries: list[Query],
+    queries: int,
     held: Corpus,
     shared: int,
     skipped: list[str],
     several: int,
     rule: str,
 ) -> str:
-    about = f"{len(queries):,} questions of `{Path(questions).name}`"
+    about = f"{queries:,} questions of `{Path(questions).name}`"
     lines = [
         f"# {Path(questions).name.partition('.')[0]}",
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import msgspec
 
 from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput, Missing, did_you_mean
-from whichone.files.lines import decode_line, read_json, read_lines
+from whichone.files.json_array import array_records
+from whichone.files.lines import decode_line, open_binary, read_lines
 from whichone.files.separated import read_table_rows
 from whichone.names import title_key
 from whichone.records import Bearer, NameSet, Passage, page_id, passage_id
@@ -42,10 +44,10 @@ def read_records(
     if kind in (".tsv", ".csv"):
         yield from read_table_rows(path, "\t" if kind == ".tsv" else ",", bad)
     elif kind == ".json":
-        records = read_json(path)
-        if not isinstance(records, list):
-            raise BadInput("a list of records is expected", file=path)
-        yield from enumerate(records, 1)
+        with open_binary(path) as file:
+            if not file.read(1 << 16).removeprefix(BOM_UTF8).lstrip().startswith(b"["):
+                raise BadInput("a list of records is expected", file=path)
+        yield from enumerate(array_records(path, dict[str, Any]), 1)
     else:
         yield from _read_json_lines(path, bad)
 

@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeVar
 
 import msgspec
 
@@ -21,6 +21,7 @@ from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON, open_binary
 
 Layout = Literal["array", "lines"]
+T = TypeVar("T")
 PART_BYTES = 4 << 20
 _OPENING = re.compile(rb"\s*\[\s*")
 _FIRST_KEY = re.compile(rb'\{\s*("(?:[^"\\]|\\.)*")\s*:')
@@ -159,6 +160,21 @@ def _without_closing(tail: bytes, layout: Layout, path: str | Path) -> bytes:
             hint="the file was cut off; write or fetch it again",
         )
     return bare[:-1]
+
+
+def array_records(path: str | Path, kind: type[T]) -> Iterator[T]:
+    """Records one after another; never more than a few megabytes are in memory."""
+    decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+    count = 0
+    for part in parts(path):
+        try:
+            records = decoder.decode(part.array())
+        except NOT_JSON:
+            # A wrong cut, NaN, or damage: what was given is right, the rest is read at once.
+            yield from decode_whole(path, list[kind])[count:]  # type: ignore[valid-type]
+            return
+        count += len(records)
+        yield from records
 
 
 def decode_whole(path: str | Path, kind: Any) -> Any:

@@ -11,8 +11,8 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, sample
-from whichone.files.json_array import decode_whole, parts
-from whichone.files.lines import NOT_JSON, write_atomic
+from whichone.files.json_array import array_records
+from whichone.files.lines import write_atomic
 from whichone.records import Passage, Query, Ranking
 from whichone.runs.run import Run
 
@@ -37,17 +37,7 @@ class DprResult(msgspec.Struct):
 
 def read_dpr_results(path: str | Path) -> Iterator[DprResult]:
     """Results one after another, best passage first; never more than a few megabytes are held."""
-    decoder = msgspec.json.Decoder(list[DprResult])
-    count = 0
-    for part in parts(path):
-        try:
-            results = decoder.decode(part.array())
-        except NOT_JSON:
-            # A wrong cut, NaN, or damage: what was given is right, the rest is read at once.
-            yield from decode_whole(path, list[DprResult])[count:]
-            return
-        count += len(results)
-        yield from results
+    return array_records(path, DprResult)
 
 
 def score_of(passage: DprPassage, rank: int, path: str | Path, record: int | None = None) -> float:

@@ -11,7 +11,8 @@ import msgspec
 
 from whichone.benchmarks.relations import published_relations
 from whichone.errors import BadInput, Missing
-from whichone.files.lines import read_json, read_json_lines, write_atomic
+from whichone.files.json_array import array_records
+from whichone.files.lines import read_json_lines, write_atomic
 from whichone.records import Output, Query
 
 TASK = "EntityQuestions"
@@ -117,7 +118,7 @@ def _records(path: Path) -> Iterator[tuple[int | None, QuestionRecord]]:
     if ".jsonl" in path.suffixes:
         yield from read_json_lines(path, QuestionRecord)
         return
-    for record in read_json(path, list[QuestionRecord]):
+    for record in array_records(path, QuestionRecord):
         yield None, record
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from whichone.files.json_array import decode_whole, parts
-from whichone.files.lines import NOT_JSON
+from whichone.files.json_array import array_records
 
 Triple = tuple[str, str, str]
 
@@ -32,20 +31,10 @@ def read_triples(paths: Iterable[str | Path]) -> set[Triple]:
     return {
         triple
         for path in paths
-        for document in _documents(path)
+        for document in array_records(path, _Document)
         for aligned in document.triples
         if (triple := _triple(aligned))
     }
-
-
-def _documents(path: str | Path) -> Iterator[_Document]:
-    decoder = msgspec.json.Decoder(list[_Document])
-    for part in parts(path):
-        try:
-            yield from decoder.decode(part.array())
-        except NOT_JSON:
-            yield from decode_whole(path, list[_Document])  # a wrong cut, or damage it will name
-            return
 
 
 def _triple(aligned: _Aligned) -> Triple | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from whichone.papers.kilt.record import SEPARATOR, NotKilt, mention_of
 from whichone.records import Provenance, Query
@@ -23,23 +22,23 @@ def check_task(query: Query) -> None:
             raise NotKilt(f"a claim is SUPPORTS or REFUTES, not {odd[0]!r}")
 
 
-def span_problem(entry: Provenance, paragraphs: Sequence[str]) -> str | None:
-    """What is wrong with a span on its page; None when it lies within it."""
+def span_problem(entry: Provenance, lengths: Sequence[int]) -> str | None:
+    """What is wrong with a span on a page with paragraphs of these lengths; None when it is within it."""
     start, end = entry.start_paragraph, entry.end_paragraph
     if start is None or end is None or min(start, end) < 0:
         return None
-    if max(start, end) >= len(paragraphs):
-        return f"paragraph {max(start, end)} of a page with {len(paragraphs)}"
+    if max(start, end) >= len(lengths):
+        return f"paragraph {max(start, end)} of a page with {len(lengths)}"
     first, last = entry.start_character, entry.end_character
     if first is None or last is None or min(first, last) < 0:
         return None
-    if first > len(paragraphs[start]) or last > len(paragraphs[end]):
+    if first > lengths[start] or last > lengths[end]:
         return f"character {max(first, last)} is beyond its paragraph"
     return "the span ends before it begins" if (start, first) > (end, last) else None
 
 
-def page_problems(query: Query, pages: Mapping[str, Any]) -> list[str]:
-    """Gold that a knowledge base does not hold as the record says; `pages` gives paragraphs."""
+def page_problems(query: Query, pages: Mapping[str, Sequence[int]]) -> list[str]:
+    """Gold that a knowledge base does not contain as the record says; `pages` gives the lengths of paragraphs."""
     problems = []
     for output in query.outputs:
         for entry in (entry for group in output.provenance for entry in group):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import msgspec
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
-from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.benchmarks.gold import GoldCheck, gold_titles, move_gold, titles_asked
 from whichone.benchmarks.passage_corpus import corpus_beside
+from whichone.benchmarks.used_sets import UsedSets
 from whichone.corpus.corpus import Corpus as GivenCorpus
 from whichone.corpus.cut.cut import Cut
 from whichone.corpus.cut_pages import ARTICLE, cut_corpus
@@ -26,11 +27,13 @@ from whichone.corpus.passage_files import (
 )
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.folder import file_hash
+from whichone.files.spool import Spool, blocks
 from whichone.names import title_key
 from whichone.papers.kilt.check import page_problems
 from whichone.papers.kilt.datasets import PAPER, Dataset
 from whichone.papers.kilt.namesakes import Namesakes
 from whichone.papers.kilt.originals import Originals
+from whichone.papers.kilt.page_lengths import PageLengths
 from whichone.papers.kilt.read_files import ReadFile, read_file, unique_ids
 from whichone.papers.kilt.record import SOURCE
 from whichone.papers.kilt.snapshot import Snapshot
@@ -38,17 +41,30 @@ from whichone.progress import talk
 from whichone.records import NameSet, Passage, Query
 
 SKIPPED = "skipped.jsonl"
+SHOWN = 100
+"""So many queries with problems are described."""
+BLOCK = 4_096
+GOLD_AT_ONCE = 50_000
+"""So many queries are looked up in a knowledge base together: each time its tables of names are read."""
 
 
-class Corpus(msgspec.Struct, frozen=True):
+class Corpus(msgspec.Struct):
     """What the queries are asked of: passages, name sets, and what could not be found there."""
 
-    queries: list[Query]
+    queries: Sequence[Query]
     passages: pa.RecordBatchReader | GivenCorpus | list[Passage]
     names: PageNames = ()
-    sets: Sequence[NameSet] = ()
-    problems: Mapping[str, list[str]] = {}
+    sets: Iterable[NameSet] = ()
+    problems: dict[str, list[str]] = {}
+    """Of the first queries that have some."""
+    problem_count: int = 0
     origin: str = "The files name pages but hold no text: it can be scored, not searched."
+
+    def note(self, query: Query, problems: list[str]) -> None:
+        if problems:
+            self.problem_count += 1
+            if len(self.problems) < SHOWN:
+                self.problems[query.id] = problems
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,9 +83,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_kilt(
-    files: Sequence[str | Path], plan: Plan, held: GivenCorpus | None = None
+    files: Sequence[str | Path],
+    plan: Plan,
+    held: GivenCorpus | None = None,
+    near: str | Path | None = None,
 ) -> tuple[list[ReadFile], Corpus]:
-    """Everything but the writing: what `--dry-run` does. `held` is the plan's passages as a corpus."""
+    """Everything but the writing: what `--dry-run` does. `held` is the plan's passages as a corpus.
+
+    Queries are on the disk of `near`.
+    """
     if plan.knowledge and plan.passages:
         raise UsageError("give a knowledge base or passages, not both")
     originals = Originals(plan.originals) if plan.originals else None
@@ -82,25 +104,28 @@ def read_kilt(
             originals=originals,
             source=plan.source,
             on_error=plan.on_error,
+            near=near,
         )
         for file in files
     ]
-    queries = list(unique_ids(read))
+    queries = (
+        read[0].queries if len(read) == 1 else Spool(Query, near).extend(unique_ids(read, near))
+    )
     if not queries:
         raise BadInput("there are no records", file=files[0] if files else None)
     _report_inputs(read)
     if plan.knowledge:
-        return read, _over_knowledge(queries, plan)
+        return read, _over_knowledge(queries, plan, near)
     if plan.passages and held is not None:
-        return read, _over_passages(queries, plan, held)
+        return read, _over_passages(queries, plan, held, near)
     if plan.passages:
         with (
             tempfile.TemporaryDirectory() as place,
             _passages(Path(place) / "kilt", plan) as created,
         ):
-            return read, _over_passages(queries, plan, created)
+            return read, _over_passages(queries, plan, created, near)
     if (given := given_corpus()) is not None:
-        return read, _over_corpus(queries, given)
+        return read, _over_corpus(queries, given, near)
     return read, Corpus(queries=queries, passages=[])
 
 
@@ -108,7 +133,7 @@ def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Ben
     """Write the benchmark."""
     with contextlib.ExitStack() as stack:
         held = stack.enter_context(_passages(out, plan)) if plan.passages else None
-        read, corpus = read_kilt(files, plan, held)
+        read, corpus = read_kilt(files, plan, held, out)
         bad = [error for part in read for error in part.bad]
         counts = summary(read, corpus)
         datasets = _datasets(read)
@@ -134,38 +159,51 @@ def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Ben
 
 
 def summary(read: Sequence[ReadFile], corpus: Corpus) -> dict[str, int]:
-    gold = [q for q in corpus.queries if q.gold_pages()]
     counts = {
         "queries": len(corpus.queries),
-        "without_output": sum(not q.outputs for q in corpus.queries),
-        "without_provenance": sum(bool(q.outputs) and not q.gold_pages() for q in corpus.queries),
+        "without_output": 0,
+        "without_provenance": 0,
         "without_input": sum(part.without_input for part in read),
         "skipped": sum(len(part.bad) for part in read),
-        "gold_problems": len(corpus.problems),
+        "gold_problems": corpus.problem_count,
     }
-    if corpus.sets or any("shared_name" in q.attributes for q in gold):
-        counts["shared_names"] = sum(bool(q.attributes.get("shared_name")) for q in gold)
-    return counts
+    placed, shared_names = False, 0
+    for query in corpus.queries:
+        gold = bool(query.gold_pages())
+        counts["without_output"] += not query.outputs
+        counts["without_provenance"] += bool(query.outputs) and not gold
+        placed = placed or (gold and "shared_name" in query.attributes)
+        shared_names += bool(gold and query.attributes.get("shared_name"))
+    return {**counts, "shared_names": shared_names} if placed else counts
 
 
-def _over_knowledge(queries: list[Query], plan: Plan) -> Corpus:
-    snapshot = Snapshot(plan.knowledge or "")
-    gold = {page for query in queries for page in query.gold_pages()}
-    known = {page.page: page.paragraphs for page in snapshot.pages(gold)}
-    problems = {q.id: all_problems for q in queries if (all_problems := page_problems(q, known))}
-    _report_problems(problems)
-    check_gold(queries, known, plan.knowledge or "")
-    namesakes = Namesakes(plan.knowledge or "", gold)
-    placed = [namesakes.place(query) for query in queries]
-    used = {query.name_set for query in placed}
-    return Corpus(
+def _over_knowledge(queries: Sequence[Query], plan: Plan, near: str | Path | None) -> Corpus:
+    base = plan.knowledge or ""
+    snapshot = Snapshot(base)
+    placed, sets, check = Spool(Query, near), UsedSets(near), GoldCheck()
+    corpus = Corpus(
         queries=placed,
         passages=corpus_of(snapshot, plan.words),
         names=names_of_pages(snapshot.folder),
-        sets=[s for s in namesakes.sets.values() if s.id in used],
-        problems=problems,
-        origin=f"Asked of the articles of the knowledge base {Path(plan.knowledge or '').name}.",
+        sets=sets,
+        problems={},
+        origin=f"Asked of the articles of the knowledge base {Path(base).name}.",
     )
+    lengths = PageLengths(snapshot, queries, near)
+    for block in blocks(queries, GOLD_AT_ONCE):
+        gold = sorted({page for query in block for page in query.gold_pages()})
+        known = lengths.of(gold)
+        for query in block:
+            corpus.note(query, page_problems(query, known))
+        check.add(block, known)
+        namesakes = Namesakes(base, gold)
+        results = [namesakes.place(query) for query in block]
+        used = {query.name_set for query in results}
+        sets.add(s for s in namesakes.sets.values() if s.id in used)
+        placed.extend(results)
+    _report_problems(corpus)
+    check.end(base)
+    return corpus
 
 
 def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
@@ -174,11 +212,12 @@ def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
     return cut_corpus(snapshot.folder, cut, kind=ARTICLE)
 
 
-def _over_corpus(queries: list[Query], corpus: GivenCorpus) -> Corpus:
-    gold = {page for query in queries for page in query.gold_pages()}
-    titles = titles_asked(corpus, gold, gold_titles(queries))
+def _over_corpus(queries: Sequence[Query], corpus: GivenCorpus, near: str | Path | None) -> Corpus:
     place = str(corpus.folder.root) if corpus.folder is not None else corpus.id
-    return _over_titles(queries, titles, [], place, f"Asked of the corpus {corpus.id}.")
+    result = Corpus(
+        queries=(), passages=[], problems={}, origin=f"Asked of the corpus {corpus.id}."
+    )
+    return _over_titles(queries, corpus, result, place, near)
 
 
 def _passages(out: str | Path, plan: Plan) -> contextlib.AbstractContextManager[GivenCorpus]:
@@ -187,33 +226,41 @@ def _passages(out: str | Path, plan: Plan) -> contextlib.AbstractContextManager[
     return corpus_beside(out, file, plan.passage_fields, plan.source, name=Path(file).name)
 
 
-def _over_passages(queries: list[Query], plan: Plan, held: GivenCorpus) -> Corpus:
-    gold = {page for query in queries for page in query.gold_pages()}
-    titles = titles_asked(held, gold, gold_titles(queries))
-    text = f"Asked of the passages of `{Path(plan.passages or '').name}`."
-    return _over_titles(queries, titles, held, plan.passages or "", text)
+def _over_passages(
+    queries: Sequence[Query], plan: Plan, held: GivenCorpus, near: str | Path | None
+) -> Corpus:
+    file = plan.passages or ""
+    text = f"Asked of the passages of `{Path(file).name}`."
+    result = Corpus(queries=(), passages=held, problems={}, origin=text)
+    return _over_titles(queries, held, result, file, near)
 
 
 def _over_titles(
-    queries: list[Query],
-    titles: dict[str, str],
-    held: GivenCorpus | list[Passage],
+    queries: Sequence[Query],
+    asked: GivenCorpus,
+    result: Corpus,
     place: str,
-    given: str,
+    near: str | Path | None,
 ) -> Corpus:
-    by_title = {plain_title(title): page for page, title in titles.items()}
-    sets = sets_from_titles(titles)
-    placed, problems = [], {}
-    for query in queries:
-        moved, lost = _moved(query, titles, by_title)
-        if lost:
-            problems[query.id] = [f"no page {page}" for page in lost]
-        placed.append(_with_title_set(moved, titles, sets))
-    _report_problems(problems)
-    check_gold(placed, titles, place)
-    return Corpus(
-        queries=placed, passages=held, sets=list(sets.values()), problems=problems, origin=given
-    )
+    """The result with its queries placed in the corpus by page id or title."""
+    placed, used, check = Spool(Query, near), UsedSets(near), GoldCheck()
+    result.queries, result.sets = placed, used
+    for block in blocks(queries, BLOCK):
+        gold = {page for query in block for page in query.gold_pages()}
+        titles = titles_asked(asked, gold, gold_titles(block))
+        by_title = {plain_title(title): page for page, title in titles.items()}
+        sets = sets_from_titles(titles)
+        results = []
+        for query in block:
+            moved, lost = _moved(query, titles, by_title)
+            result.note(query, [f"no page {page}" for page in lost])
+            results.append(_with_title_set(moved, titles, sets))
+        check.add(results, titles)
+        used.add(sets.values())
+        placed.extend(results)
+    _report_problems(result)
+    check.end(place)
+    return result
 
 
 def _moved(
@@ -246,10 +293,11 @@ def _with_title_set(query: Query, titles: Mapping[str, str], sets: Mapping[str, 
     )
 
 
-def _report_problems(problems: Mapping[str, list[str]]) -> None:
-    if problems:
-        first = [f"{query}: {problem_list[0]}" for query, problem_list in problems.items()]
-        talk(f"{len(problems)} records have gold that the corpus does not hold: {sample(first, 3)}")
+def _report_problems(corpus: Corpus) -> None:
+    if corpus.problems:
+        first = [f"{query}: {problem_list[0]}" for query, problem_list in corpus.problems.items()]
+        shown = sample(first, 3, count=corpus.problem_count)
+        talk(f"{corpus.problem_count} records have gold that the corpus does not hold: {shown}")
 
 
 def _report_inputs(read: Sequence[ReadFile]) -> None:

@@ -105,17 +105,26 @@ class Namesakes:
         keys = sorted({key for page in self.gold.values() for key in page.names})
         connection.register("keys", pa.table({"key": pa.array(keys, pa.string())}))
         pages, names, views = (self._table(t) for t in ("pages", "names", "views"))
-        rows = connection.sql(f"""
-            with bearers as (
-                select distinct key, entity from {names} join keys using (key)
-                where kind in {self._kinds}
-            ),
-            seen as (select title, sum(views) as views from {views} group by title)
-            select b.key, b.entity, p.page, p.title, s.views
+        # Tables of their own, so that the small side of each join is known to be small.
+        connection.execute(f"""
+            create temp table bearers as
+            select distinct key, entity from {names} join keys using (key)
+            where kind in {self._kinds}
+        """)
+        connection.execute(f"""
+            create temp table listed as
+            select b.key, b.entity, p.page, p.title
             from bearers b
             join {pages} p on coalesce(p.entity, p.page) = b.entity and p.kind = 'article'
-            left join seen s on s.title = p.title
-            order by b.key, b.entity, p.page
+        """)
+        rows = connection.sql(f"""
+            with seen as (
+                select title, sum(views) as views from {views}
+                where title in (select title from listed) group by title
+            )
+            select l.key, l.entity, l.page, l.title, s.views
+            from listed l left join seen s on s.title = l.title
+            order by l.key, l.entity, l.page
         """).fetchall()
         self._alone: dict[str, Bearer] = {}
         grouped: dict[str, dict[str, list[tuple[str, str, int | None]]]] = {}

@@ -1,7 +1,8 @@
-"""Reading KILT's published files: every line a query, every bad line named."""
+"""Reading KILT's published files: every line a query on disk, every bad line named."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,11 +11,15 @@ import msgspec
 from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import decode_line, read_lines
+from whichone.files.seen import Seen
+from whichone.files.spool import Spool, blocks
 from whichone.papers.kilt.check import check_task
 from whichone.papers.kilt.datasets import Dataset, dataset, dataset_and_split
 from whichone.papers.kilt.originals import Originals
 from whichone.papers.kilt.record import KEPT, SOURCE, NotKilt, query_of
 from whichone.records import Query
+
+BLOCK = 2_048
 
 
 class ReadFile(msgspec.Struct):
@@ -24,7 +29,7 @@ class ReadFile(msgspec.Struct):
     dataset: Dataset | None
     task: str
     split: str
-    queries: list[Query] = []
+    queries: Sequence[Query] = ()
     bad: list[BadInput] = []
     without_input: int = 0
 
@@ -38,8 +43,12 @@ def read_file(
     originals: Originals | None = None,
     source: str = SOURCE,
     on_error: str = "fail",
+    near: str | Path | None = None,
 ) -> ReadFile:
-    """One published file, or anybody's in its format; dataset and split are recognised by its name."""
+    """One published file, or anybody's in its format; dataset and split are recognised by its name.
+
+    Its queries are kept on the disk of `near`.
+    """
     dataset_split = dataset_and_split(path)
     known = dataset(name) if name else (dataset_split[0] if dataset_split else None)
     read = ReadFile(
@@ -50,34 +59,84 @@ def read_file(
     )
     if dataset_split and name and known is not dataset_split[0]:
         raise UsageError(f"the file is of {dataset_split[0].name}, not of {name}", where=str(path))
-    seen: dict[str, int] = {}
-    _read_lines(read, seen, originals, source, on_error)
-    _check_gold(read, seen, dataset_split is not None or split is not None, on_error)
+    _Reading(read, originals, source, on_error, near).run(dataset_split is not None or bool(split))
     return read
 
 
-@without_collector()
-def _read_lines(
-    read: ReadFile, seen: dict[str, int], originals: Originals | None, source: str, on_error: str
-) -> None:
-    for line, text in read_lines(read.path):
-        try:
-            query = _query(read, text, line, originals, source)
-            if query.id in seen:
-                raise BadInput(
-                    f"the id occurs twice, first in line {seen[query.id]}",
-                    file=read.path,
-                    line=line,
-                    ids=[query.id],
-                )
-        except BadInput as error:
-            if on_error == "fail":
-                raise
-            read.bad.append(error)
-            continue
-        seen[query.id] = line
-        read.queries.append(query)
-        read.without_input += not query.input
+class _Reading:
+    """The lines of one file, block by block."""
+
+    def __init__(
+        self,
+        read: ReadFile,
+        originals: Originals | None,
+        source: str,
+        on_error: str,
+        near: str | Path | None,
+    ) -> None:
+        self._read, self._originals, self._source = read, originals, source
+        self._skips, self._near = on_error != "fail", near
+        self._seen = Seen(near)
+        self._queries = Spool(Query, near)
+        self._without = array("q")  # place and line of each query without outputs
+        self._silent = 0
+
+    @without_collector()
+    def run(self, is_given: bool) -> None:
+        read = self._read
+        for block in blocks(self._lines(), BLOCK):
+            queries = [item for _, item in block if isinstance(item, Query)]
+            lines = [line for line, item in block if isinstance(item, Query)]
+            before = iter(self._seen.add([query.id for query in queries], lines))
+            for line, item in block:
+                if isinstance(item, BadInput):
+                    self._refuse(item)
+                elif (first := next(before)) is not None:
+                    text = f"the id occurs twice, first in line {first}"
+                    self._refuse(BadInput(text, file=read.path, line=line, ids=[item.id]))
+                else:
+                    self._keep(item, line)
+        read.queries = self._queries
+        self._check_gold(is_given)
+
+    def _lines(self) -> Iterator[tuple[int, Query | BadInput]]:
+        for line, text in read_lines(self._read.path):
+            try:
+                yield line, _query(self._read, text, line, self._originals, self._source)
+            except BadInput as error:
+                yield line, error
+                if not self._skips:
+                    return
+
+    def _refuse(self, error: BadInput) -> None:
+        if not self._skips:
+            raise error
+        self._read.bad.append(error)
+
+    def _keep(self, query: Query, line: int) -> None:
+        if not query.outputs:
+            self._without.extend((len(self._queries), line))
+            self._silent += "output" not in query.attributes[KEPT]
+        self._queries.append(query)
+        self._read.without_input += not query.input
+
+    def _check_gold(self, is_given: bool) -> None:
+        """Only test files may lack outputs; a file of another name that never says `output` is one."""
+        read, queries = self._read, self._queries
+        if not is_given and self._silent == len(queries):
+            read.split = "test"
+            read.queries = Spool(Query, self._near).extend(map(_as_test, queries))
+        if read.split == "test" or not self._without:
+            return
+        for place, line in zip(self._without[::2], self._without[1::2], strict=True):
+            ids = [queries[place].id]
+            self._refuse(BadInput("gold with no outputs", file=read.path, line=line, ids=ids))
+        kept = (query for query in queries if query.outputs)
+        read.queries = Spool(Query, self._near).extend(kept)
+
+
+def _as_test(query: Query) -> Query:
+    return msgspec.structs.replace(query, attributes={**query.attributes, "split": "test"})
 
 
 _decoder = msgspec.json.Decoder()
@@ -109,43 +168,25 @@ def _query(
     return query
 
 
-def _check_gold(read: ReadFile, lines: dict[str, int], is_given: bool, on_error: str) -> None:
-    """Only test files may lack outputs; a file of another name that never says `output` is one."""
-    without = [query for query in read.queries if not query.outputs]
-    silent = [query for query in without if "output" not in query.attributes[KEPT]]
-    if not is_given and len(silent) == len(read.queries):
-        read.split = "test"
-        for n, query in enumerate(read.queries):
-            attributes = {**query.attributes, "split": "test"}
-            read.queries[n] = msgspec.structs.replace(query, attributes=attributes)
-    if read.split == "test" or not without:
-        return
-    errors = [
-        BadInput("gold with no outputs", file=read.path, line=lines[q.id], ids=[q.id])
-        for q in without
-    ]
-    if on_error == "fail":
-        raise errors[0]
-    read.bad += errors
-    read.queries[:] = [query for query in read.queries if query.outputs]
-
-
-def unique_ids(files: Sequence[ReadFile]) -> Iterator[Query]:
+def unique_ids(files: Sequence[ReadFile], near: str | Path | None = None) -> Iterator[Query]:
     """All queries of several files; an id that another file has too gets its dataset before it.
 
     Its own id stays among the kept fields, so that it goes out as it came in.
     """
-    taken: set[str] = set()
+    if len(files) == 1:
+        yield from files[0].queries
+        return
+    taken = Seen(near)
     for read in files:
-        for query in read.queries:
-            if query.id not in taken:
-                taken.add(query.id)
-                yield query
-                continue
-            label = f"{query.attributes['dataset']}/{query.attributes['split']}/{query.id}"
-            if label in taken:
-                raise BadInput("the same records are in two files", file=read.path, ids=[query.id])
-            taken.add(label)
-            kept = {"id": query.id, **query.attributes[KEPT]}
-            attributes = {**query.attributes, KEPT: kept}
-            yield msgspec.structs.replace(query, id=label, attributes=attributes)
+        for block in blocks(read.queries, BLOCK):
+            before = taken.add([query.id for query in block], [0] * len(block))
+            for query, earlier in zip(block, before, strict=True):
+                yield query if earlier is None else _labelled(query, read, taken)
+
+
+def _labelled(query: Query, read: ReadFile, taken: Seen) -> Query:
+    label = f"{query.attributes['dataset']}/{query.attributes['split']}/{query.id}"
+    if taken.add_one(label) is not None:
+        raise BadInput("the same records are in two files", file=read.path, ids=[query.id])
+    kept = {"id": query.id, **query.attributes[KEPT]}
+    return msgspec.structs.replace(query, id=label, attributes={**query.attributes, KEPT: kept})

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,6 +22,7 @@ from whichone.knowledge.addresses import read_address
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
 
+Lengths = npt.NDArray[np.int64]
 _ENTITY = re.compile(r"Q\d+")
 
 
@@ -72,6 +75,15 @@ class Snapshot:
                 yield SnapshotPage(
                     row["page"], row["title"], row["entity"], tuple(row["paragraphs"] or ())
                 )
+
+    def paragraph_lengths(self) -> Iterator[tuple[list[str], Lengths, Lengths]]:
+        """Pages in blocks, the lengths of all their paragraphs, and where those of each page begin and end."""
+        for batch in self._batches("pages", ["page", "paragraphs"]):
+            paragraphs = batch["paragraphs"].fill_null([])
+            ends = np.cumsum(pc.list_value_length(paragraphs).to_numpy(zero_copy_only=False))
+            lengths = pc.fill_null(pc.utf8_length(paragraphs.flatten()), 0).to_numpy()
+            offsets = np.concatenate([np.zeros(1, np.int64), ends]).astype(np.int64)
+            yield batch["page"].to_pylist(), lengths, offsets
 
     def _ids(self, numbers: set[str]) -> dict[str, str]:
         """Page ids by themselves and by their number in the wiki."""

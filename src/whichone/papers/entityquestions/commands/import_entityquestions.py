@@ -39,7 +39,7 @@ def command(
     from whichone.cli.output import emit_benchmark
     from whichone.papers.entityquestions.files import read_questions
 
-    queries = [query for file in files for query in read_questions(file)]
+    queries = (query for file in files for query in read_questions(file))
     about = "EntityQuestions as released: simple questions about one fact."
     created = import_published(queries, passages, benchmark, name=called, files=files, about=about)
     emit_benchmark(created, as_json)

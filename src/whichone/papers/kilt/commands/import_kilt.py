@@ -81,7 +81,7 @@ def command(
     )
     if dry_run:
         read, corpus = read_kilt(files, plan)
-        document = {**summary(read, corpus), "problems": dict(list(corpus.problems.items())[:100])}
+        document = {**summary(read, corpus), "problems": corpus.problems}
         document["bad_lines"] = [str(error) for part in read for error in part.bad]
     else:
         created = import_kilt(files, bench, plan)

@@ -1,0 +1,140 @@
+"""Records kept on disk while a command works: appended once, read in order or by their place as often as wanted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.files.lines import encode_text
+
+T = TypeVar("T")
+
+_BLOCK = 1 << 20
+_PLACE = 8
+
+
+class Spool(Sequence[T], Generic[T]):
+    """Records of one type as lines of JSON in a file without a name, which goes when the process ends.
+
+    Where each line begins is in a second file, so that memory does not depend on how many there are. `near` is the
+    folder to be written: the file is on the same disk.
+    """
+
+    def __init__(self, kind: type[T], near: str | Path | None = None) -> None:
+        place = existing(near)
+        self._lines = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
+        self._starts = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
+        self._decode = msgspec.json.Decoder(kind).decode
+        for file in (self._lines, self._starts):
+            weakref.finalize(self, file.close)
+        self._count = self._end = 0
+        self._flushed = True
+
+    def append(self, record: T) -> None:
+        line = encode_text(record).encode() + b"\n"
+        self._lines.write(line)
+        self._starts.write(self._end.to_bytes(_PLACE, "little"))
+        self._end += len(line)
+        self._count += 1
+        self._flushed = False
+
+    def extend(self, records: Iterable[T]) -> Spool[T]:
+        for record in records:
+            self.append(record)
+        return self
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[T]:
+        self._flush()
+        decode = self._decode
+        for line in self._raw():
+            yield decode(line)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        if isinstance(place, slice):
+            return Selection(self, np.arange(self._count)[place])
+        number = int(place) + (self._count if place < 0 else 0)
+        if not 0 <= number < self._count:
+            raise IndexError(place)
+        self._flush()
+        start, end = self._start(number), self._start(number + 1)
+        return self._decode(os.pread(self._lines.fileno(), end - start, start))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(other) != len(self):
+            return NotImplemented if not isinstance(other, Sequence) else False
+        return all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _start(self, number: int) -> int:
+        if number == self._count:
+            return self._end
+        raw = os.pread(self._starts.fileno(), _PLACE, number * _PLACE)
+        return int.from_bytes(raw, "little")
+
+    def _raw(self) -> Iterator[bytes]:
+        at, rest = 0, b""
+        while block := os.pread(self._lines.fileno(), min(_BLOCK, self._end - at), at):
+            at += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            yield from lines
+
+    def _flush(self) -> None:
+        if not self._flushed:
+            self._lines.flush()
+            self._starts.flush()
+            self._flushed = True
+
+
+class Selection(Sequence[T], Generic[T]):
+    """Some records of a sequence by their places, read where they are."""
+
+    def __init__(self, records: Sequence[T], places: npt.NDArray[Any] | Sequence[int]) -> None:
+        self._records, self._places = records, np.asarray(places, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        if isinstance(place, slice):
+            return Selection(self._records, self._places[place])
+        return self._records[int(self._places[place])]
+
+    def __iter__(self) -> Iterator[T]:
+        for place in self._places.tolist():
+            yield self._records[place]
+
+
+def existing(near: str | Path | None) -> Path | None:
+    """The folder itself or the first one above it that exists; None for the system's own place."""
+    if near is None:
+        return None
+    place = Path(near).absolute()
+    return next((p for p in (place, *place.parents) if p.is_dir() and os.access(p, os.W_OK)), None)
+
+
+def blocks(things: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The same things in lists of `size`, the last one shorter."""
+    iterator = iter(things)
+    while block := list(islice(iterator, size)):
+        yield block
