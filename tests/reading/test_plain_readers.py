@@ -98,6 +98,20 @@ def test_functions_of_ones_own(toy, tmp_path, monkeypatch):
     assert own.name == "answer (gold)" and own.answers["lonely"].text == "x"
 
 
+def test_options_reach_a_function_of_ones_own_and_are_recorded(toy, tmp_path, monkeypatch):
+    (tmp_path / "styled.py").write_text(
+        "def answer(text, passages, style='plain'):\n    return style\n"
+        "def closed(text, style='plain'):\n    return style\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    for function in ("answer", "closed"):
+        own = read(toy.folder.root, tmp_path / function, reader=f"styled:{function}", options={"style": "terse"})  # fmt: skip
+        assert own.answers["lonely"].text == "terse"
+        assert own.folder.manifest.parameters["reader"]["options"] == {"style": "terse"}
+    with pytest.raises(BadInput, match="unexpected keyword argument 'tone'"):
+        read(toy.folder.root, tmp_path / "d", reader="styled:answer", options={"tone": "x"})
+
+
 @pytest.mark.parametrize("given", [7, ("a", "b", "c"), ("a", "one id as text"), {"text": "a"}])
 def test_functions_that_give_something_else(toy, tmp_path, given):
     with pytest.raises(BadInput, match="an answer is a text"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -23,12 +24,15 @@ class FunctionReader:
             raise UsageError(f"a reader is a function or has a read method, not {answer!r}")
         self._answer = self.own_code = answer
         self._alone = _parameters(answer) == 1
-        self.tasks = getattr(answer, "tasks", None)
-        self.name = name or getattr(answer, "__qualname__", type(answer).__name__)
+        inner = answer.func if isinstance(answer, functools.partial) else answer
+        self._options = answer.keywords if isinstance(answer, functools.partial) else {}
+        self.tasks = getattr(inner, "tasks", None)
+        self.name = name or getattr(inner, "__qualname__", type(inner).__name__)
+        self._module = getattr(inner, "__module__", "")
 
     def describe(self) -> dict[str, Any]:
-        module = getattr(self._answer, "__module__", "")
-        return {"reader": "function", "function": f"{module}:{self.name}"}
+        description = {"reader": "function", "function": f"{self._module}:{self.name}"}
+        return {**description, "options": dict(self._options)} if self._options else description
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -127,7 +128,10 @@ def run_reader(
 def make_reader(name: str, benchmark: Benchmark, options: Mapping[str, Any]) -> Reader:
     """A registered reader for this benchmark, or the user's own `module:function`."""
     if ":" in name:
-        return as_reader(load_function(name))
+        answer = load_function(name)
+        if options and not callable(answer):
+            raise UsageError(f"{name} is an object: it takes no options, here {', '.join(options)}")
+        return as_reader(functools.partial(answer, **options) if options else answer)
     kind = registry.find("readers", name)
     if hasattr(kind, "for_benchmark") and not hasattr(kind, "over"):
         raise UsageError(
