@@ -84,7 +84,7 @@ class Worker(Generic[Job, Result]):
         self.process: BaseProcess = context.Process(
             target=_serve, args=(theirs, module), daemon=True
         )
-        with _no_interrupt(), _own_main():
+        with _no_interrupt(), own_main():
             self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -144,7 +144,7 @@ def _no_interrupt() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _own_main() -> Iterator[None]:
+def own_main() -> Iterator[None]:
     """Workers do this package's tasks alone, so that a user's script is not run again in each of them.
 
     A spawned process imports the main module, which in a script without `if __name__ == "__main__"` does

@@ -6,18 +6,22 @@ died is scored when it starts again, but what ended its process twice is refused
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import contextlib
+import multiprocessing
+import os
 import tempfile
 import threading
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from whichone.files.workers import own_main
 from whichone.progress import talk
 from whichone.web.boards.board import boards, one_board, parts_of, set_marks
-from whichone.web.boards.scoring import OUT_OF_MEMORY, Job, Outcome
+from whichone.web.boards.scoring import OUT_OF_MEMORY, Job, Outcome, main
 from whichone.web.boards.submissions import ON_DISK, drop_upload, submit_run, write_upload
 from whichone.web.passage_cache import benchmark_named
 from whichone.web.site import Site
@@ -36,7 +40,7 @@ class Scorer:
         self._site = site
         self._wake = threading.Event()
         self._stopping = False
-        self._child: subprocess.Popen[str] | None = None
+        self._child: BaseProcess | None = None
         self._compare: set[str] = set()
         self._thread = threading.Thread(target=self._run, name="scorer", daemon=True)
 
@@ -60,8 +64,9 @@ class Scorer:
     def stop(self) -> None:
         self._stopping = True
         self.wake()
-        if self._child is not None:
-            self._child.kill()
+        if (child := self._child) is not None:
+            with contextlib.suppress(ValueError):  # it has just ended
+                child.kill()
         self._thread.join(timeout=30)
 
     def _run(self) -> None:
@@ -159,27 +164,31 @@ class Scorer:
 
     def _in_child(self, job: Job, row: Row | None) -> Outcome | None:
         work = Path(job.work)
-        (work / "job.json").write_bytes(msgspec.json.encode(job))
-        command = [sys.executable, "-m", "whichone.web.boards.scoring", str(work / "job.json")]
-        with (work / "errors").open("wb") as errors:
-            child = self._child = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=work
-            )
+        processes = _processes()
+        reports, theirs = processes.Pipe(duplex=False)
+        child = processes.Process(target=main, args=(job, dict(os.environ), theirs))  # type: ignore[attr-defined]
+        with own_main():
+            child.start()
+        theirs.close()
+        self._child = child
+        if self._stopping:  # since the last look
+            child.kill()
         clock = threading.Timer(job.seconds, child.kill)
         clock.start()
         try:
-            assert child.stdout is not None
-            with child.stdout as lines:
-                for line in lines:
-                    progress, _, message = line.strip().partition(" ")
+            with reports, contextlib.suppress(EOFError):
+                while line := reports.recv_bytes().decode():
+                    progress, _, message = line.partition(" ")
                     if row is not None:
                         self._set(row, progress=float(progress), message=message)
-            code = child.wait()
+            child.join()
+            code = child.exitcode or 0
         finally:
             clock.cancel()
-            child.kill()
-            child.wait()
             self._child = None
+            child.kill()
+            child.join()
+            child.close()
         result = work / "outcome.json"
         if code == 0 and result.exists():
             return msgspec.json.decode(result.read_bytes(), type=Outcome)
@@ -215,6 +224,18 @@ class Scorer:
             outcome = self._in_child(job, None)
         if outcome is not None:
             self._site.database.write(lambda t: set_marks(t, key, outcome.marks))
+
+
+def _processes() -> BaseContext:
+    """Children forked from a process that has imported what scoring needs, or new ones where systems have none.
+
+    The server itself has threads and cannot be forked. pyarrow imports pandas when it first turns rows into a table.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["whichone.web.boards.scoring", "pandas"])
+    return processes
 
 
 def _resume(t: Transaction) -> None:

@@ -1,14 +1,16 @@
 """Scores one submission in a process of its own, within limits of memory and time.
 
-`python -m whichone.web.boards.scoring JOB` reads the job (JSON), writes its result beside it, and
-reports on standard output how far it is. A file that takes too much ends this process, not the server.
+It writes its result into the job's folder and reports how far it is. A file that takes too much ends this
+process, not the server.
 """
 
 from __future__ import annotations
 
 import base64
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +82,23 @@ class Outcome(msgspec.Struct, frozen=True):
     marks: dict[str, float] = {}
 
 
-def main(job_file: str) -> None:
-    job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+Report = Callable[[float, str], None]
+
+
+def main(job: Job, environment: Mapping[str, str], reports: Connection) -> None:
+    """What the child process does; errors that are none of the file's go to `errors` in the job's folder."""
+    os.chdir(job.work)
+    with Path("errors").open("wb") as errors:
+        os.dup2(errors.fileno(), 2)
+    os.environ.clear()
+    os.environ.update(environment)
+
+    def report(progress: float, message: str) -> None:
+        reports.send_bytes(f"{progress} {message}".encode())
+
     try:
         _limit(job)
-        outcome = score(job)
+        outcome = score(job, report)
     except MemoryError:
         sys.exit(OUT_OF_MEMORY)
     (Path(job.work) / "outcome.json").write_bytes(msgspec.json.encode(outcome))
@@ -102,11 +116,7 @@ def _limit(job: Job) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def report(progress: float, message: str) -> None:
-    print(f"{progress} {message}", flush=True)
-
-
-def score(job: Job) -> Outcome:
+def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
     benchmark = Benchmark.open(Path(job.benchmark))
     format = job.format
     try:
@@ -114,7 +124,7 @@ def score(job: Job) -> Outcome:
         if job.run is not None:
             parts = [scored(Run(Folder.open(Path(job.run), RUN)), benchmark)]
         elif job.file is not None:
-            format, read = _read(job, benchmark)
+            format, read = _read(job, benchmark, report)
             _check_coverage(job, read, len(benchmark.queries))
             report(0.6, "scoring")
             parts = [scored(part, benchmark) for part in read]
@@ -134,7 +144,7 @@ def score(job: Job) -> Outcome:
     )
 
 
-def _read(job: Job, benchmark: Benchmark) -> tuple[str, list[Run | Answers]]:
+def _read(job: Job, benchmark: Benchmark, report: Report) -> tuple[str, list[Run | Answers]]:
     work, file = Path(job.work), Path(job.work) / "unpacked"
     report(0.1, "unpacking")
     unpack(Path(job.file or ""), file, job.unpacked_bytes)
@@ -242,7 +252,3 @@ def _against_best(
         keep = ~np.isnan(differences)
         sums, _ = cluster_sums(differences[keep], clusters[keep])
         yield name, permutation_p(sums)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
