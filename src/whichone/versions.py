@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_TOLD = (
+_PACKAGES = (
     "whichone",
     "numpy",
     "pyarrow",
@@ -29,8 +29,13 @@ _TOLD = (
 
 def versions() -> dict[str, str]:
     """Versions of the installed packages that can change a number; nothing is imported."""
+    return dict(_versions())
+
+
+@functools.cache  # parsing the metadata of ten packages takes longer than writing a small folder
+def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
-    for package in _TOLD:
+    for package in _PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError:

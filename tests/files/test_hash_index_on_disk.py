@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from whichone.files import hash_index
 from whichone.files.hash_index import HashIndex, hashes
 
 
-def test_written_piece_by_piece_it_is_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_memory", [0, 999, 1_000])
+def test_written_piece_by_piece_it_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
+) -> None:
+    monkeypatch.setattr(hash_index, "_IN_MEMORY", in_memory)
     texts = [f"name {n % 700}" for n in range(1_000)]
     values = hashes(texts)
     HashIndex.of(values).save(tmp_path, "memory")

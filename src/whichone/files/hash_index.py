@@ -6,8 +6,9 @@ The strings themselves are not stored here: whoever looks one up compares it wit
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import mmh3
@@ -18,8 +19,11 @@ from whichone.files.beside import written_beside
 
 Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
+Pairs = npt.NDArray[np.uint64]
 
 _PIECES = 64
+_IN_MEMORY = 1 << 18
+"""Hashes that are sorted without files: of a small corpus."""
 
 
 def hashes(texts: Iterable[str]) -> Hashes:
@@ -62,28 +66,22 @@ class HashIndex:
         Also pairs of rows whose hashes are equal, at most a hundred.
         """
         files = [f"{name}-hashes.npy", f"{name}-rows.npy"]
-        pieces = folder / f".{name}-pieces"
-        shutil.rmtree(pieces, ignore_errors=True)
-        pieces.mkdir()
-        count, last = _partition(pieces, values)
-        rows_type = np.int32 if last < 2**31 else np.int64
         shared: list[Rows] = []
         with (
+            _in_pieces(folder / f".{name}-pieces", values) as (count, last, pieces),
             written_beside(folder / files[1]) as rows_file,
             written_beside(folder / files[0]) as hashes_file,
         ):
             sorted_hashes = _empty(hashes_file, np.uint64, count)
-            rows = _empty(rows_file, rows_type, count)
+            rows = _empty(rows_file, np.int32 if last < 2**31 else np.int64, count)
             at = 0
-            for piece in sorted(pieces.iterdir()):
-                pairs = np.fromfile(piece, np.uint64).reshape(-1, 2)
+            for pairs in pieces:
                 order = np.argsort(pairs[:, 0], kind="stable")
                 end = at + len(order)
                 sorted_hashes[at:end] = pairs[order, 0]
                 rows[at:end] = pairs[order, 1]
                 shared += _shared(pairs[order])[: 100 - len(shared)]
                 at = end
-        shutil.rmtree(pieces)
         return files, shared
 
     @classmethod
@@ -116,6 +114,33 @@ class HashIndex:
         return int(self._rows[place])
 
 
+@contextlib.contextmanager
+def _in_pieces(
+    folder: Path, values: Iterable[tuple[Hashes, Rows]]
+) -> Iterator[tuple[int, int, Iterable[Pairs]]]:
+    """How many pairs there are, the last row, and the pairs in pieces by hash: many on disk, few in memory."""
+    blocks = iter(values)
+    begun: list[tuple[Hashes, Rows]] = []
+    count = 0
+    while count <= _IN_MEMORY and (block := next(blocks, None)) is not None:
+        begun.append(block)
+        count += len(block[0])
+    shutil.rmtree(folder, ignore_errors=True)
+    if count <= _IN_MEMORY:
+        pairs = np.concatenate([np.zeros((0, 2), np.uint64), *(_pairs(*block) for block in begun)])
+        yield count, int(pairs[-1, 1]) if count else 0, [pairs]
+        return
+    folder.mkdir()
+    count, last = _partition(folder, itertools.chain(begun, blocks))
+    files = sorted(folder.iterdir())
+    yield count, last, (np.fromfile(file, np.uint64).reshape(-1, 2) for file in files)
+    shutil.rmtree(folder)
+
+
+def _pairs(hashes: Hashes, rows: Rows) -> Pairs:
+    return np.stack([hashes, rows.astype(np.uint64)], axis=1)
+
+
 def _partition(folder: Path, values: Iterable[tuple[Hashes, Rows]]) -> tuple[int, int]:
     """Hashes and rows into files by the first bits of the hash; how many, and the last row."""
     count = last = 0
@@ -125,7 +150,7 @@ def _partition(folder: Path, values: Iterable[tuple[Hashes, Rows]]) -> tuple[int
             stack.enter_context((folder / f"{number:03}").open("wb")) for number in range(_PIECES)
         ]
         for hashes, rows in values:
-            pairs = np.stack([hashes, rows.astype(np.uint64)], axis=1)
+            pairs = _pairs(hashes, rows)
             piece = (hashes >> shift).astype(np.int64)
             order = np.argsort(piece, kind="stable")
             ends = np.searchsorted(piece[order], np.arange(_PIECES + 1))
@@ -146,6 +171,6 @@ def _empty(path: Path, kind: type[np.generic], count: int) -> npt.NDArray[np.gen
     return np.lib.format.open_memmap(path, "w+", kind, (count,))
 
 
-def _shared(pairs: npt.NDArray[np.uint64]) -> list[Rows]:
+def _shared(pairs: Pairs) -> list[Rows]:
     same = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])
     return [pairs[at : at + 2, 1].astype(np.int64) for at in same.tolist()]
