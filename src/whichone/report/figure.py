@@ -69,6 +69,8 @@ def drawing(
 def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
     """Save a drawn figure in all formats."""
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once; each format would do it again
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(
         pdf, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -143,11 +144,16 @@ def labels() -> dict[str, str]:
     return words
 
 
+@functools.cache  # asked for every fact of a benchmark
+def _builtin(name: str) -> Collection:
+    return load_collection(name)
+
+
 def type_name(collection: str, types: Sequence[str], relation: str) -> str | None:
     """The type of a built-in collection that an entity is asked about as; None for other collections."""
     if collection not in builtin_names():
         return None
-    for key, entity_type in load_collection(collection).types.items():
+    for key, entity_type in _builtin(collection).types.items():
         if entity_type.id in types and relation in entity_type.properties:
             return entity_type.label or key
     return None
