@@ -30,6 +30,24 @@ id = "id"
 name = "name"
 text = "text"
 """
+STAFF = """id,name,department,city,text
+1,Ada Park,Payroll,Leeds,She pays.
+2,Ada Park,Legal,Turin,She sues.
+3,Bo Lind,Sales,Oslo,He sells.
+4,Bo Lind,Design,Porto,He draws.
+"""
+CATALOGUE = """name = "staff"
+file = "staff.csv"
+type = "employee"
+[columns]
+id = "id"
+name = "name"
+text = "text"
+[attributes.department]
+column = "department"
+[attributes.city]
+column = "city"
+"""
 KILT_DATASETS = (
     "fever-dev", "aidayago2-dev", "wned-dev", "cweb-dev", "trex-dev", "structured_zeroshot-dev", "nq-dev",
     "hotpotqa-dev", "triviaqa-dev_id", "eli5-dev", "wow-dev",
@@ -77,6 +95,14 @@ def build_stage(stage: Path) -> None:
     _other_runs(stage)
     _corpora(stage)
     _readers_and_people(stage)
+    _catalogue(stage)
+
+
+def _catalogue(stage: Path) -> None:
+    (stage / "staff.csv").write_text(STAFF)
+    (stage / "staff.toml").write_text(CATALOGUE)
+    words = ["ingest", "--catalogue", str(stage / "staff.toml"), str(stage / "CATALOGUE")]
+    assert CliRunner().invoke(whichone, words, catch_exceptions=False).exit_code == 0
 
 
 def _readers_and_people(stage: Path) -> None:

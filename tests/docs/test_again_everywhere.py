@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from stage import build_stage
 
 from whichone.cli import whichone
 from whichone.errors import UsageError
@@ -41,24 +40,6 @@ ELSEWHERE = {
 }
 """Commands of the same decorator whose inputs the stage does not have."""
 
-STAFF = """id,name,department,city,text
-1,Ada Park,Payroll,Leeds,She pays.
-2,Ada Park,Legal,Turin,She sues.
-3,Bo Lind,Sales,Oslo,He sells.
-4,Bo Lind,Design,Porto,He draws.
-"""
-CATALOGUE = """name = "staff"
-file = "staff.csv"
-type = "employee"
-[columns]
-id = "id"
-name = "name"
-text = "text"
-[attributes.department]
-column = "department"
-[attributes.city]
-column = "city"
-"""
 SEED = ("--seed 1", "--seed 2", "seed is 2, was 1")
 CALLED = ("--called one", "--called two", 'called is "two", was "one"')
 RECIPES: dict[str, tuple[str, str, str, str]] = {
@@ -171,16 +152,6 @@ def test_every_command_follows_the_rule_or_has_a_reason(words: str, command: cli
     if follows:
         elsewhere = words in ELSEWHERE or words.partition(" ")[0] in ELSEWHERE
         assert words in RECIPES or elsewhere, f"whichone {words} is not tried here"
-
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("again") / "stage"
-    build_stage(place)
-    (place / "staff.csv").write_text(STAFF)
-    (place / "staff.toml").write_text(CATALOGUE)
-    assert run("ingest", "--catalogue", place / "staff.toml", place / "CATALOGUE").exit_code == 0
-    return place
 
 
 def run(*words: object) -> Result:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from stage import build_stage
 from test_docs import ROOT
 
 from whichone.cli import whichone
@@ -59,13 +58,6 @@ def test_every_row_has_a_command() -> None:
         if line.startswith("| ") and not line.startswith(("| in the paper", "| ---"))
     ]
     assert len(lines) == len(rows())
-
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("papers") / "stage"
-    build_stage(place)
-    return place
 
 
 COMMANDS = {

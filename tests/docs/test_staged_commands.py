@@ -13,7 +13,6 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from stage import build_stage
 from test_docs import PAGES, command_lines, name
 
 from whichone.cli import whichone
@@ -46,13 +45,6 @@ RUNS = {
 WRITES = {
     "retrieve", "import", "build", "ingest", "map", "export", "demo", "corpus", "index",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("docs") / "stage"
-    build_stage(place)
-    return place
 
 
 def reason(line: str) -> str | None:

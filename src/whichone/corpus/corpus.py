@@ -114,9 +114,9 @@ class Corpus:
         rows = self.rows_of(place)
         _, mark, number = identity.rpartition("#")
         guess = rows.start + int(number) if mark and number.isdigit() and len(number) < 10 else -1
-        if guess in rows and self._passages.value(guess, "id") == identity:
+        if guess in rows and self._passages.string(guess, "id") == identity:
             return guess
-        return next((r for r in rows if self._passages.value(r, "id") == identity), None)
+        return next((r for r in rows if self._passages.string(r, "id") == identity), None)
 
     def __contains__(self, passage: str) -> bool:
         return self.row(passage) is not None
@@ -166,8 +166,8 @@ class Corpus:
 
     def rows_of(self, page: int) -> range:
         """The rows of a page's passages, by the page's row."""
-        first = int(self.page_table.value(page, "first"))
-        return range(first, first + int(self.page_table.value(page, "passages")))
+        first = self.page_table.number(page, "first")
+        return range(first, first + self.page_table.number(page, "passages"))
 
     @functools.cached_property
     def page_firsts(self) -> Rows:
@@ -260,7 +260,8 @@ class Corpus:
         rows: list[int | None] = []
         for text, start, end in zip(texts, first.tolist(), last.tolist(), strict=True):
             places = (index.row(place) for place in range(start, end))
-            rows.append(next((r for r in places if table.value(r, column) == text), None))
+            same = table.string if text else table.value  # a missing one is not an empty one
+            rows.append(next((r for r in places if same(r, column) == text), None))
         return rows
 
 

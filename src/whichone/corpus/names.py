@@ -96,18 +96,18 @@ class CorpusNames:
         bearers = {}
         for key, start, end in zip(wanted, first.tolist(), last.tolist(), strict=True):
             rows = (self._index.row(place) for place in range(start, end))
-            row = next((r for r in rows if self.table.value(r, "key") == key), None)
+            row = next((r for r in rows if self.table.string(r, "key") == key), None)
             if row is not None:
                 bearers[key] = list(self._run(key, row))
         return bearers
 
     def _run(self, key: str, row: int) -> Iterator[Bearing]:
-        while row < len(self.table) and self.table.value(row, "key") == key:
+        while row < len(self.table) and self.table.string(row, "key") == key:
             yield Bearing(
-                page=int(self.table.value(row, "page")),
-                name=str(self.table.value(row, "name")),
-                kind=str(self.table.value(row, "kind")),
-                count=int(self.table.value(row, "count")),
+                page=self.table.number(row, "page"),
+                name=self.table.string(row, "name"),
+                kind=self.table.string(row, "kind"),
+                count=self.table.number(row, "count"),
             )
             row += 1
 

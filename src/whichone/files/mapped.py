@@ -64,6 +64,7 @@ class MappedTable:
         self.schema = schema
         self._count: int = sum(batch.num_rows for batch in batches)
         self._views: dict[tuple[str, int], tuple[npt.NDArray[np.int32], memoryview]] = {}
+        self._numbers: dict[tuple[str, int], npt.NDArray[np.integer[Any]]] = {}
 
     @classmethod
     def open(cls, path: Path) -> MappedTable:
@@ -99,11 +100,20 @@ class MappedTable:
         batch, place = divmod(row, BATCH)
         return self._batches[batch].column(column)[place].as_py()
 
+    def number(self, row: int, column: str) -> int:
+        """One integer of a column without missing values, faster than by `value`."""
+        batch, place = divmod(row, BATCH)
+        view = self._numbers.get((column, batch))
+        if view is None:
+            view = self._numbers[column, batch] = self._batches[batch].column(column).to_numpy()
+        return int(view[place])
+
     def strings(self, rows: Sequence[int], column: str) -> list[str]:
         """The strings of some rows, a missing one as empty; the shortest way to a few of many."""
-        return [self._string(row, column) for row in rows]
+        return [self.string(row, column) for row in rows]
 
-    def _string(self, row: int, column: str) -> str:
+    def string(self, row: int, column: str) -> str:
+        """One string, a missing one as empty."""
         number, place = divmod(row, BATCH)
         view = self._views.get((column, number))
         if view is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,9 @@ from whichone.errors import BadInput, UsageError, sample
 from whichone.records import Question, Ranking, page_of
 
 Returns = Literal["page", "passage"]
+Lookup: TypeAlias = Callable[[Sequence[str]], list[int | None]]
+_REMEMBERED = 100_000
+"""Ids that are not looked up again: rankings of one run have many passages in common."""
 
 
 class RankingCheck:
@@ -21,16 +24,23 @@ class RankingCheck:
     def __init__(self, corpus: Corpus, returns: Returns | None = None) -> None:
         self._corpus = corpus
         self.returns = returns
+        self._seen: dict[Returns, set[str]] = {"page": set(), "passage": set()}
 
     def _passages(self, ids: Sequence[str]) -> set[str]:
         """Which of these are passages."""
-        rows = self._corpus.rows(ids)
-        return {i for i, row in zip(ids, rows, strict=True) if row is not None}
+        return self._known("passage", ids, self._corpus.rows)
 
     def _pages(self, ids: Sequence[str]) -> set[str]:
         """Which of these are pages."""
-        rows = self._corpus.page_rows(ids)
-        return {i for i, row in zip(ids, rows, strict=True) if row is not None}
+        return self._known("page", ids, self._corpus.page_rows)
+
+    def _known(self, kind: Returns, ids: Sequence[str], rows: Lookup) -> set[str]:
+        seen = self._seen[kind]
+        if len(seen) > _REMEMBERED:
+            seen.clear()
+        new = [identity for identity in ids if identity not in seen]
+        seen.update(i for i, row in zip(new, rows(new), strict=True) if row is not None)
+        return seen.intersection(ids)
 
     def translate(self, ranking: Ranking) -> Ranking:
         """Ids by which the corpus itself calls its passages, in our words; others as they are."""
