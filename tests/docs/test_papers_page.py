@@ -21,7 +21,7 @@ NUMBERED = {
 }
 """How many tables and figures each paper has."""
 NOT_RUN = {
-    "train retriever": "hours of training; tests/training/test_training_docs.py runs it on a tiny encoder",
+    "experiment": "trainings; tests/training/test_published_experiments.py runs all of them on a tiny encoder",
     "train space": "an encoder; tests/training/test_space.py has one",
 }
 ROW = re.compile(r"^\| (?P<what>[^|]+) \| `(?P<command>whichone [^|]+)` \|(?P<file>[^|]*)\|", re.M)

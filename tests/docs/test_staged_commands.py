@@ -33,6 +33,7 @@ NOT_RUN = {
     r"mentions=spacy": "a spaCy model; tests/retrieval/linkers has one",
     r"--cut tokens": "a tokeniser",
     r"experiments/ladder": "models; tests/training/test_dpr_preset.py reads the file",
+    r"experiments/entityquestions": "models; tests/training/test_published_experiments.py runs them",
     r"--redirects": "SQL dumps; tests/knowledge/test_ingest_redirects.py has them",
     r"--shares|build amber|PLACES|--catalogue staff": "run in its own page's blocks",
 }

@@ -21,6 +21,7 @@ from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
 
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "blink": ("blink", {"model": "BLINK", "mentions": "names", "candidates": "4"}),
     "bm25": ("bm25", {}),
     "bm25s": ("bm25s", {}),
     "dense": ("dense", {"encoder": "MODEL/dense"}),
@@ -49,7 +50,6 @@ NOT_RUN = {
     "llama-index": "an object of the user's",
     "lucene": "an index of the user's",
     "mteb": "a model of the user's",
-    "blink": "checkpoints of its own; its class takes a corpus, and its own tests have one",
     "opensearch": "a server, filled with the passages of a corpus",
     "pgvector": "a server, filled with the passages of a corpus",
     "postgres": "a server, filled with the passages of a corpus",
@@ -113,6 +113,29 @@ def models(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def blink(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both stages of a BERT that has learned nothing: the rankings mean nothing, but they are its own."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    from whichone.retrieval.linkers.blink.model import new_blink
+
+    bert, place = (tmp_path_factory.mktemp("blink") / name for name in ("bert", "model"))
+    counts = Counter(
+        word for p in amber.passage_records() for word in re.findall(r"\w+", p.text.lower())
+    )
+    words = [*MARKS[:5], *(word for word, _ in counts.most_common(300))]
+    numbers = {word: n for n, word in enumerate(words)}
+    transformers.BertTokenizerFast(vocab=numbers).save_pretrained(bert)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=64,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(bert)
+    new_blink(str(bert), "cpu").save(place)
+    return place
+
+
+@pytest.fixture(scope="module")
 def indexes(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("indexes")
     Bm25.build(amber.corpus, place / "bm25")
@@ -152,13 +175,16 @@ def test_nonsense_in_a_benchmark_changes_no_ranking(
     models: Path,
     indexes: Path,
     tmp_path: Path,
+    request: pytest.FixtureRequest,
     name: str,
 ) -> None:
     retriever, options = SYSTEMS[name]
     if retriever in PACKAGES and importlib.util.find_spec(PACKAGES[retriever]) is None:
         pytest.skip(f"needs {PACKAGES[retriever]}")
     places = {"KB": amber.folder.root.parent / "kb", "MODEL": models, "INDEX": indexes}
-    pattern = re.compile(r"\b(KB|MODEL|INDEX)\b")
+    if retriever == "blink":
+        places["BLINK"] = request.getfixturevalue("blink")
+    pattern = re.compile(r"\b(KB|MODEL|INDEX|BLINK)\b")
     given = {k: pattern.sub(lambda found: str(places[found[1]]), v) for k, v in options.items()}
     files = []
     for number, benchmark in enumerate(pair):

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tiny_bert import bert
 
+from whichone.cli import whichone
 from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput, Missing
 from whichone.experiment.plan import read_plan
@@ -125,9 +127,13 @@ def test_the_ladder_reads() -> None:
     assert len(read_plan(EXPERIMENTS / "ladder.toml").retriever) == 16
 
 
-@pytest.mark.parametrize("table", ["2", "4", "8"])
+@pytest.mark.parametrize("table", ["2", "3", "4", "8"])
 def test_the_shipped_experiments_read(table: str) -> None:
-    plan = read_plan(EXPERIMENTS / f"entityquestions-table-{table}.toml")
+    file = EXPERIMENTS / f"entityquestions-table-{table}.toml"
+    plan = read_plan(file)
+    shown = CliRunner().invoke(whichone, ["experiment", str(file), "--dry-run"])
+    assert shown.exit_code == 0, shown.output
+    assert plan.training[-1].out in shown.output and "to do" in shown.output
     assert plan.training
     for each in plan.training:
         assert each.words[:2] == ["train", "retriever"]

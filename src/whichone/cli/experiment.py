@@ -40,8 +40,16 @@ def command(file: str, out: str | None, dry_run: bool, report: str | None, as_js
         if as_json:
             emit_json(planned)
             return
-        emit_table([_planned(row) for row in planned], title=f"{file}: what would run")
-        click.echo(_total(planned))
+        trainings = [row for row in planned if row["kind"] == "training"]
+        cells = [row for row in planned if row["kind"] != "training"]
+        if trainings:
+            rows = [{"training": row["name"], "status": row["status"]} for row in trainings]
+            emit_table(rows, title=f"{file}: what is trained first")
+        if cells:
+            emit_table([_planned(row) for row in cells], title=f"{file}: what would run")
+            click.echo(_total(cells))
+        else:
+            click.echo("which cells there are is known when the models are trained")
         return
     results = experiment.run_experiment(file, out)
     if as_json:

@@ -58,6 +58,12 @@ _DATA = (
         is_flag=True,
         help="Learn from reworded questions (EntityQuestions' FT w/ similar).",
     ),
+    click.option(
+        "--relation",
+        "relations",
+        multiple=True,
+        help="Of questions that have a relation, learn from this one's alone: P19. Several may be named.",
+    ),
 )
 _TRAINING = (
     click.option(
@@ -123,6 +129,7 @@ def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
         disjoint=values.pop("disjoint"),
         similar=values.pop("similar"),
         learn_from_dev=values.pop("learn_from_dev"),
+        relations=values.pop("relations"),
     )
     return plan, out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -40,6 +40,7 @@ from whichone.training.taken import (
 Disjoint = Literal["splits", "names", "tokens"]
 WATCHED = 0.1
 """Share of the names to learn from by which training stops early."""
+R = TypeVar("R", Example, Query)
 OTHER_WORDING = "in other words"
 """The mark of what is not learned from where reworded questions alone are wanted."""
 
@@ -64,6 +65,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Ask slots by their published template questions, as readers of questions are asked."""
     learn_from_dev: bool = False
     """Learn from records that are marked dev or test as well; names are held out then."""
+    relations: tuple[str, ...] = ()
+    """Of questions that have a relation only those of these; questions without one stay."""
+
+    def of_relations(self, records: Sequence[R]) -> list[R]:
+        """The records to learn from, where only some relations are wanted."""
+        return [
+            r
+            for r in records
+            if not (self.relations and r.relation) or r.relation in self.relations
+        ]
 
 
 class TrainingData(msgspec.Struct, frozen=True):
@@ -108,6 +119,12 @@ class Part(msgspec.Struct, Generic[A], frozen=True):
 
 def checked(parts: Sequence[Part[A]], named: Sequence[Query], plan: Plan) -> list[Part[A]]:
     """The parts, refused (or without the examples) where test data share something with them."""
+    if plan.relations and not any(part.examples for part in parts):
+        raise BadInput(
+            f"no question to learn from is of {', '.join(plan.relations)}",
+            file=", ".join(plan.sources),
+            hint="relations are named as the benchmark names them: P19 (`whichone show BENCH`)",
+        )
     tokens = plan.disjoint == "tokens"
     kept: list[Part[A]] = []
     for part in parts:
@@ -150,8 +167,10 @@ def _part(source: str, plan: Plan, settings: Settings, work: Path) -> Part[Examp
     given = file_examples(source)
     if given is not None:
         chosen = [(e, split_mark(e.split) or split_mark(Path(source).name)) for e in given]
-        examples, left = training_records(source, chosen, learn_from_dev=plan.learn_from_dev)
-        part = Part(examples, Taken(source, len(examples), left))
+        marked, left = training_records(source, chosen, learn_from_dev=plan.learn_from_dev)
+        examples = plan.of_relations(marked)
+        other = len(marked) - len(examples)
+        part = Part(examples, Taken(source, len(examples), left, other_relations=other))
     else:
         part = _of_benchmark(source, plan, settings, work)
     if settings.per_source:
@@ -195,24 +214,34 @@ def taken_queries(source: str, benchmark: Benchmark, plan: Plan, seed: int) -> T
     marked = all_queries(benchmark)
     facts = [(fact, TRAIN) for fact in training_facts(benchmark, similar=plan.similar)]
     free = plan.learn_from_dev or (not facts and kind_of(source) == KNOWLEDGE_BASE)
-    if plan.similar:
-        marked = _reworded(benchmark, marked, bool(facts))
-    train, left = training_records(source, [*marked, *facts], learn_from_dev=free)
+    worded = _in_wording(benchmark, marked, bool(facts), similar=plan.similar)
+    train, left = training_records(source, [*worded, *facts], learn_from_dev=free)
     if not free and (facts or any(mark for _, mark in marked)):
-        chosen = {q.id for q in train}
-        unseen = [q for q in benchmark.queries if q.id not in chosen]
-        return TakenQueries(train, Taken(source, len(train), left), unseen, own_split=True)
+        unseen = [query for query, mark in marked if mark != TRAIN]
+        kept = plan.of_relations(train)
+        taken = Taken(source, len(kept), left, other_relations=len(train) - len(kept))
+        return TakenQueries(kept, taken, unseen, own_split=True)
     train, unseen = split_by_name(train, plan.held_out, seed=seed)
-    taken = Taken(source, len(train), names_held_out=len(unseen))
-    return TakenQueries(train, taken, unseen, own_split=False)
+    kept = plan.of_relations(train)
+    other = len(train) - len(kept)
+    taken = Taken(source, len(kept), names_held_out=len(unseen), other_relations=other)
+    return TakenQueries(kept, taken, unseen, own_split=False)
 
 
-def _reworded(
-    benchmark: Benchmark, marked: Sequence[tuple[Query, str | None]], facts: bool
+def _in_wording(
+    benchmark: Benchmark, marked: Sequence[tuple[Query, str | None]], facts: bool, *, similar: bool
 ) -> list[tuple[Query, str | None]]:
-    """Reworded questions to learn from; all others keep a mark that says they are not."""
-    results = [(q, m if q.attributes.get("set") == "similar" else OTHER_WORDING) for q, m in marked]
+    """Reworded questions to learn from, or the others; those not wanted keep a mark that says so.
+
+    The release asks the same facts in both wordings, so that together they would be learned twice.
+    """
+    reworded = {q.id for q, _ in marked if q.attributes.get("set") == "similar"}
+    if not similar and len(reworded) in (0, len(marked)):
+        return list(marked)
+    results = [(q, m if (q.id in reworded) is similar else OTHER_WORDING) for q, m in marked]
     if not facts and not any(mark == TRAIN for _, mark in results):
+        if not similar:
+            return list(marked)
         raise UsageError(
             f"{benchmark.name} has no reworded questions to learn from",
             hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",

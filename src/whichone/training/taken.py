@@ -38,6 +38,8 @@ class Taken(msgspec.Struct, frozen=True):
     without_passage: int = 0
     shared: int = 0
     """Records dropped because a name, page or question of theirs is in test data."""
+    other_relations: int = 0
+    """Records of relations that were not asked for."""
 
 
 def split_mark(text: object) -> str | None:
@@ -94,6 +96,8 @@ def report_taken(taken: Taken) -> None:
         reasons.append(f"{taken.names_held_out:,} of held-out names")
     if taken.without_passage:
         reasons.append(f"{taken.without_passage:,} without a gold passage")
+    if taken.other_relations:
+        reasons.append(f"{taken.other_relations:,} of other relations")
     if taken.shared:
         reasons.append(f"{taken.shared:,} dropped that share something with test data")
     talk(f"{taken.source}: {taken.taken:,} records taken{_in_brackets(reasons)}")

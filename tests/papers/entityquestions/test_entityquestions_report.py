@@ -109,6 +109,25 @@ def test_table_1_leads_with_the_macro_average(made: tuple[Run, Benchmark]) -> No
     assert value(found.rows[1][1]) == pytest.approx(110 / 120)
 
 
+def test_tables_2_and_3_by_hand(made: tuple[Run, Benchmark], tmp_path: Path) -> None:
+    """A system called `FT [P19]` is shown in that relation's column alone, one without brackets in all."""
+    run, benchmark = made
+    tuned = Runner(Wrong(), benchmark, k=20).run(tmp_path / "t", name="FT [P19]", description={})
+    section = entityquestions_section([run, tuned], benchmark)
+    assert section is not None
+    by_key = {table.key: table for table in section.tables}
+    second = by_key["entityquestions-table-2"]
+    assert list(second.columns) == ["system", "P19 Where was [E] born?"]
+    assert [(row[0], value(row[1])) for row in second.rows] == [
+        ("wrong", pytest.approx(110 / 120)),
+        ("FT", pytest.approx(110 / 120)),
+    ]
+    third = by_key["entityquestions-table-3"]
+    assert list(third.columns) == ["relation", "system", "Rel", "EntityQ."]
+    assert [row[1:2] + row[3:] for row in third.rows] == [("wrong", "91.7"), ("FT", "91.7")]
+    assert "entityquestions-table-2" not in tables(made)
+
+
 def test_the_luck_in_the_hits(made: tuple[Run, Benchmark]) -> None:
     found = tables(made)["lucky-hits"]
     unique, shared = found.rows

@@ -26,6 +26,7 @@ from whichone.papers.entityquestions.report.tables import (
     table_1,
     table_7,
 )
+from whichone.papers.entityquestions.report.tuned import table_2, table_3, tuned_relations
 from whichone.papers.entityquestions.resolvable import best_possible
 from whichone.records import Query
 from whichone.report.page import Section
@@ -60,7 +61,7 @@ def measures() -> list[Measure]:
 def entityquestions_section(
     runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
 ) -> Section | None:
-    """Tables 1, 5, 6 and 7, Figure 1, and the two questions no published evaluation asks."""
+    """Tables 1 to 3 and 5 to 7, Figure 1, and the two questions no published evaluation asks."""
     simple = applying(benchmark)
     if not simple:
         return None
@@ -69,6 +70,11 @@ def entityquestions_section(
     )
     asked = [subset(s, _asked) if simple != {""} else s for s in systems]
     tables = [table_1(asked, f"answer_in_top@{K}", simple)]
+    if relations := tuned_relations(asked):
+        tables += [
+            table_2(asked, f"answer_in_top@{K}", relations),
+            table_3(asked, f"answer_in_top@{K}", relations),
+        ]
     systems = [subset(s, lambda q: benchmark_of(q) in simple) for s in systems]
     if any(q.relation for q in benchmark.queries):
         tables += [

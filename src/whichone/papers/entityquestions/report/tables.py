@@ -36,7 +36,7 @@ def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("
         for name, part in _datasets(scores):
             related = subset(part, lambda query: bool(query.relation))
             if related.queries:
-                macro = _macro_of(related, measure)
+                macro = macro_average(related, measure)
                 all_cells.setdefault(f"{name}, macro average", {})[scores.system] = macro
             row = f"{name}, micro average" if related.queries else name
             all_cells.setdefault(row, {})[scores.system] = _micro(part, measure)
@@ -73,7 +73,7 @@ def _dataset(query: Query) -> str:
     return ": ".join(filter(None, named))
 
 
-def _macro_of(scores: Scores, measure: str) -> Cell:
+def macro_average(scores: Scores, measure: str) -> Cell:
     """The mean over relations of each relation's mean, as the paper averages."""
     all_values = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
     values = [value for value in all_values if value is not None]
