@@ -13,8 +13,11 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.cli import whichone
+from whichone.corpus.make import make_corpus
 from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.folder import folder_kinds
 from whichone.records import Output, Passage, Provenance, Query
+from whichone.training import negatives, splits
 from whichone.training.data import Plan, kinds_text, taken_queries, training_data
 from whichone.training.examples import (
     Example,
@@ -170,7 +173,36 @@ def test_question_files_over_a_corpus(bench: Benchmark, tmp_path: Path) -> None:
     assert found["Where?"].positive.title == "Person1"
     assert found["Where was Person2 born?"].positive.text.endswith("Town2.")
     assert found["Where was Person2 born?"].relation == "P19"
-    assert len(list((tmp_path / "work").iterdir())) == 2
+    kinds = [kind for place, kind in folder_kinds(tmp_path / "work") if place.parent.name == "work"]
+    assert sorted(kinds) == ["benchmark", "benchmark", "corpus"]  # one corpus for both
+    assert all(not (p / "corpus").exists() for p in (tmp_path / "work").iterdir())
+
+
+def test_question_files_over_a_corpus_that_exists(bench: Benchmark, tmp_path: Path) -> None:
+    make_corpus(corpus_file(bench, tmp_path), tmp_path / "corpus")
+    asked = tmp_path / "P19.train.json"
+    asked.write_text('[{"question": "Where was Person2 born?", "answers": ["Town2"]}]')
+    given = Corpus(folder=str(tmp_path / "corpus"))
+    data = training_data(Plan(sources=(str(asked),), corpus=given), SETTINGS, tmp_path / "work")
+    (example,) = (*data.learn, *data.watch)
+    assert example.positive.text.endswith("Town2.")
+    with pytest.raises(UsageError, match="--corpus"):
+        Corpus(folder="c", passages="p").check()
+
+
+def test_blocks_change_no_example(
+    bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan(sources=(str(bench.folder.root),))
+    whole = training_data(plan, SETTINGS, tmp_path / "work")
+    monkeypatch.setattr(negatives, "BLOCK", 3)
+    monkeypatch.setattr(splits, "BLOCK", 2)
+    blocks = training_data(plan, SETTINGS, tmp_path / "again")
+    assert (blocks.learn, blocks.watch) == (whole.learn, whole.watch)
+    assert blocks.never_seen == whole.never_seen
+    leaky = Plan(sources=plan.sources, test=plan.sources, drop_leaks=True)
+    with pytest.raises(BadInput, match="every example shares something"):
+        training_data(leaky, SETTINGS, tmp_path / "third")
 
 
 def test_what_is_no_training_data(tmp_path: Path) -> None:

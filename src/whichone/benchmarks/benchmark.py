@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.benchmarks.licence import with_licence
-from whichone.benchmarks.tables import KIND, QUERIES
+from whichone.benchmarks.tables import KIND, QUERIES, SETS
 from whichone.benchmarks.write_tables import (
     QueryChecks,
     main_language_of,
     queries_of_file,
     queries_of_table,
+    sets_of_file,
     write_queries,
     write_sets,
 )
@@ -34,7 +35,7 @@ from whichone.errors import NAMED, BadInput, sample
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.files.seen import Seen
-from whichone.records import Bearer, NameSet, Passage, Query, Question
+from whichone.records import NameSet, Passage, Query, Question
 
 MIGRATED = "migrated from"
 """Among a benchmark's parents: the id it had in the first format."""
@@ -126,7 +127,11 @@ class Benchmark:
 
     @functools.cached_property
     def sets(self) -> tuple[NameSet, ...]:
-        return tuple(_name_sets(self.folder.table("sets").to_pylist()))
+        return tuple(self.each_set())
+
+    def each_set(self) -> Iterator[NameSet]:
+        """The name sets in their order, read a block at a time and not kept."""
+        return sets_of_file(self.folder.path(SETS.file))
 
     @functools.cached_property
     def corpus(self) -> Corpus:
@@ -159,15 +164,19 @@ class Benchmark:
 
     def other_pages(self, query: Query) -> frozenset[str]:
         """Pages of the other bearers of the query's name; a page that is gold is no other."""
-        name_set = self._sets_by_id.get(query.name_set or "")
-        if name_set is None:
-            return frozenset()
-        bearers = ((bearer.entity, bearer.pages) for bearer in name_set.bearers)
-        return pages_of_others(bearers, query.entity, query.gold_pages())
+        return other_pages(query, self._sets_by_id.get(query.name_set or ""))
 
     @functools.cached_property
     def _sets_by_id(self) -> dict[str, NameSet]:
         return {s.id: s for s in self.sets}
+
+
+def other_pages(query: Query, name_set: NameSet | None) -> frozenset[str]:
+    """Pages of the other bearers in a query's name set."""
+    if name_set is None:
+        return frozenset()
+    bearers = ((bearer.entity, bearer.pages) for bearer in name_set.bearers)
+    return pages_of_others(bearers, query.entity, query.gold_pages())
 
 
 def pages_of_others(
@@ -336,23 +345,3 @@ class _GoldPages:
             hint=f"its pages are called {sample(known)}; was it made from the same source? Where it is meant:"
             " --gold-outside",
         )
-
-
-def _name_sets(rows: list[dict[str, Any]]) -> Iterator[NameSet]:
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        grouped.setdefault(row["set"], []).append(row)
-    for key, members in grouped.items():
-        bearers = tuple(
-            Bearer(
-                entity=m["entity"],
-                label=m["label"] or "",
-                role=m["role"],
-                popularity=m["popularity"],
-                types=tuple(m["types"] or ()),
-                pages=tuple(m["pages"] or ()),
-            )
-            for m in members
-        )
-        first = members[0]
-        yield NameSet(id=key, name=first["name"], collection=first["collection"], bearers=bearers)

@@ -1,4 +1,4 @@
-"""Name sets that questions turn out to need, each once, on disk."""
+"""Name sets that questions need, each once, on disk: read in order or looked up."""
 
 from __future__ import annotations
 
@@ -18,9 +18,18 @@ class UsedSets:
         self._seen = Seen(near)
 
     def add(self, sets: Iterable[NameSet]) -> None:
-        given = list(sets)
-        before = self._seen.add([s.id for s in given], [0] * len(given))
-        self._sets.extend(s for s, known in zip(given, before, strict=True) if known is None)
+        given = list({s.id: s for s in sets}.values())
+        numbers = self._seen.numbers([s.id for s in given])
+        new = [s for s, known in zip(given, numbers, strict=True) if known is None]
+        first = len(self._sets)
+        self._seen.add([s.id for s in new], range(first, first + len(new)))
+        self._sets.extend(new)
+
+    def get(self, ids: Iterable[str]) -> dict[str, NameSet]:
+        """Those of these ids that there are."""
+        wanted = list(dict.fromkeys(ids))
+        numbers = zip(wanted, self._seen.numbers(wanted), strict=True)
+        return {identity: self._sets[n] for identity, n in numbers if n is not None}
 
     def __len__(self) -> int:
         return len(self._sets)

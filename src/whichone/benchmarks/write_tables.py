@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from whichone.files.runs import merged, write_run
 from whichone.files.seen import Seen
 from whichone.files.spool import blocks
 from whichone.files.tables import TableSchema, sort_rows, write_batches
-from whichone.records import NameSet, Output, Query
+from whichone.records import Bearer, NameSet, Output, Query
 from whichone.text.language import base_code
 
 BLOCK = 4_096
@@ -173,3 +175,25 @@ def set_rows(sets: Iterable[NameSet]) -> pa.Table:
             for rank, b in enumerate(s.bearers)
         ]
     )
+
+
+def sets_of_file(path: Path) -> Iterator[NameSet]:
+    """The name sets of a table, a block of rows at a time; those of one set follow one another."""
+    with pq.ParquetFile(path) as file:
+        rows = (row for batch in file.iter_batches(BLOCK) for row in batch.to_pylist())
+        for key, members in groupby(rows, key=operator.itemgetter("set")):
+            first, *rest = members
+            bearers = tuple(
+                Bearer(
+                    entity=m["entity"],
+                    label=m["label"] or "",
+                    role=m["role"],
+                    popularity=m["popularity"],
+                    types=tuple(m["types"] or ()),
+                    pages=tuple(m["pages"] or ()),
+                )
+                for m in (first, *rest)
+            )
+            yield NameSet(
+                id=key, name=first["name"], collection=first["collection"], bearers=bearers
+            )

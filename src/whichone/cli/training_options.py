@@ -26,6 +26,11 @@ _DATA = (
     ),
     click.option("--knowledge", type=click.Path(), help="Or a knowledge base as their corpus."),
     click.option(
+        "--corpus",
+        type=click.Path(exists=True),
+        help="Or a corpus that exists (`whichone corpus`); one for all sources.",
+    ),
+    click.option(
         "--held-out",
         default=0.2,
         show_default=True,
@@ -118,7 +123,11 @@ def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
     *sources, out = values.pop("places")
     if not sources:
         raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
-    corpus = Corpus(passages=values.pop("passages"), knowledge=values.pop("knowledge"))
+    corpus = Corpus(
+        passages=values.pop("passages"),
+        knowledge=values.pop("knowledge"),
+        folder=values.pop("corpus"),
+    )
     corpus.check()
     plan = Plan(
         sources=tuple(sources),

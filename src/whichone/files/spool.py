@@ -22,7 +22,18 @@ _BLOCK = 1 << 20
 _PLACE = 8
 
 
-class Spool(Sequence[T], Generic[T]):
+class OnDisk(Sequence[T], Generic[T]):
+    """A sequence that is equal to every other sequence of the same records."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(other) != len(self):
+            return NotImplemented if not isinstance(other, Sequence) else False
+        return all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Spool(OnDisk[T], Generic[T]):
     """Records of one type as lines of JSON in a file without a name, which goes when the process ends.
 
     Where each line begins is in a second file, so that memory does not depend on how many there are. `near` is the
@@ -75,13 +86,6 @@ class Spool(Sequence[T], Generic[T]):
         start, end = self._start(number), self._start(number + 1)
         return self._decode(os.pread(self._lines.fileno(), end - start, start))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or len(other) != len(self):
-            return NotImplemented if not isinstance(other, Sequence) else False
-        return all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
     def _start(self, number: int) -> int:
         if number == self._count:
             return self._end
@@ -102,14 +106,20 @@ class Spool(Sequence[T], Generic[T]):
             self._flushed = True
 
 
-class Selection(Sequence[T], Generic[T]):
+class Selection(OnDisk[T], Generic[T]):
     """Some records of a sequence by their places, read where they are."""
 
     def __init__(self, records: Sequence[T], places: npt.NDArray[Any] | Sequence[int]) -> None:
-        self._records, self._places = records, np.asarray(places, np.int64)
+        self._records: Sequence[T] = records
+        if isinstance(records, Selection):
+            self._records, places = records._records, records.places[np.asarray(places, np.int64)]
+        self.places: npt.NDArray[Any] = np.asarray(
+            places, np.int32 if len(self._records) < 2**31 else np.int64
+        )
+        """Where they are; of a choice among chosen ones where they are in all."""
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -117,12 +127,11 @@ class Selection(Sequence[T], Generic[T]):
     def __getitem__(self, place: slice) -> Sequence[T]: ...
     def __getitem__(self, place: int | slice) -> T | Sequence[T]:
         if isinstance(place, slice):
-            return Selection(self._records, self._places[place])
-        return self._records[int(self._places[place])]
+            return Selection(self._records, self.places[place])
+        return self._records[int(self.places[place])]
 
     def __iter__(self) -> Iterator[T]:
-        for place in self._places.tolist():
-            yield self._records[place]
+        return (self._records[int(place)] for place in self.places)
 
 
 def existing(near: str | Path | None) -> Path | None:

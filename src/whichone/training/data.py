@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.wording import question_in_words
-from whichone.errors import BadInput, UsageError
+from whichone.errors import NAMED, BadInput, UsageError
 from whichone.files.lines import read_json_lines
+from whichone.files.spool import Selection, Spool
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.names import name_key
-from whichone.progress import talk
+from whichone.progress import progress, talk
 from whichone.records import Output, Provenance, Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import Example, kinds
-from whichone.training.negatives import ExampleMaker
+from whichone.training.negatives import ExampleMaker, nothing_to_learn
 from whichone.training.settings import Settings
 from whichone.training.sources import (
+    DPR,
+    EXAMPLES,
     Corpus,
     file_examples,
     kind_of,
     source_benchmark,
 )
-from whichone.training.splits import A, check_leaks, share_of, split_by_name, without_leaks
+from whichone.training.splits import (
+    A,
+    Leaks,
+    TestKeys,
+    check_share,
+    name_of,
+    refuse,
+    share_of,
+    without,
+)
 from whichone.training.taken import (
     TRAIN,
     Taken,
     all_queries,
     report_taken,
     split_mark,
-    training_records,
+    taken_marks,
 )
 
 Disjoint = Literal["splits", "names", "tokens"]
 WATCHED = 0.1
 """Share of the names to learn from by which training stops early."""
-R = TypeVar("R", Example, Query)
 OTHER_WORDING = "in other words"
 """The mark of what is not learned from where reworded questions alone are wanted."""
 
@@ -68,30 +82,29 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     relations: tuple[str, ...] = ()
     """Of questions that have a relation only those of these; questions without one stay."""
 
-    def of_relations(self, records: Sequence[R]) -> list[R]:
-        """The records to learn from, where only some relations are wanted."""
-        return [
-            r
-            for r in records
-            if not (self.relations and r.relation) or r.relation in self.relations
-        ]
+    def wants(self, record: Example | Query) -> bool:
+        """Whether a record is learned from where only some relations are."""
+        return not (self.relations and record.relation) or record.relation in self.relations
 
 
 class TrainingData(msgspec.Struct, frozen=True):
-    learn: list[Example]
-    watch: list[Example]
-    never_seen: list[Query]
+    """Examples, which are on disk, and the queries that are never learned from."""
+
+    learn: Sequence[Example]
+    watch: Sequence[Example]
+    never_seen: Sequence[Query]
     taken: list[Taken] = []
 
 
 def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
     """Examples of all sources, refused (or left out) where the test data have their names."""
-    parts = [_part(source, plan, settings, work) for source in wanted_sources(plan)]
+    examples = Spool(Example, work)
+    parts = [_part(source, plan, settings, work, examples) for source in wanted_sources(plan)]
     named = test_queries(plan)
-    unseen = [query for part in parts for query in part.test] + named
+    unseen = Spool(Query, work).extend(query for part in parts for query in part.test)
+    unseen.extend(named)
     kept = checked(parts, named, plan)
-    examples = [example for part in kept for example in part.examples]
-    learn, watch = watched(examples, settings.seed)
+    learn, watch = watched(kept, examples, settings.seed)
     talk(
         f"{len(learn)} examples to learn from ({kinds_text(learn, settings.kinds)}), {len(watch)} to stop by"
     )
@@ -104,16 +117,17 @@ def wanted_sources(plan: Plan) -> tuple[str, ...]:
     return plan.sources
 
 
-def test_queries(plan: Plan) -> list[Query]:
-    return [query for place in plan.test for query in Benchmark.open(place).queries]
+def test_queries(plan: Plan) -> Sequence[Query]:
+    queries = (q for place in plan.test for q in Benchmark.open(place).each_query())
+    return Spool(Query).extend(queries)
 
 
 class Part(msgspec.Struct, Generic[A], frozen=True):
     """What one source teaches, what of it is never seen, and whether it came split."""
 
-    examples: list[A]
+    examples: Sequence[A]
     taken: Taken
-    test: list[Query] = []
+    test: Sequence[Query] = ()
     own_split: bool = False
 
 
@@ -126,17 +140,19 @@ def checked(parts: Sequence[Part[A]], named: Sequence[Query], plan: Plan) -> lis
             hint="relations are named as the benchmark names them: P19 (`whichone show BENCH`)",
         )
     tokens = plan.disjoint == "tokens"
+    tests = [TestKeys(part.test, tokens=tokens) for part in parts]
+    others = TestKeys(named, tokens=tokens)
     kept: list[Part[A]] = []
-    for part in parts:
-        own = part.test if part.own_split and plan.disjoint == "splits" else []
-        others = [q for other in parts if other is not part or not own for q in other.test]
-        others += named
+    for number, part in enumerate(parts):
+        own = part.own_split and plan.disjoint == "splits" and len(part.test) > 0
+        within = [TestKeys(part.test, within_relation=True)] if own else []
+        across = [keys for n, keys in enumerate(tests) if n != number or not own] + [others]
         examples = part.examples
         if plan.drop_leaks:
-            examples = without_leaks(examples, own, within_relation=True)
-            examples = without_leaks(examples, others, tokens=tokens)
-        check_leaks(examples, own, within_relation=True)
-        check_leaks(examples, others, tokens=tokens)
+            for keys in (within, across):
+                examples = without(examples, Leaks(examples, keys))
+        for keys in (within, across):
+            refuse(Leaks(examples, keys))
         dropped = len(part.examples) - len(examples)
         taken = replace(part.taken, taken=part.taken.taken - dropped, shared=dropped)
         report_taken(taken)
@@ -146,42 +162,37 @@ def checked(parts: Sequence[Part[A]], named: Sequence[Query], plan: Plan) -> lis
     return kept
 
 
-def watched(examples: Sequence[Example], seed: int) -> tuple[list[Example], list[Example]]:
+def watched(
+    parts: Sequence[Part[Example]], examples: Sequence[Example], seed: int
+) -> tuple[Sequence[Example], Sequence[Example]]:
     """The examples to learn from, and those of some names by which training stops early."""
-    learn: list[Example] = []
-    watch: list[Example] = []
-    for example in examples:
-        share = share_of(example.name or example.id, seed + 1)
-        (watch if share < WATCHED else learn).append(example)
-    return learn, watch
+    learn, watch = array("q"), array("q")
+    for part in parts:
+        assert isinstance(part.examples, Selection)
+        for place, example in zip(part.examples.places, part.examples, strict=True):
+            share = share_of(example.name or example.id, seed + 1)
+            (watch if share < WATCHED else learn).append(int(place))
+    return Selection(examples, learn), Selection(examples, watch)
 
 
-def kinds_text(examples: Sequence[Example], wanted: Sequence[str]) -> str:
+def kinds_text(examples: Iterable[Example], wanted: Sequence[str]) -> str:
     """What is learned from; an example may contain more kinds of wrong passages than were asked for."""
     held = sorted(kinds(examples).items()) if wanted else []
     kinds_text = ", ".join(f"{n} {kind}" for kind, n in held if kind in (*wanted, "given"))
     return f"negatives: {kinds_text or 'of the batch only'}"
 
 
-def _part(source: str, plan: Plan, settings: Settings, work: Path) -> Part[Example]:
-    given = file_examples(source)
-    if given is not None:
-        chosen = [(e, split_mark(e.split) or split_mark(Path(source).name)) for e in given]
-        marked, left = training_records(source, chosen, learn_from_dev=plan.learn_from_dev)
-        examples = plan.of_relations(marked)
-        other = len(marked) - len(examples)
-        part = Part(examples, Taken(source, len(examples), left, other_relations=other))
-    else:
-        part = _of_benchmark(source, plan, settings, work)
-    if settings.per_source:
-        named = [replace(e, source=str(source)) for e in part.examples]
-        part = replace(part, examples=named)
-    return part
-
-
-def _of_benchmark(source: str, plan: Plan, settings: Settings, work: Path) -> Part[Example]:
+def _part(
+    source: str, plan: Plan, settings: Settings, work: Path, examples: Spool[Example]
+) -> Part[Example]:
+    """The examples of a source, added to those of the others."""
+    own = str(source) if settings.per_source else ""
+    first = len(examples)
+    if kind_of(source) in (EXAMPLES, DPR):
+        taken = _of_file(source, plan, examples, own)
+        return Part(_since(examples, first), taken)
     benchmark = source_benchmark(source, plan.corpus, work)
-    queries = taken_queries(source, benchmark, plan, settings.seed)
+    queries = taken_queries(source, benchmark, plan, settings.seed, work)
     maker = ExampleMaker(
         benchmark,
         default_index_folder(benchmark.corpus),
@@ -189,64 +200,124 @@ def _of_benchmark(source: str, plan: Plan, settings: Settings, work: Path) -> Pa
         most=max(4, settings.hard),
         seed=settings.seed,
     )
-    examples, without = maker.examples(queries.examples)
-    if plan.in_words:
-        words = {q.id: question_in_words(q) for q in queries.examples}
-        examples = [replace(e, question=words[e.id]) for e in examples]
-    taken = replace(queries.taken, taken=len(examples), without_passage=len(without))
-    return Part(examples, taken, queries.test, queries.own_split)
+    without: list[str] = []
+    lost = 0
+    with progress(f"examples of {Path(source).name}", len(queries.examples)) as advance:
+        for query, example in maker.stream(queries.examples):
+            advance(1)
+            if example is None:
+                lost += 1
+                without += [query.id] if len(without) < NAMED else []
+                continue
+            asked = question_in_words(query) if plan.in_words else example.question
+            examples.append(replace(example, question=asked, source=own))
+    if len(examples) == first and (len(queries.examples) or not plan.relations):
+        raise nothing_to_learn(without)
+    taken = replace(queries.taken, taken=len(examples) - first, without_passage=lost)
+    return Part(_since(examples, first), taken, queries.test, queries.own_split)
+
+
+def _of_file(source: str, plan: Plan, examples: Spool[Example], own: str) -> Taken:
+    """Examples of a file that contains its passages: read twice, first for the marks alone."""
+    name = split_mark(Path(source).name)
+
+    def marked() -> Iterator[tuple[Example, str | None]]:
+        return ((e, split_mark(e.split) or name) for e in file_examples(source) or ())
+
+    every, left = taken_marks(
+        source, (mark for _, mark in marked()), learn_from_dev=plan.learn_from_dev
+    )
+    first, other = len(examples), 0
+    for example, mark in marked():
+        if not every and mark != TRAIN:
+            continue
+        if plan.wants(example):
+            examples.append(replace(example, source=own) if own else example)
+        else:
+            other += 1
+    return Taken(source, len(examples) - first, left, other_relations=other)
+
+
+def _since(examples: Spool[Example], first: int) -> Selection[Example]:
+    return Selection(examples, np.arange(first, len(examples)))
 
 
 class TakenQueries(msgspec.Struct, frozen=True):
     """The queries of a benchmark to learn from, and those that are never seen."""
 
-    examples: list[Query]
+    examples: Sequence[Query]
     taken: Taken
-    test: list[Query]
+    test: Sequence[Query]
     own_split: bool
 
 
-def taken_queries(source: str, benchmark: Benchmark, plan: Plan, seed: int) -> TakenQueries:
+def taken_queries(
+    source: str, benchmark: Benchmark, plan: Plan, seed: int, near: Path | None = None
+) -> TakenQueries:
     """Those marked train where anything is marked, and all else unseen; otherwise split by name.
 
-    A benchmark that was built of a knowledge base to learn from is marked for nobody else.
+    A benchmark that was built of a knowledge base to learn from is marked for nobody else. Both kinds of
+    queries are on the disk of `near`.
     """
-    marked = all_queries(benchmark)
-    facts = [(fact, TRAIN) for fact in training_facts(benchmark, similar=plan.similar)]
-    free = plan.learn_from_dev or (not facts and kind_of(source) == KNOWLEDGE_BASE)
-    worded = _in_wording(benchmark, marked, bool(facts), similar=plan.similar)
-    train, left = training_records(source, [*worded, *facts], learn_from_dev=free)
-    if not free and (facts or any(mark for _, mark in marked)):
-        unseen = [query for query, mark in marked if mark != TRAIN]
-        kept = plan.of_relations(train)
-        taken = Taken(source, len(kept), left, other_relations=len(train) - len(kept))
-        return TakenQueries(kept, taken, unseen, own_split=True)
-    train, unseen = split_by_name(train, plan.held_out, seed=seed)
-    kept = plan.of_relations(train)
-    other = len(train) - len(kept)
-    taken = Taken(source, len(kept), names_held_out=len(unseen), other_relations=other)
-    return TakenQueries(kept, taken, unseen, own_split=False)
+    check_share(plan.held_out)
+    has_facts = next(training_facts(benchmark, similar=plan.similar), None) is not None
+    free = plan.learn_from_dev or (not has_facts and kind_of(source) == KNOWLEDGE_BASE)
+    counts = Counter((is_reworded(query), mark) for query, mark in all_queries(benchmark))
+    wording = _wording(benchmark, counts, has_facts, similar=plan.similar)
+
+    def records() -> Iterator[tuple[Query, str | None, str | None]]:
+        """Queries with their own mark, and the mark by which they are taken."""
+        for query, mark in all_queries(benchmark):
+            wanted = wording is None or is_reworded(query) is wording
+            yield query, mark, mark if wanted else OTHER_WORDING
+        for fact in training_facts(benchmark, similar=plan.similar):
+            yield fact, TRAIN, TRAIN
+
+    marks = (mark for _, _, mark in records())
+    every, left = taken_marks(source, marks, learn_from_dev=free)
+    own_split = not free and (has_facts or any(mark for _, mark in counts))
+    train, unseen = Spool(Query, near), Spool(Query, near)
+    other = 0
+    for query, own, mark in records():
+        learn = every or mark == TRAIN
+        if not own_split:
+            learn = learn and share_of(name_of(query), seed) >= plan.held_out
+        if learn and plan.wants(query):
+            train.append(query)
+        other += learn and not plan.wants(query)
+        if (own != TRAIN) if own_split else not learn:
+            unseen.append(query)
+    taken = Taken(source, len(train), left, other_relations=other)
+    if not own_split:
+        taken = replace(taken, left={}, names_held_out=len(unseen))
+    return TakenQueries(train, taken, unseen, own_split)
 
 
-def _in_wording(
-    benchmark: Benchmark, marked: Sequence[tuple[Query, str | None]], facts: bool, *, similar: bool
-) -> list[tuple[Query, str | None]]:
-    """Reworded questions to learn from, or the others; those not wanted keep a mark that says so.
+def is_reworded(query: Query) -> bool:
+    return query.attributes.get("set") == "similar"
+
+
+def _wording(
+    benchmark: Benchmark,
+    counts: Mapping[tuple[bool, str | None], int],
+    facts: bool,
+    *,
+    similar: bool,
+) -> bool | None:
+    """Whether reworded questions are learned from, or the others; None for both.
 
     The release asks the same facts in both wordings, so that together they would be learned twice.
     """
-    reworded = {q.id for q, _ in marked if q.attributes.get("set") == "similar"}
-    if not similar and len(reworded) in (0, len(marked)):
-        return list(marked)
-    results = [(q, m if (q.id in reworded) is similar else OTHER_WORDING) for q, m in marked]
-    if not facts and not any(mark == TRAIN for _, mark in results):
-        if not similar:
-            return list(marked)
-        raise UsageError(
-            f"{benchmark.name} has no reworded questions to learn from",
-            hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",
-        )
-    return results
+    if not similar and len({reworded for reworded, _ in counts}) < 2:
+        return None
+    if facts or counts.get((similar, TRAIN)):
+        return similar
+    if not similar:
+        return None
+    raise UsageError(
+        f"{benchmark.name} has no reworded questions to learn from",
+        hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",
+    )
 
 
 def training_facts(benchmark: Benchmark, *, similar: bool = False) -> Iterator[Query]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.lines import read_json, read_json_lines, write_json_lines
+from whichone.files.json_array import array_records
+from whichone.files.lines import open_binary, read_json_lines, write_json_lines
 from whichone.names import title_key
 from whichone.progress import talk
 
@@ -63,29 +65,44 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 def read_examples(path: str | Path) -> list[Example]:
     """Examples in our own lines."""
-    examples = [example for _, example in read_json_lines(path, Example)]
-    if not examples:
+    return list(each_example(path))
+
+
+def each_example(path: str | Path) -> Iterator[Example]:
+    """The same, one after another."""
+    count = 0
+    for count, (_, example) in enumerate(read_json_lines(path, Example), 1):  # noqa: B007
+        yield example
+    if not count:
         raise BadInput("there are no training examples", file=path)
-    return examples
 
 
 def read_dpr(path: str | Path) -> list[Example]:
     """DPR's training json, a list or lines: first positive, hard negatives as given."""
-    path = Path(path)
-    if ".jsonl" in path.suffixes:
-        records: Any = [record for _, record in read_json_lines(path)]
-    else:
-        records = read_json(path)
-    if not isinstance(records, list):
-        raise BadInput("DPR's training file is a list of records", file=path)
-    examples = [
-        e for n, record in enumerate(records) if (e := _from_dpr(record, n, path)) is not None
-    ]
-    if len(examples) < len(records):
-        talk(f"{path}: {len(records) - len(examples)} records have no positive passage, left out")
-    if not examples:
+    return list(each_dpr(path))
+
+
+def each_dpr(path: str | Path) -> Iterator[Example]:
+    """The same, one after another."""
+    count = kept = 0
+    for count, record in enumerate(_dpr_records(Path(path)), 1):
+        example = _from_dpr(record, count - 1, Path(path))
+        if example is not None:
+            kept += 1
+            yield example
+    if kept < count:
+        talk(f"{path}: {count - kept} records have no positive passage, left out")
+    if not kept:
         raise BadInput("there are no training examples", file=path)
-    return examples
+
+
+def _dpr_records(path: Path) -> Iterator[Any]:
+    if ".jsonl" in path.suffixes:
+        return (record for _, record in read_json_lines(path))
+    with open_binary(path) as file:
+        if not file.read(1 << 16).removeprefix(BOM_UTF8).lstrip().startswith(b"["):
+            raise BadInput("DPR's training file is a list of records", file=path)
+    return array_records(path, Any)
 
 
 def write_examples(path: str | Path, examples: Iterable[Example]) -> int:
@@ -120,7 +137,7 @@ def _text(ctx: dict[str, Any]) -> Text:
     return Text(title, str(ctx["text"]), title)
 
 
-def kinds(examples: Sequence[Example]) -> dict[str, int]:
+def kinds(examples: Iterable[Example]) -> dict[str, int]:
     """How many wrong passages of each kind there are."""
     counts: dict[str, int] = {}
     for example in examples:
@@ -143,7 +160,7 @@ def check_negatives(examples: Sequence[Example], wanted: Sequence[str]) -> None:
         )
 
 
-def examples_hash(examples: Sequence[Example]) -> str:
+def examples_hash(examples: Iterable[Example]) -> str:
     digest = hashlib.sha256()
     for example in examples:
         digest.update(msgspec.json.encode(example))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -13,6 +14,7 @@ import numpy as np
 
 from whichone.errors import BadInput
 from whichone.files.kept import can_go_on
+from whichone.files.spool import Selection
 from whichone.progress import progress as bar
 from whichone.progress import talk
 from whichone.training import checkpoints
@@ -33,16 +35,16 @@ class HasSource(Protocol):
 Sourced = TypeVar("Sourced", bound=HasSource)
 
 
-def by_source(examples: Sequence[Sourced]) -> dict[str, list[Sourced]]:
-    results: dict[str, list[Sourced]] = {}
-    for example in examples:
-        results.setdefault(example.source, []).append(example)
-    return dict(sorted(results.items()))
+def by_source(examples: Sequence[Sourced]) -> dict[str, Selection[Sourced]]:
+    places: dict[str, array[int]] = {}
+    for place, example in enumerate(examples):
+        places.setdefault(example.source, array("q")).append(place)
+    return {source: Selection(examples, listed) for source, listed in sorted(places.items())}
 
 
 def round_robin(
     examples: Sequence[Sourced], batch: int, per_source: int, seed: int, epoch: int
-) -> list[list[Sourced]]:
+) -> list[Selection[Sourced]]:
     """The batches of an epoch: `per_source` examples of each dataset, drawn anew by seed and epoch.
 
     A dataset with fewer is drawn from more than once, each of its examples about equally often.
@@ -52,8 +54,8 @@ def round_robin(
         generator = np.random.default_rng([seed, epoch, place])
         rounds = -(-per_source // len(held))
         drawn = np.concatenate([generator.permutation(len(held)) for _ in range(rounds)])
-        chosen = [held[i] for i in drawn[:per_source]]
-        turns.append([chosen[at : at + batch] for at in range(0, per_source - batch + 1, batch)])
+        starts = range(0, per_source - batch + 1, batch)
+        turns.append([Selection(held, drawn[at : at + batch]) for at in starts])
     return [item for turn in zip(*turns, strict=True) for item in turn]
 
 
@@ -190,7 +192,7 @@ class Training(ABC, Generic[E]):
         seed, size = self.settings.seed, self.settings.batch
         if self.settings.per_source:
             turns = round_robin(self.examples, size, self.settings.per_source, seed, epoch)
-            yield from turns[done:]
+            yield from map(list, turns[done:])
             return
         order = np.random.default_rng([seed, epoch]).permutation(len(self.examples))
         for n in range(done, self.steps):

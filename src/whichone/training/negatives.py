@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, other_pages
+from whichone.benchmarks.used_sets import UsedSets
 from whichone.errors import BadInput
+from whichone.files.spool import blocks
 from whichone.names import title_key
 from whichone.records import Passage, Query, page_of
 from whichone.retrieval.bm25 import Bm25
@@ -19,7 +22,7 @@ from whichone.training.splits import name_of
 
 KINDS: tuple[NegativeKind, ...] = ("bm25", "namesake")
 BLOCK = 1_000
-"""Queries whose passages are read together."""
+"""Queries whose negatives are mined and whose passages are read together."""
 
 
 class ExampleMaker:
@@ -43,35 +46,28 @@ class ExampleMaker:
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
         """One example a query, and the ids of those without a question or a passage to learn from."""
-        examples, without, taught = [], [], []
-        for query in queries:
-            positive = self.positive(query) if query.input.strip() else None
-            if positive is None:
+        examples, without = [], []
+        for query, example in self.stream(queries):
+            if example is None:
                 without.append(query.id)
             else:
-                taught.append((query, positive))
-        wrong = self._bm25_negatives([query for query, _ in taught])
-        for (query, positive), hard in zip(taught, wrong, strict=True):
-            negatives = (*hard, *(self._namesakes(query) if "namesake" in self.kinds else ()))
-            examples.append(
-                Example(
-                    id=query.id,
-                    question=query.input,
-                    positive=_text(positive),
-                    negatives=negatives,
-                    gold=tuple(sorted(query.gold_pages())),
-                    name=name_of(query),
-                    relation=query.relation or "",
-                    answers=query.answers(),
-                )
-            )
+                examples.append(example)
         if not examples:
-            raise BadInput(
-                "no question has a gold page in the corpus",
-                ids=without,
-                hint="are these questions with answers, and is it their corpus?",
-            )
+            raise nothing_to_learn(without)
         return examples, without
+
+    def stream(self, queries: Iterable[Query]) -> Iterator[tuple[Query, Example | None]]:
+        """Every query with its example, made in blocks; None without a question or a passage to learn from."""
+        for block in blocks(queries, BLOCK):
+            right = [self.positive(q) if q.input.strip() else None for q in block]
+            taught = [q for q, positive in zip(block, right, strict=True) if positive is not None]
+            wrong = iter(zip(self._bm25_negatives(taught), self._namesakes(taught), strict=True))
+            for query, positive in zip(block, right, strict=True):
+                if positive is None:
+                    yield query, None
+                    continue
+                hard, namesakes = next(wrong)
+                yield query, _example(query, positive, (*hard, *namesakes))
 
     def positive(self, query: Query) -> Passage | None:
         """The passage that the gold names, else the first of a gold page that contains an answer, else its first."""
@@ -104,10 +100,8 @@ class ExampleMaker:
 
     def _read(self, chosen: Sequence[Sequence[str]]) -> Iterator[list[Passage]]:
         """Passages by their ids, fetched for many queries at once."""
-        for start in range(0, len(chosen), BLOCK):
-            block = chosen[start : start + BLOCK]
-            known = self._corpus.get(identity for ids in block for identity in ids)
-            yield from ([known[identity] for identity in ids] for ids in block)
+        known = self._corpus.get(identity for ids in chosen for identity in ids)
+        return ([known[identity] for identity in ids] for ids in chosen)
 
     def _on_pages(self, pages: Sequence[str]) -> list[Passage]:
         """The passages of pages, in their order; pages that are not in the corpus have none."""
@@ -121,18 +115,52 @@ class ExampleMaker:
         pages = self._corpus.page_ids(sorted(rows))
         return frozenset(page for page in pages if title_key(self._corpus.title(page)) == name)
 
-    def _namesakes(self, query: Query) -> list[Negative]:
+    def _namesakes(self, queries: Sequence[Query]) -> Iterator[list[Negative]]:
         """Passages of the other bearers of the name: the one kind of wrong passage that hurts.
 
         Those of the query's name set, else the pages of the corpus whose titles name the same.
         """
-        others = self.benchmark.other_pages(query)
-        if query.name_set is None:
-            others = self._named(name_of(query)) - query.gold_pages()
-        held = self._on_pages(sorted(others))
-        generator = np.random.default_rng([self.seed, *query.id.encode()])
-        order = generator.permutation(len(held))[: self.most]
-        return [Negative("namesake", _text(held[i])) for i in sorted(order)]
+        if "namesake" not in self.kinds:
+            yield from ([] for _ in queries)
+            return
+        sets = self._sets.get(query.name_set for query in queries if query.name_set)
+        for query in queries:
+            others = other_pages(query, sets.get(query.name_set or ""))
+            if query.name_set is None:
+                others = self._named(name_of(query)) - query.gold_pages()
+            held = self._on_pages(sorted(others))
+            generator = np.random.default_rng([self.seed, *query.id.encode()])
+            order = generator.permutation(len(held))[: self.most]
+            yield [Negative("namesake", _text(held[i])) for i in sorted(order)]
+
+    @functools.cached_property
+    def _sets(self) -> UsedSets:
+        """The benchmark's name sets, on disk."""
+        sets = UsedSets()
+        for block in blocks(self.benchmark.each_set(), BLOCK):
+            sets.add(block)
+        return sets
+
+
+def nothing_to_learn(without: Sequence[str]) -> BadInput:
+    return BadInput(
+        "no question has a gold page in the corpus",
+        ids=without,
+        hint="are these questions with answers, and is it their corpus?",
+    )
+
+
+def _example(query: Query, positive: Passage, negatives: tuple[Negative, ...]) -> Example:
+    return Example(
+        id=query.id,
+        question=query.input,
+        positive=_text(positive),
+        negatives=negatives,
+        gold=tuple(sorted(query.gold_pages())),
+        name=name_of(query),
+        relation=query.relation or "",
+        answers=query.answers(),
+    )
 
 
 def _text(passage: Passage) -> Text:

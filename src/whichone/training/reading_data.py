@@ -66,7 +66,7 @@ def reading_queries(plan: Plan, seed: int, work: Path) -> ReadingData:
             SourceQueries(benchmark, [e.query for e in part.examples], part.taken)
             for benchmark, part in zip(benchmarks, kept, strict=True)
         ],
-        [query for part in parts for query in part.test] + named,
+        [*(query for part in parts for query in part.test), *named],
     )
 
 

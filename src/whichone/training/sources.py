@@ -7,36 +7,44 @@ first records say what it is: our examples, DPR's training json, or what a paper
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from whichone import registry
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, over_corpus
 from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.corpus.corpus import Corpus as Passages
+from whichone.corpus.cut.cut import Cut
+from whichone.corpus.make import make_corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import file_hash, folder_kinds
 from whichone.files.lines import open_binary
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
-from whichone.training.examples import Example, read_dpr, read_examples
+from whichone.runs.corpora import open_corpus
+from whichone.training.examples import Example, each_dpr, each_example
 
 EXAMPLES, DPR = "examples", "DPR's json"
 _HEAD = 1 << 20
 
 
 class Corpus(msgspec.Struct, frozen=True):
-    """Where the pages are that a question file speaks of."""
+    """Where the pages are that a question file speaks of: passages, a knowledge base or a corpus folder."""
 
     passages: str | None = None
     knowledge: str | None = None
+    folder: str | None = None
 
     def check(self) -> None:
         if self.passages and self.knowledge:
             raise UsageError("give a knowledge base or passages, not both")
+        if self.folder and (self.passages or self.knowledge):
+            raise UsageError("give --corpus, or --passages or --knowledge to make one of")
 
 
 class TrainingSource(Protocol):
@@ -56,7 +64,7 @@ class TrainingSource(Protocol):
     def benchmark(
         self, source: Path, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
     ) -> Benchmark:
-        """The questions as a benchmark at `place`; `work` keeps what several share."""
+        """The questions as a benchmark at `place`, over the corpus that all sources share (`given_corpus`)."""
         ...
 
 
@@ -100,12 +108,12 @@ def kind_of(source: str | Path) -> str:
     )
 
 
-def file_examples(source: str | Path) -> list[Example] | None:
+def file_examples(source: str | Path) -> Iterator[Example] | None:
     """Examples of a file that contains its passages itself; None for anything else."""
     kind = kind_of(source)
     if kind == EXAMPLES:
-        return read_examples(source)
-    return read_dpr(source) if kind == DPR else None
+        return each_example(source)
+    return each_dpr(source) if kind == DPR else None
 
 
 def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmark:
@@ -121,20 +129,38 @@ def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmar
         return Benchmark.open(place)
     _need_corpus(source, kind, corpus)
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).rglob("*.json*"))
-    held = corpus.passages or str(Path(corpus.knowledge or "") / "manifest.json")
-    place = _place(work, kind, [*files, Path(held)])
+    place = _place(work, kind, [*files, *_files_of(corpus)])
     if place.exists():
         return Benchmark.open(place)
-    return _offered()[kind].benchmark(Path(source), files, corpus, work, place)
+    with over_corpus(shared_corpus(corpus, work)):
+        return _offered()[kind].benchmark(Path(source), files, corpus, work, place)
+
+
+def shared_corpus(corpus: Corpus, work: Path) -> Passages:
+    """The one corpus that the questions of all sources are asked of; what was made once is in `work`."""
+    if corpus.folder:
+        return open_corpus(corpus.folder)
+    made_of = corpus.passages or corpus.knowledge or ""
+    place = _place(work, "corpus", _files_of(corpus))
+    if (place / "manifest.json").exists():
+        return Passages.open(place)
+    talk(f"{made_of}: made into a corpus for all sources")
+    return make_corpus(made_of, place, cut=Cut(way="words", size=100))
+
+
+def _files_of(corpus: Corpus) -> list[Path]:
+    if corpus.passages:
+        return [Path(corpus.passages)]
+    return [Path(corpus.folder or corpus.knowledge or "") / "manifest.json"]
 
 
 def _need_corpus(source: str | Path, kind: str, corpus: Corpus) -> None:
     corpus.check()
-    if not (corpus.passages or corpus.knowledge):
+    if not (corpus.passages or corpus.knowledge or corpus.folder):
         raise UsageError(
             f"a file of {kind} contains questions, not passages",
             where=str(source),
-            hint="name the corpus: --passages FILE (.jsonl, .tsv, BEIR) or --knowledge KB",
+            hint="name the corpus: --corpus CORPUS, --passages FILE (.jsonl, .tsv, BEIR) or --knowledge KB",
         )
 
 
@@ -143,6 +169,17 @@ def _place(work: Path, kind: str, files: Sequence[Path]) -> Path:
     digest = hashlib.sha256(kind.encode())
     for named in files:
         for file in [named] if named.is_file() else sorted(named.glob("corpus.jsonl*")):
-            digest.update(f"{file.name}\0{file_hash(file)}\0".encode())
+            digest.update(f"{file.name}\0{_hash(file)}\0".encode())
     work.mkdir(parents=True, exist_ok=True)
     return work / digest.hexdigest()[:12]
+
+
+def _hash(file: Path) -> str:
+    state = file.stat()
+    return _hash_of(file, state.st_mtime_ns, state.st_size)
+
+
+@functools.cache
+def _hash_of(file: Path, changed: int, size: int) -> str:
+    """Of a large file of passages, which every source names, once."""
+    return file_hash(file)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from whichone.errors import BadInput, UsageError, sample
+import numpy as np
+
+from whichone.errors import NAMED, BadInput, UsageError, sample
+from whichone.files.seen import Seen
+from whichone.files.spool import Selection, blocks
 from whichone.names import name_key, title_key
 from whichone.progress import talk
 from whichone.records import Query
@@ -32,6 +36,9 @@ class Asked(Protocol):
 
 A = TypeVar("A", bound=Asked)
 
+NAMES, PAGES, QUESTIONS, WORDS = "names", "gold pages", "questions", "words of names"
+BLOCK = 2_048
+
 
 def name_of(query: Query) -> str:
     """What a query is split by: its name, else what its gold pages' titles name, else page or id."""
@@ -48,66 +55,103 @@ def share_of(name: str, seed: int = 0) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
+def check_share(held_out: float) -> None:
+    if not 0 <= held_out < 1:
+        raise UsageError("the held-out share is 0 or more and below 1")
+
+
 def split_by_name(
     queries: Sequence[Query], held_out: float, *, seed: int = 0
 ) -> tuple[list[Query], list[Query]]:
     """Queries to learn from, and queries about names that are never seen; 0 learns from all."""
-    if not 0 <= held_out < 1:
-        raise UsageError("the held-out share is 0 or more and below 1")
+    check_share(held_out)
     train = [q for q in queries if share_of(name_of(q), seed) >= held_out]
     test = [q for q in queries if share_of(name_of(q), seed) < held_out]
     return train, test
 
 
-def leaks(
-    train: Sequence[Asked],
-    test: Sequence[Query],
-    *,
-    tokens: bool = False,
-    within_relation: bool = False,
-) -> dict[str, dict[str, list[int]]]:
-    """What is on both sides: names, gold pages, questions, and with `tokens` words of names.
+class TestKeys:
+    """What training data may not share with some queries: their names, gold pages and questions.
 
-    Under each of them what is shared, and the places of the examples that share it. With
-    `within_relation` a name or page may be learned of with another relation than it is asked about, as
-    in the published splits of EntityQuestions.
+    With `tokens` the words of their names too. With `within_relation` a name or page may be learned of with
+    another relation than it is asked about, as in the published splits of EntityQuestions.
     """
-    if within_relation and not tokens:
-        return _leaks_by_relation(train, test)
-    names = {name_of(q) for q in test}
-    pages = {p for q in test for p in q.gold_pages()}
-    questions = {q.input for q in test}
-    words = {word for name in names for word in name_words(name)} if tokens else set()
-    shareds: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
-    if tokens:
-        shareds["words of names"] = {}
-    for place, example in enumerate(train):
-        shared = {
-            "names": {example.name} & names,
-            "gold pages": {*example.gold} & pages,
-            "questions": {example.question} & questions,
-            "words of names": name_words(example.name) & words,
+
+    __test__ = False  # no test case, whatever its name begins with
+
+    def __init__(
+        self, queries: Iterable[Query], *, tokens: bool = False, within_relation: bool = False
+    ) -> None:
+        self._tokens, self._within = tokens, within_relation and not tokens
+        self._keys = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}
+        for block in blocks(queries, BLOCK):
+            things = {
+                NAMES: [(name_of(q), q.relation) for q in block],
+                PAGES: [(page, q.relation) for q in block for page in q.gold_pages()],
+                QUESTIONS: [(q.input, q.relation) for q in block],
+                WORDS: [(w, q.relation) for q in block for w in name_words(name_of(q))]
+                if tokens
+                else [],
+            }
+            for what, pairs in things.items():
+                keys = [self._key(*pair) for pair in pairs]
+                self._keys[what].add(keys, [0] * len(keys))
+
+    def shared(self, examples: Sequence[Asked]) -> dict[str, list[tuple[int, str]]]:
+        """Under each kind of thing the places of the examples that have one of these, and what it is."""
+        things: dict[str, list[tuple[int, str]]] = {
+            NAMES: [(n, e.name) for n, e in enumerate(examples)],
+            PAGES: [(n, page) for n, e in enumerate(examples) for page in e.gold],
+            QUESTIONS: [(n, e.question) for n, e in enumerate(examples)],
         }
-        for what, both in shared.items():
-            for leak in both:
-                shareds.setdefault(what, {}).setdefault(leak, []).append(place)
-    return shareds
+        if self._tokens:
+            things[WORDS] = [(n, w) for n, e in enumerate(examples) for w in name_words(e.name)]
+        results = {}
+        for what, pairs in things.items():
+            keys = [self._key(thing, examples[n].relation) for n, thing in pairs]
+            known = self._keys[what].numbers(keys) if len(self._keys[what]) else [None] * len(keys)
+            results[what] = [
+                p for p, number in zip(pairs, known, strict=True) if number is not None
+            ]
+        return results
+
+    def _key(self, thing: str, relation: str | None) -> str:
+        return f"{relation or ''}\0{thing}" if self._within else thing
 
 
-def _leaks_by_relation(
-    train: Sequence[Asked], test: Sequence[Query]
-) -> dict[str, dict[str, list[int]]]:
-    asked: dict[str, list[Query]] = {}
-    for query in test:
-        asked.setdefault(query.relation or "", []).append(query)
-    shareds: dict[str, dict[str, list[int]]] = {"names": {}, "gold pages": {}, "questions": {}}
-    for relation in dict.fromkeys(example.relation for example in train):
-        places = [n for n, example in enumerate(train) if example.relation == relation]
-        shared = leaks([train[n] for n in places], asked.get(relation, []))
-        for what, things in shared.items():
-            for thing, positions in things.items():
-                shareds[what].setdefault(thing, []).extend(places[n] for n in positions)
-    return shareds
+class Leaks:
+    """What is on both sides: how many different things of each kind, some of them, and who has them."""
+
+    def __init__(self, train: Sequence[Asked], tests: Sequence[TestKeys]) -> None:
+        self.sharing = np.zeros(len(train), bool)
+        """Which of the examples have something that test data have."""
+        self._different = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}
+        self._first: dict[str, list[str]] = {what: [] for what in self._different}
+        for start, block in enumerate(blocks(train, BLOCK) if tests else ()):
+            for keys in tests:
+                for what, pairs in keys.shared(block).items():
+                    self._add(what, pairs, start * BLOCK)
+
+    def _add(self, what: str, pairs: Sequence[tuple[int, str]], start: int) -> None:
+        if pairs:
+            self.sharing[[start + n for n, _ in pairs]] = True
+            things = [thing for _, thing in pairs]
+            self._different[what].add(things, [0] * len(things))
+            self._first[what] = sorted({*self._first[what], *things})[:NAMED]
+
+    def __bool__(self) -> bool:
+        return bool(self.sharing.any())
+
+    def text(self) -> str:
+        counts = ((what, len(seen)) for what, seen in self._different.items())
+        return ", ".join(f"{count:,} {what}" for what, count in counts if count)
+
+    def sample(self) -> str:
+        """Some of the first kind of things that are shared."""
+        for what, first in self._first.items():
+            if first:
+                return sample(first, count=len(self._different[what]))
+        return ""
 
 
 def name_words(name: str) -> set[str]:
@@ -121,35 +165,39 @@ def name_words(name: str) -> set[str]:
 
 def check_leaks(
     train: Sequence[Asked],
-    test: Sequence[Query],
+    test: Iterable[Query],
     *,
     tokens: bool = False,
     within_relation: bool = False,
 ) -> None:
     """Refuse what is on both sides, counting and naming it."""
-    both = leaks(train, test, tokens=tokens, within_relation=within_relation)
-    if any(both.values()):
-        first = next(shared for shared in both.values() if shared)
+    refuse(Leaks(train, [TestKeys(test, tokens=tokens, within_relation=within_relation)]))
+
+
+def refuse(both: Leaks) -> None:
+    if both:
         raise BadInput(
-            f"{leaks_text(both)} are in both training and test data: {sample(sorted(first))}",
+            f"{both.text()} are in both training and test data: {both.sample()}",
             hint="leave the examples that have them out with --drop-leaks",
         )
 
 
-def leaks_text(both: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
-    return ", ".join(f"{len(shared):,} {what}" for what, shared in both.items() if shared)
-
-
 def without_leaks(
     train: Sequence[A],
-    test: Sequence[Query],
+    test: Iterable[Query],
     *,
     tokens: bool = False,
     within_relation: bool = False,
-) -> list[A]:
+) -> Sequence[A]:
     """The examples that share nothing with the test data; what was shared is counted and said."""
-    both = leaks(train, test, tokens=tokens, within_relation=within_relation)
-    sharing = {n for shared in both.values() for places in shared.values() for n in places}
-    if sharing:
-        talk(f"{leaks_text(both)} are in both training and test data; the examples are left out")
-    return [example for n, example in enumerate(train) if n not in sharing]
+    keys = TestKeys(test, tokens=tokens, within_relation=within_relation)
+    return without(train, Leaks(train, [keys]))
+
+
+def without(train: Sequence[A], both: Leaks) -> Sequence[A]:
+    """The examples that are in no leak; of a list a list."""
+    if not both:
+        return train
+    talk(f"{both.text()} are in both training and test data; the examples are left out")
+    kept = np.flatnonzero(~both.sharing)
+    return [train[n] for n in kept] if isinstance(train, list) else Selection(train, kept)

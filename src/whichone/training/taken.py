@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,12 +50,6 @@ def split_mark(text: object) -> str | None:
     return None
 
 
-def query_marks(benchmark: Benchmark) -> dict[str, str | None]:
-    """Each query's split: its own mark, else the one its benchmark was imported or cut as."""
-    whole = _whole_mark(benchmark.folder.manifest.parameters)
-    return {q.id: split_mark(q.attributes.get("split")) or whole for q in benchmark.queries}
-
-
 def _whole_mark(parameters: Mapping[str, Any]) -> str | None:
     return split_mark(parameters.get("part")) or split_mark(parameters.get("split"))
 
@@ -67,13 +61,23 @@ def training_records(
 
     A source whose marks name dev or test and never train is refused, unless `learn_from_dev`.
     """
-    counts = Counter(mark or UNMARKED for _, mark in records)
+    every, left = taken_marks(source, (mark for _, mark in records), learn_from_dev=learn_from_dev)
+    return [record for record, mark in records if every or mark == TRAIN], left
+
+
+def taken_marks(
+    source: str, marks: Iterable[str | None], *, learn_from_dev: bool
+) -> tuple[bool, dict[str, int]]:
+    """Whether all records are learned from, or those marked train alone; and the counts of those left alone.
+
+    A source whose marks name dev or test and never train is refused, unless `learn_from_dev`.
+    """
+    counts = Counter(mark or UNMARKED for mark in marks)
     if learn_from_dev or not counts.keys() & {TRAIN, DEV, TEST}:
-        return [record for record, _ in records], {}
+        return True, {}
     if not counts[TRAIN]:
         raise refusal(source, counts)
-    left = {mark: n for mark, n in sorted(counts.items()) if mark != TRAIN}
-    return [record for record, mark in records if mark == TRAIN], left
+    return False, {mark: n for mark, n in sorted(counts.items()) if mark != TRAIN}
 
 
 def refusal(source: str | Path, counts: Mapping[str, int]) -> BadInput:
@@ -108,6 +112,8 @@ def _in_brackets(reasons: Iterable[str]) -> str:
     return f" ({joined})" if joined else ""
 
 
-def all_queries(benchmark: Benchmark) -> list[tuple[Query, str | None]]:
-    marks = query_marks(benchmark)
-    return [(query, marks[query.id]) for query in benchmark.queries]
+def all_queries(benchmark: Benchmark) -> Iterator[tuple[Query, str | None]]:
+    """Each query with its split: its own mark, else the one its benchmark was imported or cut as."""
+    whole = _whole_mark(benchmark.folder.manifest.parameters)
+    for query in benchmark.each_query():
+        yield query, split_mark(query.attributes.get("split")) or whole

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.papers.kilt import import_files, read_files
 from whichone.papers.kilt.export_files import export_kilt
 from whichone.papers.kilt.import_files import Plan, import_kilt, read_kilt
 from whichone.papers.kilt.namesakes import popularity_bin
@@ -108,6 +109,21 @@ def test_r_precision_splits_into_unique_and_shared_names(bench: Benchmark, tmp_p
     names, views = section.tables
     assert [(row[1], row[4]) for row in names.rows] == [("shared", 3), ("unique", 3)]
     assert {str(row[1]) for row in views.rows} == {"10^1", "10^3", "10^5", "not known"}
+
+
+def test_blocks_of_records_are_placed_the_same(
+    snapshot_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [record(str(n), f"Abe Lincoln number {n}", ("308", "310")[n % 2]) for n in range(7)]
+    file = write(tmp_path / "nq-dev-kilt.jsonl", *records)
+    plan = Plan(knowledge=str(snapshot_folder))
+    whole = import_kilt([file], tmp_path / "whole", plan)
+    monkeypatch.setattr(import_files, "GOLD_AT_ONCE", 2)
+    monkeypatch.setattr(read_files, "BLOCK", 3)
+    blocks = import_kilt([file], tmp_path / "blocks", plan)
+    assert blocks.id == whole.id
+    assert blocks.queries == whole.queries
+    assert blocks.sets == whole.sets
 
 
 def test_names_of_mentions_and_subjects(snapshot_folder: Path, tmp_path: Path) -> None:

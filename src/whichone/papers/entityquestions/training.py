@@ -7,7 +7,6 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.published_questions import import_published
-from whichone.corpus.cut.cut import write_passages
 from whichone.papers.entityquestions.build import build_entityquestions
 from whichone.papers.entityquestions.files import read_questions
 from whichone.training.sources import Corpus
@@ -27,13 +26,9 @@ class EntityQuestionsFiles:
     def benchmark(
         self, source: Path, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
     ) -> Benchmark:
-        passages = corpus.passages
-        if passages is None:
-            passages = str(work / "passages.jsonl.gz")
-            write_passages(corpus.knowledge or "", passages)
         return import_published(
             read_questions(source),
-            passages,
+            None,
             place,
             name="entityquestions",
             files=files,

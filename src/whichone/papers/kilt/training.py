@@ -29,7 +29,7 @@ class KiltFiles:
         return import_kilt(
             files,
             place,
-            Plan(passages=corpus.passages, knowledge=corpus.knowledge, split=_split(files)),
+            Plan(knowledge=corpus.knowledge, split=_split(files)),
         )
 
 

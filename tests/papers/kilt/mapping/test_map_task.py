@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.papers.kilt.import_files import Plan, read_kilt
+from whichone.papers.kilt.mapping import map_task as map_task_file
 from whichone.papers.kilt.mapping.map_task import MapPlan, discarded_by_split, map_task
 from whichone.papers.kilt.report.mapping import bleu_figure
 
@@ -134,6 +135,24 @@ def test_your_own_task_in_three_fields(snapshot_folder: Path, tmp_path: Path) ->
     _, corpus = read_kilt([tmp_path / "out.jsonl"], Plan(task="qa", knowledge=str(snapshot_folder)))
     assert corpus.problems == {}
     assert corpus.queries[0].gold_pages() == {"enwiki:309"}
+
+
+def test_blocks_of_records_map_the_same(
+    snapshot_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = {"title": "Honest_Abe", "text": "16th president"}
+    lost = {"title": "Nobody", "text": "nothing of the kind"}
+    task = write(
+        tmp_path / "mine.jsonl",
+        *(kilt(str(n), (f"a{n}", [entry if n % 3 else lost])) for n in range(10)),
+    )
+    map_task(task, snapshot_folder, tmp_path / "whole.jsonl", MapPlan())
+    monkeypatch.setattr(map_task_file, "BLOCK", 3)
+    account = map_task(task, snapshot_folder, tmp_path / "blocks.jsonl", MapPlan())
+    assert (account.records, account.kept) == (10, 6)
+    for ending in ("jsonl", "dropped.jsonl", "mapping.json"):
+        both = [(tmp_path / f"{name}.{ending}").read_bytes() for name in ("whole", "blocks")]
+        assert both[0] == both[1]
 
 
 def test_a_mapped_file_moves_to_another_snapshot(snapshot_folder: Path, tmp_path: Path) -> None:

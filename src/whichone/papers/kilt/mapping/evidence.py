@@ -20,9 +20,12 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.lines import decode_line, read_lines
+from whichone.files.seen import Seen
+from whichone.files.spool import blocks
 
 PAGE_FIELDS = ("wikipedia_id", "title", "url", "page")
 SPAN_FIELDS = ("start_paragraph_id", "start_character", "end_paragraph_id", "end_character")
+BLOCK = 1_024
 _KNOWN = {"id", "input", "answer", "evidence", "question"}
 
 
@@ -61,26 +64,39 @@ def read_task(
     path: str | Path, on_error: str = "fail", bad: list[BadInput] | None = None
 ) -> Iterator[TaskRecord]:
     """The records of a task; those that cannot be used raise an error or are added to `bad`."""
-    seen: dict[str, int] = {}
+    seen = Seen()
+    for block in blocks(_lines(path, on_error == "fail" or bad is None), BLOCK):
+        records = [item for item in block if isinstance(item, TaskRecord)]
+        ids = [record.id for record in records]
+        before = iter(seen.add(ids, [record.line for record in records]))
+        for item in block:
+            error = item if isinstance(item, BadInput) else _twice(item, next(before), path)
+            if error is None:
+                yield item  # type: ignore[misc]
+            elif on_error == "fail" or bad is None:
+                raise error
+            else:
+                bad.append(error)
+
+
+def _lines(path: str | Path, stops: bool) -> Iterator[TaskRecord | BadInput]:
+    """Every line as a record, or what is wrong with it; `stops` after the first that is wrong."""
     for line, text in read_lines(path):
         try:
             if not text.strip():
                 raise BadInput("a blank line", file=path, line=line)
-            record = _record(decode_line(_decoder, text, path, line), path, line)
-            if record.id in seen:
-                raise BadInput(
-                    f"the id occurs twice, first in line {seen[record.id]}",
-                    file=path,
-                    line=line,
-                    ids=[record.id],
-                )
+            yield _record(decode_line(_decoder, text, path, line), path, line)
         except BadInput as error:
-            if on_error == "fail" or bad is None:
-                raise
-            bad.append(error)
-            continue
-        seen[record.id] = line
-        yield record
+            yield error
+            if stops:
+                return
+
+
+def _twice(record: TaskRecord, first: int | None, path: str | Path) -> BadInput | None:
+    if first is None:
+        return None
+    text = f"the id occurs twice, first in line {first}"
+    return BadInput(text, file=path, line=record.line, ids=[record.id])
 
 
 def _record(record: Any, path: str | Path, line: int) -> TaskRecord:

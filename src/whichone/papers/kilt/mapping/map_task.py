@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import write_atomic, write_json_lines
+from whichone.files.spool import Spool, blocks
 from whichone.papers.kilt.convert.converters import CONVERTERS
 from whichone.papers.kilt.convert.original import Original
 from whichone.papers.kilt.datasets import (
@@ -27,6 +29,8 @@ from whichone.papers.kilt.mapping.plan import MapPlan as MapPlan
 from whichone.papers.kilt.snapshot import Snapshot
 
 BINS = 20
+BLOCK = 20_000
+"""So many records are mapped together: each time the pages of the snapshot are read."""
 
 
 class Account(msgspec.Struct, kw_only=True):
@@ -60,14 +64,14 @@ def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan)
     known = dataset(plan.dataset) if plan.dataset else (dataset_split[0] if dataset_split else None)
     split = plan.split or (dataset_split[1] if dataset_split else "dev")
     bad: list[BadInput] = []
-    records = list(read_task(task, plan.on_error, bad))
+    records = Spool(TaskRecord, out).extend(read_task(task, plan.on_error, bad))
     account = Account(file=Path(task).name, split=split, bad_lines=len(bad))
     account.left_out = dict(Counter(error.message for error in bad))
     kind = plan.task or (known.task if known else "qa")
-    if kind != "el":
-        records = with_texts(records, Snapshot(plan.old) if plan.old else None, task)
     aliases = known is not None and known.inputs_from_original
-    return map_records(records, base, Path(out), plan, account, kind=kind, aliases=aliases, bad=bad)
+    return map_records(
+        records, base, Path(out), plan, account, kind=kind, aliases=aliases, bad=bad, file=task
+    )
 
 
 def map_original(
@@ -80,7 +84,7 @@ def map_original(
             f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS)
         )
     original.names = Snapshot(base).names
-    records = list(CONVERTERS[key](original))
+    records = Spool(TaskRecord, out).extend(CONVERTERS[key](original))
     account = Account(file=", ".join(f.name for f in original.files), split=original.split)
     account.left_out = {reason: n for reason, n in original.left_out.items() if n}
     known = datasets().get(key)
@@ -99,21 +103,31 @@ def map_records(
     kind: str,
     aliases: bool,
     bad: Sequence[BadInput] = (),
+    file: str | Path | None = None,
 ) -> Account:
-    """Map, keep, write; the account filled in."""
+    """Map, keep, write, a block of records at a time; the account filled in.
+
+    `file` is a task whose spans may be places in an older snapshot.
+    """
     if not records:
         raise BadInput("there are no records", file=account.file)
-    mapper = Mapper(Snapshot(base), plan, whole_pages=kind == "el")
-    mapped = mapper.map(records)
     account.histogram = [0] * BINS
-    account.published_crashes = mapper.crashes
-    dropped: list[dict[str, Any]] = []
-    out.parent.mkdir(parents=True, exist_ok=True)
+    mapper = Mapper(Snapshot(base), plan, whole_pages=kind == "el")
+    old = Snapshot(plan.old) if plan.old else None
+    dropped: Spool[dict[str, Any]] = Spool(dict[str, Any], out)
     train = account.split == "train"
-    kept = _kept(records, mapped, account, dropped, train, aliases, plan.threshold)
-    write_json_lines(out, kept)
-    dropped_lines = [{"line": e.line, "ids": e.ids, "error": e.message} for e in bad]
-    write_json_lines(_beside(out, "dropped.jsonl"), [*dropped, *dropped_lines])
+
+    def kept() -> Iterator[dict[str, Any]]:
+        for block in blocks(records, BLOCK):
+            texts = block if kind == "el" or file is None else with_texts(block, old, file)
+            mapped = mapper.map(texts)
+            yield from _kept(texts, mapped, account, dropped, train, aliases, plan.threshold)
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_json_lines(out, kept())
+    account.published_crashes = mapper.crashes
+    dropped_lines = ({"line": e.line, "ids": e.ids, "error": e.message} for e in bad)
+    write_json_lines(_beside(out, "dropped.jsonl"), itertools.chain(dropped, dropped_lines))
     document = {**account.document(), "rules": plan.rules, "threshold": plan.threshold}
     encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
     write_atomic(_beside(out, "mapping.json"), encoded + b"\n")
@@ -124,7 +138,7 @@ def _kept(
     records: Sequence[TaskRecord],
     mapped: Sequence[Sequence[Sequence[Mapped] | None]],
     account: Account,
-    dropped: list[dict[str, Any]],
+    dropped: Spool[dict[str, Any]],
     train: bool,
     aliases: bool,
     threshold: float,
