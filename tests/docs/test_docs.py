@@ -7,10 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from forked_command import quick_commands
 
 from whichone.cli import whichone
 
@@ -30,11 +32,20 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with quick_commands(tmp_path_factory.mktemp("commands")) as folder:
+        yield folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh", "python")], ids=name)
-def test_snippets_run(page: Path, tmp_path: Path) -> None:
+def test_snippets_run(page: Path, tmp_path: Path, commands: Path) -> None:
     """All blocks of a page in order, in one folder, as a reader would type them."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    path = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    if page.name != "README.md":  # whose commands are the installed ones
+        path.insert(0, str(commands))
+    environment = {**os.environ, "PATH": ":".join(path)}
     for language, text in BLOCK.findall(page.read_text("utf-8")):
         if language not in ("sh", "python") or "./dev" in text:
             continue

@@ -46,6 +46,8 @@ class Kind:
     whole: bool = True
     """Whether a reader must never see a mixture; files that are whole one by one may be some of them."""
     beside: tuple[str, ...] = ()
+    killed: bool = False
+    """Whether processes are really ended at every step, to see that they leave what was copied there."""
     only: str = ""
     """Steps of files with this in their path alone; the others are those of another kind."""
 
@@ -236,8 +238,8 @@ def model_of(place: Path) -> str:
 
 
 KINDS = {
-    "plain": Kind(plain, folder="thing"),
-    "replaced": Kind(lambda place: plain(place, 7), other, "thing"),
+    "plain": Kind(plain, folder="thing", killed=True),
+    "replaced": Kind(lambda place: plain(place, 7), other, "thing", killed=True),
     "knowledge base": Kind(command(*INGEST), files, KNOWLEDGE_BASE),
     "extended knowledge base": Kind(
         command("ingest", "--catalogue", "birds.toml", "--workers", "1", "OUT"),

@@ -1,10 +1,12 @@
-"""Makes a folder and stops the process at one step of the system after another; then looks what is left.
+"""Makes a folder and keeps what a stop at each step of the system would leave; then looks at what is left.
 
 Run as a program with a place; it reads kinds of folders (see `commit_kinds.py`). Every opening for writing, flush, rename,
 truncation and removal below the place is a step, and so is a write of which only half arrived; of a folder with a manifest,
-from the beginning of the commit on. For each step a child is stopped there, as by a kill; another child then opens what is
-left, which must be whole or say that it is not, and makes the folder again, which must give what an undisturbed process
-gives, and nothing beside it.
+from the beginning of the commit on. A process that is stopped leaves the files as they are at that moment, so they are
+copied at every step, and steps that leave the same files are one case; for kinds that are `killed` a child is really
+stopped at every step, as by a kill, and must have left the same. For each case a child then opens what is left, which must
+be whole or say that it is not, and makes the folder again, which must give what an undisturbed process gives, and nothing
+beside it.
 """
 
 from __future__ import annotations
@@ -33,43 +35,69 @@ _EVENTS = {"os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir", "os.
 
 
 class Steps:
-    """Counts the steps below a place; at the wanted one, ends the process at once."""
+    """Counts the steps below a place; at the wanted one, ends the process at once.
 
-    def __init__(self, kind: Kind, place: Path, wanted: int) -> None:
+    Where it is given a folder to keep them in, it copies there what a stop at each step would leave.
+    """
+
+    def __init__(self, kind: Kind, work: Path, wanted: int, cases: Path | None = None) -> None:
         self.count = 0
+        self.left: list[str] = []
+        """By step a hash of what a stop leaves."""
+        self._work = work
         self._wanted = wanted
+        self._cases = cases
         self._counting = not kind.folder
-        self._below = str(place)
+        self._below = str(work / kind.place)
         self._only = kind.only
         self._flush = os.fsync
         sys.addaudithook(self._heard)
         os.fsync = self._flushed
         self._watch_sqlite()
 
-    def _step(self) -> bool:
+    def end(self) -> None:
+        """Reading back what was made counts no more."""
+        self._counting = False
+        self._cases = None
+
+    def _step(self, half: Path | None = None) -> None:
         self.count += self._counting
-        return self.count == self._wanted
+        if self._counting and self._cases is not None:
+            self._keep(self._cases / f"{self.count:05}", half)
+        elif self.count == self._wanted:
+            if half is not None:
+                os.truncate(half, half.stat().st_size // 2)
+            os._exit(STOPPED)
+
+    def _keep(self, case: Path, half: Path | None) -> None:
+        shutil.copytree(self._work, case, symlinks=True)
+        if half is not None:
+            copy = case / half.relative_to(self._work)
+            os.truncate(copy, copy.stat().st_size // 2)
+        left = everything(case)
+        if left in self.left:
+            shutil.rmtree(case)
+        self.left.append(left)
 
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
         writing = event == "open" and isinstance(arguments[2], int) and arguments[2] & 3
         if not (event in _EVENTS or writing) or not self._is_here(str(arguments[0])):
             return
-        self._counting = self._counting or "next.json" in str(arguments[0])
-        if self._step():
-            os._exit(STOPPED)
+        self._counting = self._counting or (
+            "next.json" in str(arguments[0]) and (self._wanted > 0 or self._cases is not None)
+        )
+        self._step()
 
     def _is_here(self, path: str) -> bool:
         return path.startswith(self._below) and self._only in path
 
     def _flushed(self, handle: int) -> None:
-        if not self._is_here(str(Path(f"/proc/self/fd/{handle}").readlink())):
-            self._flush(handle)
-            return
-        if self._step():  # half of what was written has arrived
-            os.ftruncate(handle, os.fstat(handle).st_size // 2)
-            os._exit(STOPPED)
-        if self._step():
-            os._exit(STOPPED)
+        file = Path(f"/proc/self/fd/{handle}").readlink()
+        if self._is_here(str(file)):
+            self._step(
+                half=file if file.is_file() else None
+            )  # half of what was written has arrived
+            self._step()
         self._flush(handle)
 
     def _watch_sqlite(self) -> None:
@@ -77,8 +105,7 @@ class Steps:
         connect = sqlite3.connect
 
         def stopping(statement: str) -> None:
-            if self._step():
-                os._exit(STOPPED)
+            self._step()
 
         def connected(database: Any, *rest: Any, **options: Any) -> sqlite3.Connection:
             connection = connect(database, *rest, **options)
@@ -137,6 +164,16 @@ def tree(place: Path) -> str:
     return digest.hexdigest() if files else ""
 
 
+def everything(folder: Path) -> str:
+    """A hash of all names and bytes in a folder; a lock contains the number of its process."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        content = path.read_bytes() if path.is_file() and path.name != ".lock" else b""
+        digest.update(f"{path.relative_to(folder)}\0{path.is_file()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
 def strays(kind: Kind, place: Path) -> list[str]:
     """Files of a finished folder that its manifest does not name."""
     if not kind.folder:
@@ -150,27 +187,28 @@ def stop_everywhere(kind: Kind, root: Path) -> int:
     """How many steps there are; an assertion fails where a stop did harm."""
     root.mkdir()
     os.environ["WHICHONE_CACHE"] = str(root / "cache")
-    ready, work = root / "ready", root / "work"
+    ready, work, cases = root / "ready", root / "work", root / "cases"
     place = work / kind.place
     work.mkdir()
     in_child(lambda: kind.prepare(work) or "")
     work.rename(ready)
 
-    def begin(wanted: int) -> Steps:
+    def begin() -> None:
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(ready, work)
         os.chdir(work)
-        return Steps(kind, place, wanted)
 
     def undisturbed() -> str:
-        steps = begin(-1)
+        begin()
         before = state(kind, place)
+        steps = Steps(kind, work, -1, cases)
         kind.make(place)
-        count = steps.count  # reading it back may count too
-        return "\n".join([before, state(kind, place), str(count), *sys.modules])
+        steps.end()
+        return json.dumps([before, state(kind, place), steps.left, list(sys.modules)])
 
     def stopped(wanted: int) -> str:
-        begin(wanted)
+        begin()
+        Steps(kind, work, wanted)
         kind.make(place)
         return ""
 
@@ -186,19 +224,23 @@ def stop_everywhere(kind: Kind, root: Path) -> int:
             return f"files are left over: {left_over}"
         return ""
 
-    before, whole, count, *modules = in_child(undisturbed).split("\n")
+    before, whole, left, modules = json.loads(in_child(undisturbed))
     assert whole and whole != before, "nothing was made"
     for module in modules:  # once, not in every child
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-    for wanted in range(1, int(count) + 1):
-        assert in_child(functools.partial(stopped, wanted)) == str(STOPPED), (
-            f"not stopped at {wanted} of {count}"
-        )
+    for case in sorted(cases.iterdir()):
+        shutil.rmtree(work)
+        case.rename(work)
         wrong = in_child(look)
-        assert not wrong, f"stopped at step {wanted} of {count}: {wrong}"
+        assert not wrong, f"stopped at step {int(case.name)} of {len(left)}: {wrong}"
+    for wanted in range(1, len(left) + 1) if kind.killed else ():
+        assert in_child(functools.partial(stopped, wanted)) == str(STOPPED), (
+            f"not stopped at {wanted} of {len(left)}"
+        )
+        assert everything(work) == left[wanted - 1], f"stopped at {wanted}: other files are left"
     shutil.rmtree(root)
-    return int(count)
+    return len(left)
 
 
 def main(root: Path) -> None:

@@ -1,0 +1,104 @@
+"""A `whichone` that starts at once: every command is forked from a process that has imported the package.
+
+The command itself is the real one, in a process of its own, with the caller's arguments, folder, environment and
+streams; only the second of importing is saved. Run as a program with a socket's path, this file is that process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import pkgutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOMS = ("cli", "runs", "report", "measures", "benchmarks", "knowledge", "corpus", "papers.amber")
+LIBRARIES = ("pandas", "duckdb", "matplotlib.pyplot")
+CLIENT = """#!{python} -IS
+import json, os, socket, sys
+request = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({place!r})
+    socket.send_fds(server, [len(request).to_bytes(4, "big")], [0, 1, 2])
+    server.sendall(request)
+    os._exit(int(server.recv(16)))
+"""
+
+
+@contextlib.contextmanager
+def quick_commands(folder: Path) -> Iterator[Path]:
+    """A folder to put first on the path; what is called `whichone` in it is forked."""
+    place = folder / "socket"
+    (folder / "bin").mkdir()
+    program = folder / "bin" / "whichone"
+    program.write_text(CLIENT.format(python=sys.executable, place=str(place)))
+    program.chmod(0o755)
+    command = [sys.executable, __file__, str(place)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        try:
+            yield folder / "bin"
+        finally:
+            server.kill()
+
+
+def _serve(place: str) -> None:
+    _import_everything()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(place)
+        listening.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = listening.accept()
+            if os.fork() == 0:
+                break
+            connection.close()
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+    size, streams, _, _ = socket.recv_fds(connection, 4, 3)
+    arguments, folder, environment = json.loads(_read(connection, int.from_bytes(size, "big")))
+    command = os.fork()
+    if command:
+        _, status = os.waitpid(command, 0)
+        code = os.waitstatus_to_exitcode(status)
+        connection.sendall(str(code if code >= 0 else 128 - code).encode())
+        os._exit(0)
+    connection.close()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = arguments
+    from whichone.cli import run
+
+    run()
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        data += connection.recv(size - len(data))
+    return data
+
+
+def _import_everything() -> None:
+    for room in ROOMS:
+        package = importlib.import_module(f"whichone.{room}")
+        for module in pkgutil.iter_modules(package.__path__, f"whichone.{room}."):
+            importlib.import_module(module.name)
+    for library in LIBRARIES:
+        importlib.import_module(library)
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])
