@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from whichone.measures.comparison import Comparison
 from whichone.measures.intervals import Estimate
 from whichone.measures.ranks import low_is_good, tied_ranks
@@ -25,13 +27,33 @@ PAIRS = [
 ]
 
 
-def test_a_rank_counts_those_that_are_better() -> None:
-    assert tied_ranks("wxyz", PAIRS) == {"x": 1, "y": 1, "z": 2, "w": 4}
+def test_a_rank_begins_where_all_above_are_better_than_all_below() -> None:
+    """z is told from x but not from y, and y not from x: the three share a rank."""
+    assert tied_ranks("wxyz", PAIRS) == {"x": 1, "y": 1, "z": 1, "w": 4}
+
+
+def test_systems_that_are_all_told_apart_have_ranks_of_their_own() -> None:
+    pairs = [msgspec.structs.replace(pair, p_holm=0.01) for pair in PAIRS]
+    assert tied_ranks("wxyz", pairs) == {"x": 1, "y": 2, "z": 3, "w": 4}
+
+
+def test_a_system_between_two_that_share_a_rank_shares_it() -> None:
+    """b is told from a and from c, which cannot be told from each other: no order of ranks could separate it."""
+    pairs = [
+        against("a", "b", 0.8, 0.7, 0.01),
+        against("a", "c", 0.8, 0.6, 0.30),
+        against("b", "c", 0.7, 0.6, 0.01),
+    ]
+    assert tied_ranks("abc", pairs) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_pair_that_was_not_compared_shares_a_rank() -> None:
+    assert tied_ranks("ab", []) == {"a": 1, "b": 1}
 
 
 def test_less_confusion_is_better() -> None:
     assert low_is_good("confused@20") and not low_is_good("acc@1")
-    assert tied_ranks("wxyz", PAIRS, low_first=True) == {"w": 1, "z": 2, "y": 2, "x": 3}
+    assert tied_ranks("wxyz", PAIRS, low_first=True) == {"w": 1, "z": 2, "y": 2, "x": 2}
 
 
 def test_equal_figures_share_a_rank() -> None:

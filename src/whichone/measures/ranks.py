@@ -17,6 +17,13 @@ def low_is_good(measure: str) -> bool:
     return measure.startswith(LOW_IS_GOOD)
 
 
+RULE = (
+    "a new rank begins where every system above is significantly better than every system below (paired permutation "
+    f"test by cluster, Holm-corrected, p < {LEVEL}), so systems that cannot be told apart share a rank"
+)
+"""The rule of `tied_ranks` in words, for notes below tables."""
+
+
 def tied_ranks(
     systems: Sequence[str],
     comparisons: Iterable[Comparison],
@@ -24,18 +31,29 @@ def tied_ranks(
     low_first: bool = False,
     level: float = LEVEL,
 ) -> dict[str, int]:
-    """A system's rank is one more than the number of systems that are significantly better.
+    """Ranks, best first: a new one begins where every system above is significantly better than every system below.
 
-    `comparisons` are those of every pair on one measure, corrected together.
+    It is one more than the number of systems above. Not to be told apart is not transitive, so a rank can also contain
+    two systems that can, when a third one between them cannot be told from either: as in the clusters of WMT's tables.
+    `comparisons` are those of every pair on one measure, corrected together; a pair without one counts as not told apart.
     """
-    better: dict[str, set[str]] = {system: set() for system in systems}
+    values: dict[str, float] = {}
+    apart: set[frozenset[str]] = set()
     for c in comparisons:
-        if c.p_holm >= level or c.value_a == c.value_b:
-            continue
-        b_wins = (c.value_b > c.value_a) is not low_first
-        winner, loser = (c.b, c.a) if b_wins else (c.a, c.b)
-        better[loser].add(winner)
-    return {system: 1 + len(winners) for system, winners in better.items()}
+        values[c.a], values[c.b] = c.value_a, c.value_b
+        if c.p_holm < level and c.value_a != c.value_b:
+            apart.add(frozenset((c.a, c.b)))
+    sign = 1 if low_first else -1
+    order = sorted(systems, key=lambda system: (sign * values.get(system, 0.0), system))
+    ranks: dict[str, int] = {}
+    rank, reach = 1, 0
+    for place, system in enumerate(order):
+        if place > reach:
+            rank = place + 1
+        ranks[system] = rank
+        alike = [n for n, o in enumerate(order) if frozenset((system, o)) not in apart]
+        reach = max(reach, place, *alike)
+    return ranks
 
 
 def ranks_of(systems: Sequence[Scores], measure: Measure, *, seed: int = 0) -> dict[str, int]:

@@ -16,7 +16,7 @@ from whichone.errors import UsageError
 from whichone.measures.comparison import Comparison, check_same_benchmark, compare
 from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.power import names_needed
-from whichone.measures.ranks import LEVEL, tied_ranks
+from whichone.measures.ranks import LEVEL, RULE, tied_ranks
 from whichone.measures.score import distinctly_named
 from whichone.measures.scores import Scores, cluster_note, cluster_rule, estimate, score_run
 from whichone.measures.usual import COMPARED, REPORTED
@@ -174,10 +174,7 @@ def rank_table(systems: Sequence[Scores]) -> Table:
         system: [o for o in order if o != system and _not_distinguished(system, o, result)]
         for system in order
     }
-    note = (
-        f"A system's rank on {measure} is one more than the number of systems that are significantly better (paired "
-        f"permutation test by cluster, Holm-corrected, p < {LEVEL}); {cluster_note(systems[0].queries)}."
-    )
+    note = f"Ranks on {measure}: {RULE}; {cluster_note(systems[0].queries)}."
     if len(set(ranks.values())) == 1:
         note = (
             f"This benchmark cannot tell these systems apart on {measure}: no difference is significant"
