@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.splits import split_queries
+from whichone.benchmarks.splits import own_parts, split_queries
 from whichone.cli import whichone
-from whichone.errors import UsageError
+from whichone.errors import BadInput, UsageError
 from whichone.records import Bearer, NameSet, Output, Provenance, Query
 from whichone.runs.retrieve import retrieve
 
@@ -76,3 +76,17 @@ def test_a_small_corpus_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "among the first 1 of bm25" in few.card
     wrong = invoke(whichone, ["build", "small", "few", "run", "no"])
     assert "the run is over" in str(wrong.exception)
+
+
+def test_parts_by_an_attribute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    typed = ["build", "splits", "builtin/amber", "parts", "--by", "collection", "--json"]
+    rows = json.loads(CliRunner().invoke(whichone, typed, catch_exceptions=False).stdout)
+    whole = Benchmark.open("builtin/amber")
+    for row in rows:
+        part = Benchmark.open(row["path"])
+        assert {q.attributes["collection"] for q in part.queries} == {row["part"]}
+        assert {s.id for s in part.sets} == {q.name_set for q in part.queries}
+    assert sum(row["queries"] for row in rows) == len(whole.queries) and len(rows) == 2
+    with pytest.raises(BadInput, match="has no attribute 'colour'"):
+        own_parts(whole, tmp_path / "other", "colour")

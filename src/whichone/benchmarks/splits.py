@@ -80,14 +80,45 @@ def split_benchmark(
     """A benchmark for each part under `out`, all over the same corpus."""
     if len(shares) < 2 or any(share <= 0 for share in shares.values()):
         raise UsageError("a split needs two or more parts, each with a share above 0")
-    query_parts = split_queries(benchmark.queries, benchmark.sets, shares, seed)
-    empty = [part for part, queries in query_parts.items() if not queries]
+    parts = split_queries(benchmark.queries, benchmark.sets, shares, seed)
+    empty = [part for part, queries in parts.items() if not queries]
     if empty:
         raise BadInput(
             f"nothing is left for {', '.join(empty)}: the names hang together by shared entities",
             file=benchmark.folder.root,
             hint="ask for fewer parts",
         )
+    note = "no name and no entity of it appears in another part"
+    return _save_parts(benchmark, out, parts, note, {"shares": dict(shares), "seed": seed})
+
+
+def own_parts(benchmark: Benchmark, out: str | Path, attribute: str) -> dict[str, Benchmark]:
+    """A benchmark for each value that an attribute of the queries has, such as the `split` they were published in."""
+    parts: dict[str, list[Query]] = {}
+    for query in benchmark.queries:
+        value = query.attributes.get(attribute)
+        if value is None:
+            raise BadInput(
+                f"query {query.id!r} has no attribute {attribute!r}",
+                file=benchmark.folder.root,
+                hint=f"it has {', '.join(sorted(query.attributes)) or 'none'}",
+            )
+        parts.setdefault(checked_part(str(value)), []).append(query)
+    note = f"the queries whose {attribute} has that value"
+    return _save_parts(benchmark, out, dict(sorted(parts.items())), note, {"by": attribute})
+
+
+def checked_part(part: str) -> str:
+    """The name of a part, which is also that of its folder."""
+    if not part or "/" in part or part in (".", ".."):
+        raise UsageError(f"{part!r} cannot be the name of a folder")
+    return part
+
+
+def _save_parts(
+    benchmark: Benchmark, out: str | Path, query_parts: Mapping[str, Sequence[Query]], note: str,
+    parameters: Mapping[str, object],
+) -> dict[str, Benchmark]:  # fmt: skip
     parts = {}
     for part, queries in query_parts.items():
         own = {query.name_set for query in queries}
@@ -97,9 +128,8 @@ def split_benchmark(
             queries=queries,
             sets=[s for s in benchmark.sets if s.id in own],
             passages=benchmark.passages,
-            card=f"{benchmark.card}\nThe part {part!r} of {benchmark.id}: no name and no entity of it "
-            "appears in another part.\n",
-            parameters={"part": part, "shares": dict(shares), "seed": seed},
+            card=f"{benchmark.card}\nThe part {part!r} of {benchmark.id}: {note}.\n",
+            parameters={"part": part, **parameters},
             sources=benchmark.folder.manifest.sources,
             parents={"benchmark": benchmark.id},
             counts={"sets": len(own - {None})},

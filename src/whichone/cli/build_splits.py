@@ -20,9 +20,12 @@ from whichone.errors import UsageError
     show_default=True,
     help="The parts and their shares of the queries.",
 )
+@click.option("--by", help="Instead: a part for each value of this attribute, such as split.")
 @seed_option
 @json_option
-def command(benchmark: str, out: str, shares: tuple[str, ...], seed: int, as_json: bool) -> None:
+def command(
+    benchmark: str, out: str, shares: tuple[str, ...], by: str | None, seed: int, as_json: bool
+) -> None:
     """Split BENCHMARK by name into benchmarks OUT/train, OUT/dev and OUT/test.
 
     Names that share an entity or a gold page go together, so that nothing learnt on one part is
@@ -30,12 +33,16 @@ def command(benchmark: str, out: str, shares: tuple[str, ...], seed: int, as_jso
 
     \b
     whichone build splits BENCH PARTS --shares train=0.7,test=0.3 --seed 1
+    whichone build splits INVENTORS PARTS --by split
     """
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.splits import split_benchmark
+    from whichone.benchmarks.splits import own_parts, split_benchmark
     from whichone.cli.output import emit_json, emit_table
 
-    splits = split_benchmark(Benchmark.open(benchmark), out, _shares(shares), seed=seed)
+    whole = Benchmark.open(benchmark)
+    splits = (
+        own_parts(whole, out, by) if by else split_benchmark(whole, out, _shares(shares), seed=seed)
+    )
     rows = [
         {
             "part": part,
@@ -53,6 +60,8 @@ def command(benchmark: str, out: str, shares: tuple[str, ...], seed: int, as_jso
 
 
 def _shares(words: tuple[str, ...]) -> dict[str, float]:
+    from whichone.benchmarks.splits import checked_part
+
     shares = {}
     for word in words:
         part, _, share = word.partition("=")
@@ -60,6 +69,5 @@ def _shares(words: tuple[str, ...]) -> dict[str, float]:
             shares[part] = float(share)
         except ValueError:
             raise UsageError(f"{word!r} is no part and share", hint="write it as dev=0.1") from None
-        if not part or "/" in part or part in (".", ".."):
-            raise UsageError(f"{part!r} cannot be the name of a folder")
+        checked_part(part)
     return shares
