@@ -128,7 +128,7 @@ ELSEWHERE = {
     "popqa": "tests/papers/popqa/test_popqa.py",
     "archive": "tests/integrations/publishing/test_release.py",
 }
-ABOUT = {"card.md", "CARD.md", "README.md", "task.py", "CITATION.cff", "croissant.json", "eval.yaml", "made.json",
+ABOUT = {"card.md", "CARD.md", "README.md", "task.py", "tie_aware.py", "CITATION.cff", "croissant.json", "eval.yaml", "made.json",
          "SHA256SUMS"}  # fmt: skip
 
 

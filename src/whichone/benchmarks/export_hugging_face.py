@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -59,16 +60,21 @@ _SETS = pa.schema(
 )
 _TASK = Template('''"""$name as a retrieval task of mteb: mteb.evaluate(model, tasks=[$task()])."""
 
+import runpy
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "data"
 
 
 class $task(AbsTaskRetrieval):
     metadata = TaskMetadata(
         name="$task",
-        dataset={"path": str(Path(__file__).resolve().parent / "data"), "revision": "$revision"},
+        dataset={"path": str(DATA), "revision": "$revision"},
         description="$name ($queries questions over $passages passages), exported by whichone.",
         reference=None,
         type="Retrieval",
@@ -86,6 +92,29 @@ class $task(AbsTaskRetrieval):
         sample_creation=None,
         bibtex_citation=None,
     )
+
+    def dataset_transform(self, num_proc=None, **options):
+        """Encoders are given batches of all columns, which must not be empty or of several lengths."""
+        for parts in self.dataset.values():
+            for part in parts.values():
+                part["queries"] = part["queries"].select_columns(["id", "text"])
+                part["corpus"] = part["corpus"].select_columns(["id", "title", "text"])
+
+    def task_specific_scores(self, scores, qrels, results, hf_split, hf_subset):
+        """Pages instead of passages, in expectation over all orders of what has equal scores."""
+        corpus = pq.read_table(DATA / "corpus" / "test.parquet", columns=["id", "page"])
+        pages = dict(zip(corpus["id"].to_pylist(), corpus["page"].to_pylist()))
+        sets = DATA / "sets" / "test.parquet"
+        bearers = {row["id"]: row for row in pq.read_table(sets).to_pylist()} if sets.exists() else {}
+        gold, others = {}, {}
+        for query in pq.read_table(DATA / "queries" / f"{hf_split}.parquet").to_pylist():
+            gold[query["id"]] = set(query["gold_pages"])
+            if named := bearers.get(query["name_set"]):
+                own = zip(named["entities"], named["pages"])
+                pages_of_others = {p for entity, of in own if entity != query["entity"] for p in of}
+                others[query["id"]] = pages_of_others - gold[query["id"]]
+        tie_aware = runpy.run_path(str(HERE / "tie_aware.py"))
+        return tie_aware["tie_aware_scores"](results, pages, gold, others)
 ''')
 
 
@@ -152,7 +181,10 @@ def export_mteb(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         "language": LANGUAGES.get(benchmark.queries[0].language, "eng-Latn"),
     }
     write_atomic(Path(out) / "task.py", _TASK.substitute(descriptive_stats).encode())
-    return {**{f"data/{name}": count for name, count in written.items()}, "task.py": 1}
+    source = resources.files("whichone.benchmarks").joinpath("tie_aware.py").read_bytes()
+    write_atomic(Path(out) / "tie_aware.py", source)
+    own = {"task.py": 1, "tie_aware.py": 1}
+    return {**{f"data/{name}": count for name, count in written.items()}, **own}
 
 
 def _rows(schema: pa.Schema, rows: Any) -> pa.Table:
