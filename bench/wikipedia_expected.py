@@ -1,0 +1,130 @@
+"""What each step of `wikipedia_full.py` is expected to take, from the size of the dumps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MB = 1e6
+UNPACKED = {".bz2": 5.0, ".gz": 4.0, ".zst": 5.0}
+"""How much larger than the file its text is, of pages; Wikidata's JSON packs three times better."""
+WIKIDATA_PACKS = 3.0
+ARTICLES_A_MB = 68.0
+"""Articles in a MB of unpacked XML: 6.9 million in 101 GB in 2024, about 14.6 kB each with redirects and templates beside them."""
+ENTITIES_A_MB = 82.0
+"""Entities in a MB of unpacked JSON: 90 million in 1.1 TB in 2020."""
+PASSAGES_AN_ARTICLE = 3.6
+"""DPR's 21 million passages of 5.9 million articles."""
+PAPERS_ARTICLES = 5.9e6
+"""Articles in the Wikipedia of 2019, of which AmbER and EntityQuestions were built."""
+PUBLISHED = {
+    "amber-h": {"sets": 2_093, "queries": 23_768},
+    "amber-n": {"sets": 5_237, "queries": 55_216},
+    "entityquestions": {"queries": 22_068},
+    "ambigdocs": {"queries": 36_098},
+}
+"""Counts of the papers. EntityQuestions is limited to 1,000 facts a relation; AmbigDocs' questions are those that a model wrote."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Seconds, bytes, and counts by name."""
+
+    seconds: float = 0.0
+    disk: float = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """MB of unpacked text of each kind of dump."""
+
+    pages: float
+    wikidata: float
+    views: float
+
+    @classmethod
+    def of(cls, dumps: Mapping[str, Sequence[Path]]) -> Sizes:
+        return cls(
+            pages=sum(map(_unpacked, dumps.get("pages", ()))),
+            wikidata=WIKIDATA_PACKS * sum(map(_unpacked, dumps.get("wikidata", ()))),
+            views=sum(map(_unpacked, dumps.get("views", ()))),
+        )
+
+    @property
+    def articles(self) -> float:
+        return self.pages * ARTICLES_A_MB
+
+    @property
+    def passages(self) -> float:
+        return self.articles * PASSAGES_AN_ARTICLE
+
+
+def _unpacked(file: Path) -> float:
+    return file.stat().st_size / MB * UNPACKED.get(file.suffix, 1.0)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Seconds that a step takes in any case, CPU seconds that it takes for each unit, and the share of them that cores can share."""
+
+    fixed: float
+    cpu: float
+    parallel: float
+
+    def seconds(self, units: float, cores: int) -> float:
+        work = units * self.cpu
+        return self.fixed + work * (1 - self.parallel) + work * self.parallel / max(cores, 1)
+
+
+RATES = {
+    "pages": Rate(2.0, 0.12, 0.95),  # a MB of XML
+    "wikidata": Rate(1.0, 0.021, 0.98),  # a MB of JSON
+    "views": Rate(0.0, 0.05, 0.9),  # a MB of lines
+    "corpus": Rate(3.0, 31e-6, 0.9),  # a passage
+    "bm25": Rate(3.0, 94e-6, 0.95),  # a passage
+    "amber-h": Rate(3.0, 4e-6, 0.5),  # an article
+    "amber-n": Rate(3.0, 6e-6, 0.5),
+    "entityquestions": Rate(3.0, 20e-6, 0.5),
+    "ambigdocs": Rate(3.0, 40e-6, 0.5),
+    "check": Rate(3.0, 0.25, 0.5),  # a query at 22 million passages
+    "verify": Rate(1.0, 2.0, 0.0),  # a GB
+}
+DISK = {"kb": 0.55, "wikidata": 0.012, "passage": 1_136, "bm25": 187}
+"""Bytes in the knowledge base for a byte of XML and of JSON; bytes of a passage in the corpus and in BM25's index."""
+
+
+def expected(step: str, sizes: Sizes, cores: int) -> Expected:
+    if step == "ingest":
+        seconds = sum(
+            RATES[k].seconds(getattr(sizes, k), cores) for k in ("pages", "wikidata", "views")
+        )
+        disk = (sizes.pages * DISK["kb"] + sizes.wikidata * DISK["wikidata"]) * MB
+        return Expected(
+            seconds,
+            disk,
+            {"pages": round(sizes.articles), "entities": round(sizes.wikidata * ENTITIES_A_MB)},
+        )
+    if step in ("corpus", "bm25"):
+        disk = sizes.passages * DISK["passage" if step == "corpus" else "bm25"]
+        counts = {"passages": round(sizes.passages)}
+        return Expected(RATES[step].seconds(sizes.passages, cores), disk, counts)
+    if step in PUBLISHED:
+        return Expected(RATES[step].seconds(sizes.articles, cores), 0, _scaled(step, sizes))
+    if step.startswith("score "):
+        return Expected(3.0)
+    if step.startswith("check "):
+        queries = _scaled(step.removeprefix("check "), sizes).get("queries", 0)
+        share = sizes.passages / 22e6
+        return Expected(
+            RATES["check"].seconds(queries * share, cores), queries * 20 * 9, {"questions": queries}
+        )
+    everything = sum(expected(s, sizes, cores).disk for s in ("ingest", "corpus", "bm25")) / 1e9
+    return Expected(RATES["verify"].seconds(everything, cores))
+
+
+def _scaled(step: str, sizes: Sizes) -> dict[str, int]:
+    """The papers' counts for a Wikipedia of this size, as if names were shared as often."""
+    share = sizes.articles / PAPERS_ARTICLES
+    return {what: round(n * share) for what, n in PUBLISHED[step].items()}
