@@ -1,11 +1,13 @@
-"""Published runs of the built-in benchmarks, and the page that ranks them.
+"""Published runs of the benchmarks, and the page that ranks them.
 
-    python bench/leaderboard.py                       # what is missing of all, then docs/leaderboard.md
-    python bench/leaderboard.py --only bm25,tfidf     # some systems
-    python bench/leaderboard.py --page                # the page alone, from the runs that are there
+    python bench/leaderboard.py                          # what is missing of all, then docs/leaderboard.md
+    python bench/leaderboard.py --only bm25,tfidf        # some systems
+    python bench/leaderboard.py --benchmarks inventors   # some benchmarks
+    python bench/leaderboard.py --page                   # the page alone, from the runs that are there
 
 The runs are in bench/published/BENCHMARK/SYSTEM; `whichone reproduce` makes each of them again. Models are looked for in
-`.models` (`./dev models`), and systems whose model is not there are left out.
+`.models` (`./dev models`), and systems whose model is not there are left out. The inventors are looked for in `.benchmarks`
+(the commands are on the page); where they are not, their runs and their table stay as they are.
 """
 
 from __future__ import annotations
@@ -19,68 +21,114 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = "bench/published"
-BENCHMARKS = ("builtin/amber", "builtin/entityquestions")
+INVENTORS = "inventors"
+BENCHMARKS = {
+    "amber": "builtin/amber",
+    "entityquestions": "builtin/entityquestions",
+    "ambigdocs": "builtin/ambigdocs",
+    INVENTORS: ".benchmarks/inventors-parts/test",
+}
 DEPTH = 20
 MEASURES = ("acc@1", "acc@5", "confused@20")
 MODELS = ".models"
 QUICK = ("bm25", "tfidf", "title-lookup", "linker", "popular")
 """Made again by a test."""
+KNOWLEDGE = "knowledge=benchmark"
+ENCODERS = {
+    "minilm": "all-MiniLM-L6-v2-int8",
+    "bge-small": "bge-small-en-v1_5-int8",
+    "e5-small": "e5-small-v2-int8",
+    "gte-small": "gte-small",
+}
+COLBERT = f"{MODELS}/answerai-colbert-small-backbone-int8"
+CROSS_ENCODER = f"{MODELS}/ms-marco-MiniLM-L-12-v2-int8"
+FIRST_10 = (f"run={PLACE}/NAME/bm25", "depth=10")
 SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bm25": ("bm25", ()),
     "tfidf": ("tfidf", ()),
     "title-lookup": ("title-lookup", ()),
-    "popular": ("popular", ("knowledge=benchmark",)),
+    "popular": ("popular", (KNOWLEDGE,)),
     "linker": ("linker", ()),
-    "namesake": ("namesake", ("encoder=none",)),
-    "namesake-kb": ("namesake", ("encoder=none", "knowledge=benchmark")),
-    "minilm": ("dense", (f"encoder={MODELS}/all-MiniLM-L6-v2-int8",)),
-    "e5-small": ("dense", (f"encoder={MODELS}/e5-small-v2-int8",)),
-    "bge-small": ("dense", (f"encoder={MODELS}/bge-small-en-v1_5-int8",)),
+    **{name: ("dense", (f"encoder={MODELS}/{model}",)) for name, model in ENCODERS.items()},
     "fusion": ("fusion", (f"runs={PLACE}/NAME/bm25,{PLACE}/NAME/minilm",)),
-    "namesake-minilm": ("namesake", (f"encoder={MODELS}/all-MiniLM-L6-v2-int8",)),
-    "late": ("late", (f"model={MODELS}/answerai-colbert-small-backbone-int8",)),
-    "cross-encoder": (
-        "rerank",
-        (f"run={PLACE}/NAME/bm25", f"model={MODELS}/ms-marco-MiniLM-L-12-v2-int8", "depth=10"),
-    ),
+    "late": ("late", (f"model={COLBERT}",)),
+    "cross-encoder": ("rerank", (*FIRST_10, f"model={CROSS_ENCODER}")),
+    "namesake": ("namesake", ("encoder=none",)),
+    "namesake-kb": ("namesake", ("encoder=none", KNOWLEDGE)),
+    "namesake-minilm": ("namesake", (f"encoder={MODELS}/{ENCODERS['minilm']}",)),
 }
+INSTEAD: dict[str, dict[str, tuple[str, tuple[str, ...]] | None]] = {
+    "entityquestions": {"title-lookup": None},
+    "ambigdocs": {"title-lookup": None},
+    INVENTORS: {
+        "title-lookup": None,
+        "popular": None,
+        "namesake-kb": None,
+        **{
+            name: ("rerank", (*FIRST_10, f"model={MODELS}/{model}", "by=vectors"))
+            for name, model in ENCODERS.items()
+        },
+        "late": ("rerank", (*FIRST_10, f"model={COLBERT}", "by=tokens")),
+    },
+}
+"""Systems that a benchmark has otherwise, or not at all: titles are looked up in slot filling alone, and 129,262 patents are too many to encode on a
+processor, so that models order what BM25 has found."""
+
+
+def systems_of(benchmark: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Names, retrievers and options of the systems that are published with a benchmark."""
+    systems = {**SYSTEMS, **INSTEAD.get(benchmark, {})}
+    return {
+        name: (system[0], tuple(o.replace("NAME", benchmark) for o in system[1]))
+        for name, system in systems.items()
+        if system is not None
+    }
 
 
 def folder(benchmark: str, system: str) -> Path:
-    return ROOT / PLACE / benchmark.partition("/")[2] / system
+    return ROOT / PLACE / benchmark / system
 
 
-def options_of(benchmark: str, system: str) -> list[str]:
-    return [o.replace("NAME", benchmark.partition("/")[2]) for o in SYSTEMS[system][1]]
+def at_hand(benchmark: str) -> bool:
+    """Whether a benchmark is built in or was built here."""
+    place = BENCHMARKS[benchmark]
+    return place.startswith("builtin/") or (ROOT / place / "manifest.json").exists()
 
 
 def make(benchmark: str, system: str) -> None:
     """One run, from the root of the repository, so that its manifest has no place of this machine in it."""
-    options = options_of(benchmark, system)
+    retriever, options = systems_of(benchmark)[system]
     needed = [o.partition("=")[2] for o in options if MODELS in o]
-    if not all((ROOT / place).exists() for place in needed):
-        print(f"{benchmark} {system}: {', '.join(needed)} is not here", file=sys.stderr)
+    if missing := [place for place in needed if not (ROOT / place).exists()]:
+        print(f"{benchmark} {system}: {', '.join(missing)} is not here", file=sys.stderr)
         return
-    words = [
-        "retrieve",
-        benchmark,
-        os.path.relpath(folder(benchmark, system), ROOT),
-        "-k",
-        str(DEPTH),
-    ]
-    words += ["--retriever", SYSTEMS[system][0], "--name", system]
+    run = os.path.relpath(folder(benchmark, system), ROOT)
+    words = ["retrieve", BENCHMARKS[benchmark], run, "-k", str(DEPTH)]
+    words += ["--retriever", retriever, "--name", system]
     words += [word for option in options for word in ("-o", option)]
     subprocess.run([sys.executable, "-m", "whichone", *words], cwd=ROOT, check=True)
 
 
 def page() -> str:
-    """The page, from the runs that are there."""
-    parts = [_HEAD]
+    """The page, from the runs that are there; the table of a benchmark that is not here stays as it is."""
+    from whichone.measures.ranks import RULE
+
+    parts = [_HEAD.replace("RULE", RULE)]
+    before = ROOT / "docs" / "leaderboard.md"
     for benchmark in BENCHMARKS:
-        runs = [name for name in SYSTEMS if (folder(benchmark, name) / "manifest.json").exists()]
-        if len(runs) > 1:
-            parts.append(_table(benchmark, runs))
-    return "\n\n".join(parts) + "\n"
+        names = [
+            n for n in systems_of(benchmark) if (folder(benchmark, n) / "manifest.json").exists()
+        ]
+        if not at_hand(benchmark):
+            parts.append(_section(before.read_text() if before.exists() else "", benchmark))
+        elif len(names) > 1:
+            parts.append(_table(benchmark, names))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(text: str, benchmark: str) -> str:
+    _, heading, rest = text.partition(f"## {benchmark}\n")
+    return (heading + rest.partition("\n## ")[0]).strip()
 
 
 def _table(benchmark: str, names: list[str]) -> str:
@@ -92,7 +140,9 @@ def _table(benchmark: str, names: list[str]) -> str:
     from whichone.measures.scores import cluster_note, estimate
 
     measures = parse_measures(MEASURES)
-    systems = [score_folder(folder(benchmark, n), MEASURES, benchmark=benchmark) for n in names]
+    place = BENCHMARKS[benchmark]
+    opened = place if place.startswith("builtin/") else str(ROOT / place)
+    systems = [score_folder(folder(benchmark, n), MEASURES, benchmark=opened) for n in names]
     ranks = ranks_of(systems, measures[0])
     every = np.arange(len(systems[0].queries))
     rows = [(ranks[s.system], s, [estimate(s, m, every) for m in measures]) for s in systems]
@@ -100,16 +150,16 @@ def _table(benchmark: str, names: list[str]) -> str:
     lines = [
         f"## {benchmark}",
         "",
+        _ABOUT[benchmark],
+        "",
         f"{systems[0].benchmark}, {len(every):,} questions; {cluster_note(systems[0].queries)}.",
         "",
         f"| rank | system | {' | '.join(MEASURES)} | made by |",
         f"| --- | --- | {' | '.join('---' for _ in MEASURES)} | --- |",
     ]
     for rank, scores, values in rows:
-        retriever = SYSTEMS[scores.system][0]
-        made = " ".join(
-            [f"--retriever {retriever}", *(f"-o {o}" for o in options_of(benchmark, scores.system))]
-        )
+        retriever, options = systems_of(benchmark)[scores.system]
+        made = " ".join([f"--retriever {retriever}", *(f"-o {o}" for o in options)])
         lines.append(f"| {rank} | {scores.marked} | {' | '.join(map(_shown, values))} | `{made}` |")
     return "\n".join(lines)
 
@@ -122,14 +172,30 @@ def _shown(value: Any) -> str:
     return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
 
 
+_ABOUT = {
+    "amber": "`builtin/amber`: AmbER sets of the built-in world.",
+    "entityquestions": "`builtin/entityquestions`: EntityQuestions of the built-in world.",
+    "ambigdocs": "`builtin/ambigdocs`: AmbigDocs' questions of the built-in world. A question means every bearer of the name, so the page of any of them is right and "
+    "confused@20 does not apply.",
+    INVENTORS: f"""Real people: the test split of [the inventors](inventors.md). Its data is not in this repository (the licence allows it, its size does not), its runs are: ids and scores.
+Build it, then reproduce a run:
+
+```text
+whichone fetch inventors
+whichone build inventors .benchmarks/inventors
+whichone build splits .benchmarks/inventors .benchmarks/inventors-parts --by split
+whichone reproduce {PLACE}/{INVENTORS}/bm25
+```
+
+Encoders and late interaction order BM25's first 10 here, as the cross-encoder does everywhere.""",
+}
 _HEAD = f"""# Leaderboard
 
-Runs that are published with the built-in benchmarks, as files in `{PLACE}` with their manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
-again and compares it. This page is generated: `python bench/leaderboard.py`.
+Runs that are published with the benchmarks, as files in `{PLACE}` with their manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
+again and compares it. This page is generated: `python bench/leaderboard.py`. Models come from packages: `./dev models`.
 
-A system's rank on acc@1 is one more than the number of systems that are significantly better (paired permutation test by cluster, Holm-corrected, p < 0.05):
-systems that cannot be distinguished share a rank. Systems that see a knowledge base are marked. The built-in worlds are small and clean: compare systems here,
-never with figures of papers."""
+Systems are ranked on acc@1: RULE. A rank is one more than the number
+of systems above it. Systems that see a knowledge base are marked ‡. The built-in worlds are small and clean: compare systems here, never with figures of papers."""
 
 
 def main() -> None:
@@ -138,10 +204,14 @@ def main() -> None:
     parser.add_argument("--benchmarks", default=",".join(BENCHMARKS))
     parser.add_argument("--page", action="store_true", help="make no runs")
     arguments = parser.parse_args()
-    wanted = arguments.only.split(",") if arguments.only else list(SYSTEMS)
     for benchmark in () if arguments.page else arguments.benchmarks.split(","):
+        if not at_hand(benchmark):
+            print(f"{benchmark} is not here: see docs/leaderboard.md", file=sys.stderr)
+            continue
+        wanted = arguments.only.split(",") if arguments.only else list(SYSTEMS)
         for system in wanted:
-            make(benchmark, system)
+            if system in systems_of(benchmark):
+                make(benchmark, system)
     (ROOT / "docs" / "leaderboard.md").write_text(page())
 
 
