@@ -2,8 +2,9 @@
 
     python bench/bearer_model.py prepare SHARED WORK                    # lists, questions, candidates
     python bench/bearer_model.py train WORK OUT --models .models        # best on a GPU; needs onnx
-    python bench/bearer_model.py rank WORK OUT --models .models         # every encoder over the corpora
-    python bench/bearer_model.py table WORK OUT                         # the ladder, with paired tests
+    python bench/bearer_model.py rank WORK OUT --models .models         # late interaction over the corpora
+    python bench/bearer_model.py table WORK OUT                         # rows with paired tests
+    python bench/bearer_model.py time WORK OUT --models .models         # clock and CPU for ten bearers
 
 `train` starts from the cross-encoder trained on MS MARCO that `./dev models` unpacks (its int8 weights
 multiplied out), keeps every other layer, learns from lists of one right and several wrong passages,
@@ -24,11 +25,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=["prepare", "train", "rank", "table"])
+    parser.add_argument("stage", choices=["prepare", "train", "rank", "table", "time"])
     parser.add_argument("a", type=Path)
     parser.add_argument("b", type=Path)
     parser.add_argument("--models", type=Path, default=Path(".models"))
-    parser.add_argument("--only", default="", help="rank: encoders, between commas")
+    parser.add_argument("--layers", default="6", help="train: sizes of shortened models: 6,4")
     parser.add_argument("--steps", type=int, help="train: stop each training after so many steps")
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
@@ -39,13 +40,18 @@ def main() -> None:
     elif options.stage == "train":
         from bearers.training import train
 
-        train(options.a, options.b, options.models, seeds=options.seeds, steps=options.steps)
+        train(
+            options.a, options.b, options.models, seeds=options.seeds, steps=options.steps,
+            layers=[int(n) for n in options.layers.split(",")],
+        )  # fmt: skip
     elif options.stage == "rank":
         from bearers.encoders import rank
 
-        rank(
-            options.a, options.b, options.models, options.only.split(",") if options.only else None
-        )
+        rank(options.a, options.b, options.models)
+    elif options.stage == "time":
+        from bearers.timing import time_readers
+
+        time_readers(options.a, options.b, options.models)
     else:
         from bearers.table import table
 

@@ -1,4 +1,4 @@
-"""Every encoder of `./dev models` over whole corpora: the first passages of each question, and the bearers' order."""
+"""Every encoder of `./dev models` over whole corpora: vectors of all passages, and rankings by late interaction."""
 
 from __future__ import annotations
 
@@ -12,30 +12,53 @@ import numpy as np
 
 from bearers.data import lines
 from bearers.training import questions, text_of
-from bearers.weights import bert, pooling, tokenizer_of
+from bearers.weights import bert, pooling
 
 FIRST, LONGEST = 20, 256
+PART = 14 << 20
+"""Bytes of a file of vectors."""
+BENCHMARKS = ("48k", "amber")
 VECTORS = {
     "MiniLM": "all-MiniLM-L6-v2",
     "e5-small": "e5-small-v2-int8",
-    "bge-small": "bge-small-en-v1_5-int8",
+    "bge-small": "bge-small-en-v1_5",
     "gte-small": "gte-small",
     "mpnet": "all-mpnet-base-v2",
 }
 TOKENS = {"late interaction": "answerai-colbert-small-backbone-int8"}
 
 
-def rank(work: Path, out: Path, models: Path, only: Sequence[str] | None) -> None:
+def vectors(work: Path, out: Path, models: Path, only: Sequence[str] | None) -> None:
+    """The vectors of all passages as `out/NAME-*.npz`, which `-o vectors=` takes; 8 bits a number, a scale a passage."""
     out.mkdir(parents=True, exist_ok=True)
-    for name, folder in {**VECTORS, **TOKENS}.items():
-        if (only and name not in only) or not (models / folder).is_dir():
+    passages = {p["id"]: p for bench in BENCHMARKS for p in questions(work, bench)[1]}
+    for name, folder in VECTORS.items():
+        if (only and name not in only) or any(out.glob(f"{name}-*.npz")):
             continue
         began = time.time()
         encoder = Encoder(models / folder)
+        encoded = encoder.vectors([encoder.tells + text_of(p) for p in passages.values()])
+        whole = encoded.cpu().numpy()
+        scales = np.maximum(np.abs(whole).max(1), 1e-12) / 127
+        rounded = np.rint(whole / scales[:, None]).astype(np.int8)
+        ids, size = list(passages), -(-PART // whole.shape[1])
+        for number, at in enumerate(range(0, len(ids), size)):
+            part = slice(at, at + size)
+            np.savez_compressed(
+                out / f"{name}-{number}.npz", ids=ids[part], vectors=rounded[part],
+                scales=scales[part].astype(np.float32),
+            )  # fmt: skip
+        print(f"{name}: {len(ids):,} passages, {time.time() - began:.0f} s", flush=True)
+
+
+def rank(work: Path, out: Path, models: Path) -> None:
+    """Late interaction over every token of the corpora, which no index of ours compares exhaustively."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, folder in TOKENS.items():
+        began = time.time()
+        encoder = Encoder(models / folder)
         rows = [
-            row
-            for bench in ("48k", "amber")
-            for row in ranked(encoder, bench, *questions(work, bench), late=name in TOKENS)
+            row for bench in BENCHMARKS for row in ranked(encoder, bench, *questions(work, bench))
         ]
         lines(out / f"order-{name.replace(' ', '_')}.jsonl.gz", rows)
         print(f"{name}: {len(rows)} rankings, {time.time() - began:.0f} s", flush=True)
@@ -48,13 +71,7 @@ class Encoder:
         import torch
 
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        if any(folder.glob("*.onnx")):
-            model, self.tokenizer = bert(folder)
-        else:
-            import transformers
-
-            model = transformers.AutoModel.from_pretrained(folder)
-            self.tokenizer = tokenizer_of(folder)
+        model, self.tokenizer = bert(folder)
         self.model = model.to(self.device).eval()
         self.tokenizer.enable_truncation(LONGEST)
         self.pool = pooling(folder) if (folder / "1_Pooling").is_dir() else "tokens"
@@ -107,12 +124,9 @@ class Encoder:
         return found
 
 
-def ranked(
-    encoder: Encoder, bench: str, asked: list[Any], passages: list[Any], *, late: bool
-) -> Any:
+def ranked(encoder: Encoder, bench: str, asked: list[Any], passages: list[Any]) -> Any:
     texts = [encoder.tells + text_of(p) for p in passages]
-    wanted = [encoder.asks + q["q"] for q in asked]
-    score = late_scores(encoder, wanted, texts) if late else vector_scores(encoder, wanted, texts)
+    score = late_scores(encoder, [encoder.asks + q["q"] for q in asked], texts)
     for q, scores in zip(asked, score, strict=True):
         best = scores.topk(min(FIRST, len(texts))).indices.tolist()
         yield {"b": bench, "id": q["id"], "kind": "corpus", "rows": best}
@@ -120,12 +134,6 @@ def ranked(
             values = scores[q[kind]].tolist() if q[kind] else []
             order = sorted(range(len(values)), key=lambda n: -values[n])
             yield {"b": bench, "id": q["id"], "kind": kind, "rows": [q[kind][n] for n in order]}
-
-
-def vector_scores(encoder: Encoder, asked: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-    passages, own = encoder.vectors(texts), encoder.vectors(asked)
-    for vector in own:
-        yield passages @ vector
 
 
 def late_scores(encoder: Encoder, asked: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:

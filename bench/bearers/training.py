@@ -17,18 +17,21 @@ from bearers.data import lines, read
 from bearers.weights import bert
 
 TEACHER = "ms-marco-MiniLM-L-12-v2-int8"
-LONGEST = 128
+LONGEST, READS = 128, 64
+"""Tokens that the whole model reads of a pair, and those that a shortened one reads."""
 BATCH, NEGATIVES, OTHERS = 16, 8, 2
 EPOCHS = 4
 PSEUDO = 12_000
 """Fragments of passages as questions without an answer: what a shortened model learns its teacher's scores on."""
-LAYERS = {"6 layers": (1, 3, 5, 7, 9, 11), "4 layers": (2, 5, 8, 11)}
+LAYERS = {6: (1, 3, 5, 7, 9, 11), 4: (2, 5, 8, 11)}
 PART = 15 << 20
 """Bytes of a file that travels."""
 List = tuple[str, list[str]]
 
 
-def train(work: Path, out: Path, models: Path, *, seeds: int, steps: int | None) -> None:
+def train(
+    work: Path, out: Path, models: Path, *, seeds: int, steps: int | None, layers: Sequence[int]
+) -> None:
     """Every seed: the whole model tuned, then shortened ones taught by it; all rank the test questions."""
     import torch
 
@@ -39,37 +42,45 @@ def train(work: Path, out: Path, models: Path, *, seeds: int, steps: int | None)
     base = base.to(device)
     lists: list[List] = [(row["q"], row["p"]) for row in read(work / "train.jsonl.gz")]
     passages = read(work / "passages-48k.jsonl.gz")
-    scorer = Scorer(tokenizer, device)
+    scorer, short = Scorer(tokenizer, device, LONGEST), Scorer(tokenizer, device, READS)
     tests = {name: questions(work, name) for name in ("48k", "amber")}
     began = time.time()
 
-    def keep(label: str, model: Any) -> None:
+    def keep(label: str, model: Any, reads: Scorer) -> None:
         file = out / f"order-{label.replace(' ', '_').replace(',', '')}.jsonl.gz"
-        count = lines(file, ordered(scorer, model, tests, steps))
+        count = lines(file, ordered(reads, model, tests, steps))
         print(f"{time.time() - began:.0f} s: {label}, {count} rankings", flush=True)
 
-    keep("cross-encoder", base)
+    keep("cross-encoder", base, scorer)
     for seed in range(seeds):
         tuned = copy.deepcopy(base)
-        fit(tuned, base, scorer, lists, [], seed, 2e-5, 0.3, steps)
-        keep(f"trained, 12 layers, {seed}", tuned)
-        for name, layers in LAYERS.items():
-            student = shortened(tuned, layers)
+        fit(tuned, base, (scorer, scorer), lists, [], seed, 2e-5, 0.3, steps)
+        keep(f"trained, 12 layers, {seed}", tuned, scorer)
+        for count in layers:
+            student = shortened(tuned, LAYERS[count])
             pseudo = fragments(passages, PSEUDO, seed)
-            fit(student, tuned, scorer, lists, pseudo, seed, 1e-4, 1.0, steps)
-            keep(f"trained, {name}, {seed}", student)
+            fit(student, tuned, (short, scorer), lists, pseudo, seed, 1e-4, 1.0, steps)
+            keep(f"trained, {count} layers, {seed}", student, short)
             if seed == 0:
-                export(student, models / TEACHER, out, name, scorer, tests)
+                export(student, models / TEACHER, out, count, short, tests)
 
 
 class Scorer:
     """Pairs to tokens once, to scores often."""
 
-    def __init__(self, tokenizer: Any, device: str) -> None:
-        tokenizer.enable_truncation(LONGEST, strategy="only_second")
-        self.tokenizer, self.device = tokenizer, device
+    def __init__(self, tokenizer: Any, device: str, longest: int) -> None:
+        self.tokenizer = type(tokenizer).from_str(tokenizer.to_str())
+        self.tokenizer.enable_truncation(longest)
+        self.device, self.longest = device, longest
+        self._last: tuple[Any, dict[str, Any]] = (None, {})
 
     def tensors(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        """Of the same list twice, for a model and its teacher, the tokens are made once."""
+        if self._last[0] is not pairs:
+            self._last = (pairs, self._tensors(pairs))
+        return self._last[1]
+
+    def _tensors(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
         import torch
 
         encoded = self.tokenizer.encode_batch([(q[:500], p) for q, p in pairs])
@@ -100,7 +111,7 @@ class Scorer:
 def fit(
     model: Any,
     teacher: Any,
-    scorer: Scorer,
+    scorers: tuple[Scorer, Scorer],
     lists: Sequence[List],
     pseudo: Sequence[List],
     seed: int,
@@ -108,7 +119,10 @@ def fit(
     teaching: float,
     steps: int | None,
 ) -> None:
-    """Softmax over each list, and the teacher's own distribution over it; pseudo lists teach the latter."""
+    """Softmax over each list, and the teacher's own distribution over it; pseudo lists teach the latter.
+
+    `scorers` are that of the model and that of its teacher, who may read more of a passage.
+    """
     import torch
 
     torch.manual_seed(seed)
@@ -136,9 +150,9 @@ def fit(
             shown = [held[0], *wrong[:NEGATIVES], *(p for p in others if p != held[0])]
             pairs += [(question, passage) for passage in shown]
             sizes.append(len(shown))
-        scores = scorer(model, pairs).split(sizes)
+        scores = scorers[0](model, pairs).split(sizes)
         with torch.no_grad():
-            taught = scorer(teacher, pairs).split(sizes)
+            taught = scorers[1](teacher, pairs).split(sizes)
         loss = torch.zeros((), device=scores[0].device)
         for (_, labelled), own, theirs in zip(batch, scores, taught, strict=True):
             loss = loss + teaching * torch.nn.functional.kl_div(
@@ -200,13 +214,13 @@ def ordered(scorer: Scorer, model: Any, tests: Any, steps: int | None) -> Any:
                 yield {"b": name, "id": q["id"], "kind": kind, "rows": [n for _, n in ranked]}
 
 
-def export(model: Any, folder: Path, out: Path, name: str, scorer: Scorer, tests: Any) -> None:
+def export(model: Any, folder: Path, out: Path, layers: int, scorer: Scorer, tests: Any) -> None:
     """int8 ONNX beside its tokenizer, in parts that travel, and how far its scores are from torch's."""
     import onnxruntime
     import torch
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    place = out / f"namesake-reader-{name.replace(' ', '-')}"
+    place = out / f"namesake-reader-{layers}-layers"
     place.mkdir(parents=True, exist_ok=True)
     plain = copy.deepcopy(model).cpu().float().eval()
     plain.config._attn_implementation = "eager"
@@ -227,19 +241,18 @@ def export(model: Any, folder: Path, out: Path, name: str, scorer: Scorer, tests
     )
     (place / "fp32.onnx").unlink()
     shutil.copy(folder / "tokenizer.json", place)
+    (place / "tokenizer_config.json").write_text(json.dumps({"model_max_length": scorer.longest}))
     session = onnxruntime.InferenceSession(str(place / "model.onnx"))
     asked, passages = tests["48k"]
     pairs = [(q["q"], text_of(passages[n])) for q in asked[:20] for n in q["bm25"][:5]]
-    made = scorer.tensors(pairs)
-    small = session.run(None, {n: made[n].cpu().numpy() for n in order})[0][:, 0]
-    whole = np.array(scorer.many(model, pairs))
-    agree = float(np.corrcoef(small, whole)[0, 1])
+    given = {n: t.cpu().numpy() for n, t in scorer.tensors(pairs).items()}
+    small = session.run(None, {n: given[n] for n in order})[0][:, 0]
+    agree = float(np.corrcoef(small, np.array(scorer.many(model, pairs)))[0, 1])
     data = (place / "model.onnx").read_bytes()
     for n in range(0, len(data), PART):
-        (out / f"{name.replace(' ', '-')}.part{n // PART}").write_bytes(data[n : n + PART])
-    print(
-        json.dumps({"export": name, "bytes": len(data), "correlation": round(agree, 5)}), flush=True
-    )
+        (out / f"{layers}-layers.part{n // PART}").write_bytes(data[n : n + PART])
+    exported = {"export": place.name, "bytes": len(data), "correlation": round(agree, 5)}
+    print(json.dumps(exported), flush=True)
 
 
 def positional(model: Any) -> Any:

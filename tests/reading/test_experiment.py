@@ -15,6 +15,7 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.experiment.plan import read_plan
 from whichone.experiment.run import dry_run, run_experiment
 from whichone.runs.answers import Answers
+from whichone.runs.run import Run
 
 READERS = """
 [[reader]]
@@ -164,6 +165,49 @@ def test_seeds_are_cells_of_their_own(toy_ambigdocs, tmp_path):
     assert len(orders) == 2  # two passages, both orders
 
 
+OF_RUNS = """
+benchmarks = ["{toy}"]
+retrieval_measures = ["acc@1"]
+
+[[retriever]]
+retriever = "bearers"
+k = 5
+
+[[retriever]]
+retriever = "bm25"
+k = 5
+{options}
+[[retriever]]
+name = "both"
+retriever = "fusion"
+k = 5
+of = ["bearers", "bm25"]
+"""
+
+
+def test_runs_of_runs(toy, tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(OF_RUNS.format(toy=toy.folder.root, options=""))
+    bearers, bm25, both = run_experiment(file)
+    assert [c.status for c in (bearers, bm25, both)] == ["done"] * 3
+    fused = Run.open(both.path)
+    assert [each["run"] for each in fused.description["fused"]] == ["bearers", "bm25"]
+    listed = Run.open(bearers.path)
+    assert listed.description["sees"] == ["corpus", "the bearers of the name asked about"]
+    assert fused.description["sees"] == listed.description["sees"]
+    sets = {s.id: s for s in toy.sets}
+    for query in toy.queries:
+        if query.name_set:
+            pages = [p for b in sets[query.name_set].bearers for p in b.pages]
+            assert listed.ranked_pages()[query.id] == pages
+    assert listed.folder.manifest.made["cpu_seconds"] >= 0
+    file.write_text(OF_RUNS.format(toy=toy.folder.root, options="options = { k1 = 2.0 }\n"))
+    again = run_experiment(file)
+    assert again[0].key == bearers.key
+    assert again[1].key != bm25.key
+    assert again[2].key != both.key, "what it fuses has changed"
+
+
 def test_one_failing_cell_does_not_stop_the_others(toy, tmp_path, serve):
     server = serve(lambda body, n: error(401, "no"))
     file = write(tmp_path, toy, server.url)
@@ -209,6 +253,16 @@ def test_as_typed(toy, tmp_path, serve):
         ),
         ('benchmarks = ["b"]\n' + '[[retriever]]\nretriever = "bm25"\n' * 2, BadInput, "two"),
         ('benchmarks = ["b"]\n[[retriever]]\nretriver = "bm25"', BadInput, "no experiment"),
+        (
+            'benchmarks = ["b"]\n[[retriever]]\nretriever = "bm25"\nof = ["x"]',
+            BadInput,
+            "no finished",
+        ),
+        (
+            'benchmarks = ["b"]\n[[retriever]]\nretriever = "fusion"\nof = ["bm25"]',
+            BadInput,
+            "no .* above it has this name",
+        ),
     ],
 )
 def test_files_that_are_no_experiment(tmp_path, text, kind, told):

@@ -42,6 +42,7 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "namesake, encoder": ("namesake", {"encoder": "MODEL/dense"}),
 }
 NOT_RUN = {
+    "bearers": "the bearers of the name asked about are the benchmark's, and `sees` says so",
     "given": "the documents given with a question are the benchmark's, and `sees` says so",
     "reader-order": "the order that a reader gave to passages it was shown, in answers over a benchmark",
     "haystack": "an object of the user's",

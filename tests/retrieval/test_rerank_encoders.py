@@ -11,6 +11,7 @@ import pytest
 from onnx_files import WORDS, write_onnx, write_tokenizer
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
 from whichone.records import Passage
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.function import FunctionRetriever
@@ -90,3 +91,14 @@ def test_of_a_run(colours: Benchmark, tmp_path: Path) -> None:
         run = Run.open(tmp_path / by)
         assert run.description["order"]["by"] == by
         assert run.ranked_pages()["q"][0] == "c:3"  # asked for "blue red"
+    vectors = np.zeros((3, len(WORDS)), np.float32)
+    vectors[1, WORDS.index("red")] = 1  # the second passage is red, whatever its text
+    np.savez(tmp_path / "given-0.npz", ids=ids, vectors=vectors)
+    pattern = str(tmp_path / "given-*.npz")
+    given = {"run": str(tmp_path / "first"), "model": str(model), "vectors": pattern}
+    place = colours.folder.root
+    options = {**given, "by": "vectors"}
+    run = retrieve(place, tmp_path / "given", retriever="rerank", options=options, k=3)
+    assert run.ranked_pages()["q"] == ["c:2", "c:1", "c:3"]
+    with pytest.raises(UsageError, match="for an encoder"):
+        retrieve(place, tmp_path / "pairs", retriever="rerank", options=given, k=3)

@@ -38,6 +38,17 @@ def test_scores_and_order(model: Path) -> None:
     assert OnnxCrossEncoder(model / "model.onnx").describe() == encoder.describe()
 
 
+def test_the_folder_says_how_much_is_read(model: Path) -> None:
+    pair = ("red", "green green blue blue blue blue blue")
+    assert OnnxCrossEncoder(model).scores([pair]).tolist() == [25]
+    (model / "tokenizer_config.json").write_text('{"model_max_length": 8}')
+    short = OnnxCrossEncoder(model)
+    assert short.describe()["longest"] == 8
+    assert short.scores([pair]).tolist() < [25]
+    (model / "tokenizer_config.json").write_text('{"model_max_length": 1e30}')
+    assert OnnxCrossEncoder(model).describe()["longest"] == 512
+
+
 def test_two_classes(model: Path) -> None:
     table = np.zeros((len(WORDS), 2), np.float32)
     table[8] = [1, 3]

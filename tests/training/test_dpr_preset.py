@@ -77,7 +77,7 @@ def test_both_layouts_open_to_the_same_vectors(
     assert any(name.startswith("ctx_model.") for name in held["model_dict"])
 
 
-@pytest.mark.parametrize("layout", ["pkl", "parquet", "npz"])
+@pytest.mark.parametrize("layout", ["pkl", "parquet", "npz", "int8.npz"])
 def test_published_passage_vectors(tmp_path: Path, layout: str) -> None:
     passages = [
         Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"t{n}", text="x", source_id=str(n + 1))
@@ -94,6 +94,9 @@ def test_published_passage_vectors(tmp_path: Path, layout: str) -> None:
             )
         elif layout == "npz":
             np.savez(file, ids=np.array(ids), vectors=vectors[rows])
+        elif layout == "int8.npz":
+            twice = (2 * vectors[rows]).astype(np.int8)
+            np.savez(file, ids=np.array(ids), vectors=twice, scales=np.full(len(rows), 0.5))
         else:
             import pyarrow as pa
             import pyarrow.parquet as pq
@@ -123,8 +126,15 @@ def test_vectors_that_would_run_code_are_refused(tmp_path: Path) -> None:
         published_vectors(corpus, str(file), tmp_path / "work")
 
 
-def test_the_ladder_reads() -> None:
-    assert len(read_plan(EXPERIMENTS / "ladder.toml").retriever) == 16
+def test_the_ladder_has_every_system() -> None:
+    plan = read_plan(EXPERIMENTS / "ladder.toml")
+    names = {each.label for each in plan.retriever}
+    encoders = ("MiniLM", "e5-small", "bge-small", "gte-small", "mpnet")
+    assert names.issuperset(encoders)
+    assert names.issuperset(f"namesake with {each}" for each in (*encoders, "late interaction"))
+    assert {"cross-encoder over BM25's first 20", "cross-encoder over all bearers"} <= names
+    assert {"late interaction over BM25's first 20", "namesake with the cross-encoder"} <= names
+    assert {"BM25", "fusion of BM25 and e5-small", "namesake"} <= names
 
 
 @pytest.mark.parametrize("table", ["2", "3", "4", "8"])

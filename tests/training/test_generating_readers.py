@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tiny_bart import save_bart
+from tiny_bart import save_bart, save_t5
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli import whichone
@@ -144,6 +144,35 @@ def test_closed_book_and_with_context_for_five_tasks(
         "-o", "device=cpu",
     )  # fmt: skip
     assert Answers.open(tmp_path / "shown").folder.manifest.parameters["reader"]["how"] == "joined"
+
+
+@pytest.mark.slow
+def test_a_t5_learns_all_tasks_and_reads_them(bench: Benchmark, tmp_path: Path) -> None:
+    """With the first three passages in context; its rows say T5, its size, and how answers were written."""
+    place, t5 = bench.folder.root, save_t5(tmp_path / "tiny-t5", WORDS)
+    run(
+        "train", "reader", place, tmp_path / "t5", "--kind", "seq2seq", "--checkpoint", t5,
+        "--context", "gold", "--depth", 3, "--batch", 8, "--learning-rate", 1e-2, "--longest", 64,
+        "--prefix", "{task}: ", "--device", "cpu", "--epochs", 40,
+    )  # fmt: skip
+    model = tmp_path / "t5" / "model"
+    options = ("-o", f"model={model}", "-o", "device=cpu", "-o", "beams=3")
+    run(
+        "read", place, tmp_path / "said", "--reader", "seq2seq", "--passages", "gold", *options,
+        "-o", "repetition_penalty=1.1", "-o", "shortest=1",
+    )  # fmt: skip
+    answers = Answers.open(tmp_path / "said")
+    begins = {"qa": "town", "sf": "town", "fc": "supports", "el": "name", "dialogue": "name"}
+    said = {q.id: str(answers.answers[q.id].text) for q in bench.queries}
+    right = [said[q.id].startswith(begins[q.task]) for q in bench.queries]
+    assert sum(right) >= 36, said
+    reader = answers.folder.manifest.parameters["reader"]
+    assert reader["initialisation"]["model_type"] == "t5"
+    assert reader["initialisation"]["checkpoint"] == "tiny-t5"
+    assert answers.name.startswith("seq2seq tiny-t5 0.0")
+    assert (reader["beams"], reader["repetition_penalty"], reader["shortest"]) == (3, 1.1, 1)
+    assert reader["how"] == "joined"
+    assert reader["longest"] == 10  # the dialogue's nine words and the end
 
 
 def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> None:

@@ -41,3 +41,38 @@ def save_bart(
     torch.manual_seed(1)
     transformers.BartForConditionalGeneration(config).save_pretrained(folder)
     return folder
+
+
+def save_t5(folder: Path, words: Sequence[str], *, width: int = 48) -> Path:
+    """The same as a T5: its own special tokens, an end token and no start token, relative positions."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = list(dict.fromkeys(["<pad>", "</s>", "<unk>", *SPECIAL[5:], *words]))
+    numbers = {word: n for n, word in enumerate(vocabulary)}
+    model = tokenizers.models.WordLevel(numbers, unk_token="<unk>")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    config = transformers.T5Config(
+        vocab_size=len(vocabulary),
+        d_model=width,
+        d_kv=12,
+        d_ff=2 * width,
+        num_layers=1,
+        num_heads=4,
+        dropout_rate=0.0,
+        feed_forward_proj="gated-gelu",
+        pad_token_id=0,
+        eos_token_id=1,
+        decoder_start_token_id=0,
+    )
+    torch.manual_seed(1)
+    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.prompt import DEFAULT, find_prompt
 from whichone.errors import UsageError, WhichoneError, did_you_mean
-from whichone.experiment.plan import Plan, ReaderPlan, RetrieverPlan
+from whichone.experiment.plan import OF_RUNS, Plan, ReaderPlan, RetrieverPlan
 from whichone.files.folder import Folder, file_hash
 from whichone.files.manifest import MANIFEST
 from whichone.registry import names, target
@@ -36,6 +36,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     reader: ReaderPlan | None = None
     setting: Setting | None = None
     run: Cell | None = None
+    starts: tuple[str, ...] = ()
+    """Keys of the runs that this one fuses or re-orders."""
 
     @property
     def status(self) -> Status:
@@ -50,7 +52,10 @@ def cells(plan: Plan, out: Path) -> Iterator[Cell]:
     """Every cell, runs before the answers that need them."""
     for place in plan.benchmarks:
         benchmark = Benchmark.open(place)
-        runs = [_run_cell(place, benchmark, r, out) for r in plan.retriever]
+        runs: list[Cell] = []
+        for listed in plan.retriever:
+            starts = [cell for name in listed.of for cell in runs if cell.name == name]
+            runs.append(_run_cell(place, benchmark, listed, starts, out))
         yield from runs
         for reader in plan.reader:
             for chosen, label in _settings(benchmark, plan):
@@ -75,7 +80,9 @@ def _settings(benchmark: Benchmark, plan: Plan) -> Iterator[tuple[Setting, str]]
             yield chosen, f" seed {seed}" if len(listed.seeds) > 1 else ""
 
 
-def _run_cell(place: str, benchmark: Benchmark, plan: RetrieverPlan, out: Path) -> Cell:
+def _run_cell(
+    place: str, benchmark: Benchmark, plan: RetrieverPlan, starts: Sequence[Cell], out: Path
+) -> Cell:
     key = _hash(
         {
             "benchmark": benchmark.id,
@@ -83,8 +90,13 @@ def _run_cell(place: str, benchmark: Benchmark, plan: RetrieverPlan, out: Path) 
             "k": plan.k,
             "options": plan.options,
             "files": _dependencies("retrievers", plan.retriever, plan.options),
+            **({"of": [cell.key for cell in starts]} if starts else {}),
         }
     )
+    if starts:
+        named = ",".join(str(cell.path) for cell in starts)
+        options = {**plan.options, OF_RUNS[plan.retriever]: named}
+        plan = msgspec.structs.replace(plan, options=options)
     return Cell(
         kind="run",
         benchmark=place,
@@ -92,6 +104,7 @@ def _run_cell(place: str, benchmark: Benchmark, plan: RetrieverPlan, out: Path) 
         key=key,
         path=out / "runs" / f"{plain(benchmark.name)}-{plain(plan.label)}-{key}",
         retriever=plan,
+        starts=tuple(cell.key for cell in starts),
     )
 
 

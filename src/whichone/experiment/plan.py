@@ -8,16 +8,23 @@ from typing import Any
 
 import msgspec
 
-from whichone.errors import BadInput, Missing, UsageError
+from whichone.errors import BadInput, Missing, UsageError, did_you_mean
 from whichone.runs.settings import KINDS
+
+OF_RUNS = {"fusion": "runs", "rerank": "run"}
+"""Retrievers that start from finished runs, and the option that names them."""
 
 
 class RetrieverPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A retriever by its registered name or as `module:function`, with its options."""
+    """A retriever by its registered name or as `module:function`, with its options.
+
+    `of` are the names of retrievers above it whose runs `fusion` fuses or `rerank` re-orders.
+    """
 
     retriever: str
     name: str = ""
     k: int = 100
+    of: list[str] = []
     options: dict[str, Any] = {}
 
     @property
@@ -134,5 +141,28 @@ def _check(plan: Plan, file: Path) -> None:
             raise BadInput(
                 f"two [[{kind}]] are called {twice[0]!r}", file=file, hint="give each a name"
             )
+    _check_of(plan, file)
     if plan.limit is not None and plan.limit < 1:
         raise BadInput("limit must be at least 1", file=file)
+
+
+def _check_of(plan: Plan, file: Path) -> None:
+    """What is fused or re-ordered appears earlier in the file, so that its run is there."""
+    above: list[str] = []
+    for each in plan.retriever:
+        if each.of and each.retriever not in OF_RUNS:
+            raise BadInput(
+                f"{each.label!r}: {each.retriever} takes no finished runs",
+                file=file,
+                hint=f"`of` goes with {' or '.join(OF_RUNS)}",
+            )
+        for other in each.of:
+            if other not in above:
+                raise BadInput(
+                    f"{each.label!r} is of {other!r}, and no [[retriever]] above it has this name",
+                    file=file,
+                    hint=did_you_mean(other, above),
+                )
+        if len(each.of) > 1 and each.retriever == "rerank":
+            raise BadInput(f"{each.label!r}: rerank re-orders one run", file=file)
+        above.append(each.label)

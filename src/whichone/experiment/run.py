@@ -105,6 +105,8 @@ def run_experiment(file: str | Path, out: str | Path | None = None) -> list[Cell
         try:
             if cell.run is not None and cell.run.key in failed:
                 raise BadInput(f"the run it reads from failed: {cell.run.name}")
+            if failed.intersection(cell.starts):
+                raise BadInput("a run that it starts from failed")
             if status != "done":
                 _do(cell, plan)
             result.status = "done"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import BadInput, Missing, missing_extra
+from whichone.files.lines import read_json
 
 Ints = npt.NDArray[np.int64]
 Outputs = list[npt.NDArray[np.float32]]
@@ -39,7 +41,8 @@ class OnnxModel:
             self.tokenizer = Tokenizer.from_file(str(words))
         except Exception as error:  # the library raises nothing more special
             raise BadInput(f"no tokenizer: {error}", file=words) from error
-        self.tokenizer.enable_truncation(longest)
+        self.longest = int(min(longest, _own_longest(self.folder)))
+        self.tokenizer.enable_truncation(self.longest)
         self.tokenizer.no_padding()  # files may ask for padding to a fixed length
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
@@ -87,6 +90,14 @@ def onnx_file(place: Path) -> Path:
             hint="a folder with model.onnx and tokenizer.json, or the .onnx file itself, is needed",
         )
     return candidates[0]
+
+
+def _own_longest(folder: Path) -> float:
+    """The tokens that the model was trained to read, as transformers saves it; a huge number means no limit."""
+    config = folder / "tokenizer_config.json"
+    settings = read_json(config) if config.exists() else {}
+    longest = settings.get("model_max_length") if isinstance(settings, dict) else None
+    return longest if isinstance(longest, int | float) and longest >= 8 else math.inf
 
 
 def is_onnx(place: str | Path) -> bool:

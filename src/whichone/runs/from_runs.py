@@ -1,4 +1,4 @@
-"""Retrievers that need a benchmark: finished runs fused or re-ranked, given documents, a reader's order."""
+"""Retrievers that need a benchmark: finished runs fused or re-ranked, given documents, bearers, a reader's order."""
 
 from __future__ import annotations
 
@@ -85,6 +85,47 @@ class Given:
             yield Ranking(question=question.id, passages=passages, scores=scores)
 
 
+class Bearers:
+    """Returns the first passages of all bearers of a question's name, in the order of the name set.
+
+    The name is given, and who has it: what orders these passages is analysed, not a system.
+    """
+
+    sees = ("corpus", "the bearers of the name asked about")
+
+    def __init__(self, passages: Mapping[str, Sequence[str]]) -> None:
+        self._passages = passages
+
+    @classmethod
+    def for_run(cls, benchmark: Benchmark, work: Path) -> Bearers:
+        corpus, by_set = benchmark.corpus, {s.id: s for s in benchmark.sets}
+        asked = {q.id: by_set[q.name_set] for q in benchmark.queries if q.name_set in by_set}
+        if not asked:
+            raise UsageError(
+                f"no question of {benchmark.name} is about a shared name",
+                hint="use a retriever that searches the corpus",
+            )
+        first = {
+            s.id: [
+                inside[0]
+                for bearer in s.bearers
+                for page in bearer.pages
+                if (inside := corpus.passages_of(page))
+            ]
+            for s in {s.id: s for s in asked.values()}.values()
+        }
+        return cls({question: list(dict.fromkeys(first[s.id])) for question, s in asked.items()})
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "bearers"}
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            passages = tuple(self._passages.get(question.id, ()))[:k]
+            scores = tuple(1.0 / rank for rank in range(1, len(passages) + 1))
+            yield Ranking(question=question.id, passages=passages, scores=scores)
+
+
 class RunFusion(Fusion):
     """`fusion`: of finished runs (`runs=RUN_A,RUN_B`), or live (`first=INDEX_A,INDEX_B`)."""
 
@@ -124,7 +165,7 @@ class RunRerank(Rerank):
             "from": {"run": opened.name, "hash": opened.folder.content_hash[:12]},
         }
         source = recalled(opened)
-        return Rerank.of(source, benchmark.corpus, parameters, described, seen_by([opened]))
+        return Rerank.of(source, benchmark.corpus, work, parameters, described, seen_by([opened]))
 
 
 def _over(place: str, benchmark: Benchmark) -> Run:

@@ -1,4 +1,4 @@
-"""Passage vectors that others published: DPR's own pickles, Parquet (wiki_dpr), or `.npz` with ids."""
+"""Passage vectors that others published: DPR's own pickles, Parquet (wiki_dpr), or `.npz` with ids, also int8 with scales."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ class _NumbersOnly(pickle.Unpickler):
 def published_vectors(corpus: Corpus, given: str, work: Path) -> StoredVectors:
     """The vectors of a corpus' passages out of files, found by the passages' own ids.
 
-    `told` is a file or a pattern such as `wikipedia_passages_*.pkl`. Every passage needs one.
+    `given` is a file or a pattern such as `wikipedia_passages_*.pkl`. Every passage needs one.
     """
-    place_told = Path(given)
+    place_given = Path(given)
     files = (
-        [place_told] if place_told.is_file() else sorted(place_told.parent.glob(place_told.name))
+        [place_given]
+        if place_given.is_file()
+        else sorted(place_given.parent.glob(place_given.name))
     )
     if not files:
         raise Missing("there are no files of passage vectors", where=given)
@@ -134,7 +136,10 @@ def _size(file: Path) -> int:
 def _blocks(file: Path) -> Iterator[Block]:
     if file.suffix == ".npz":
         with np.load(file) as held:
-            yield [str(i) for i in held["ids"]], np.asarray(held["vectors"], np.float32)
+            vectors = np.asarray(held["vectors"], np.float32)
+            if "scales" in held:  # int8, one scale a passage
+                vectors = vectors * np.asarray(held["scales"], np.float32)[:, None]
+            yield [str(i) for i in held["ids"]], vectors
     elif file.suffix == ".parquet":
         yield from _parquet(file)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
@@ -49,6 +48,8 @@ class Tokens(Protocol):
     """Where a passage's token vectors come from."""
 
     def read(self, row: int) -> Vectors: ...
+
+    def read_all(self, rows: Sequence[int]) -> list[Vectors]: ...
 
 
 class Late:
@@ -136,7 +137,7 @@ class Late:
 
     def scores(self, question: str, rows: Sequence[int]) -> Vectors:
         """The MaxSim of a question with some passages, by their rows."""
-        return maxsim(self.encoder.questions([question])[0], [self._tokens.read(r) for r in rows])
+        return maxsim(self.encoder.questions([question])[0], self._tokens.read_all(rows))
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         depth = max(k, self._parameters.depth)
@@ -144,7 +145,7 @@ class Late:
         first = self._first.search(questions, depth)
         for question, vectors, ranking in zip(questions, encoded, first, strict=True):
             rows = [row for row in self.corpus.rows(ranking.passages) if row is not None]
-            scores = maxsim(vectors, [self._tokens.read(row) for row in rows])
+            scores = maxsim(vectors, self._tokens.read_all(rows))
             best = np.lexsort((np.array(rows, np.int64), -scores))[:k].tolist()
             yield Ranking(
                 question=question.id,
@@ -154,16 +155,28 @@ class Late:
 
 
 class EncodedWhenAsked:
-    """Token vectors of candidates, encoded when they are asked for; the last ones are kept."""
+    """Token vectors of candidates, encoded together when they are asked for; the last ones are kept."""
 
     def __init__(self, encoder: TokenEncoder, corpus: Corpus) -> None:
         self._encoder = encoder
         self._corpus = corpus
-        self.read = lru_cache(maxsize=CACHED)(self._read)
+        self._kept: dict[int, Vectors] = {}
 
-    def _read(self, row: int) -> Vectors:
-        passage = self._corpus.take([row], ["title", "text"])
-        return self._encoder.passages(passage["title"].to_pylist(), passage["text"].to_pylist())[0]
+    def read(self, row: int) -> Vectors:
+        return self.read_all([row])[0]
+
+    def read_all(self, rows: Sequence[int]) -> list[Vectors]:
+        new = [row for row in dict.fromkeys(rows) if row not in self._kept]
+        if new:
+            passages = self._corpus.take(new, ["title", "text"])
+            encoded = self._encoder.passages(
+                passages["title"].to_pylist(), passages["text"].to_pylist()
+            )
+            self._kept.update(zip(new, encoded, strict=True))
+        vectors = [self._kept[row] for row in rows]
+        for row in list(self._kept)[: max(0, len(self._kept) - CACHED)]:
+            del self._kept[row]
+        return vectors
 
 
 def _stored(

@@ -95,6 +95,9 @@ class StoredTokens:
         place = slice(*shard.starts[row % SHARD : row % SHARD + 2])
         return decompress(shard.tokens[place], shard.scales[place], self.precision, self.size)
 
+    def read_all(self, rows: Sequence[int]) -> list[Vectors]:
+        return [self.read(row) for row in rows]
+
 
 def store_tokens(
     passages: pa.Table,

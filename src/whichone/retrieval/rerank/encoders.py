@@ -37,10 +37,15 @@ class _Kept(Generic[V]):
 
 
 class VectorOrder:
-    """By the inner product of one vector a text."""
+    """By the inner product of one vector a text; `given` knows the vectors of passages already."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        given: Callable[[Sequence[Passage]], Vectors] | None = None,
+    ) -> None:
         self._encoder = encoder
+        self._given = given
         self._kept: _Kept[Vectors] = _Kept(
             lambda titles, texts: list(encoder.passages(titles, texts))
         )
@@ -53,7 +58,8 @@ class VectorOrder:
     ) -> tuple[list[int], list[float], dict[str, Any]]:
         """Places of the passages best first, with their scores; ties keep the order they came in."""
         asked = self._encoder.questions([question])[0]
-        return best_first(np.stack(self._kept.of(passages)) @ asked)
+        known = self._given(passages) if self._given else np.stack(self._kept.of(passages))
+        return best_first(known @ asked)
 
 
 class TokenOrder:

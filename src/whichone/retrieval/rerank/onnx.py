@@ -25,7 +25,7 @@ class OnnxCrossEncoder:
         self._model = OnnxModel(model, longest=longest)
         self._name = self._model.folder.resolve().name
         self._hash = file_hash(self._model.file)[:16]
-        self._longest = longest
+        self._longest = self._model.longest
         shape = next(iter(self._model.outputs.values()))
         if len(shape) != 2 or shape[1] not in (1, 2):
             raise BadInput(

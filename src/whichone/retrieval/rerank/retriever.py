@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
+import numpy as np
 
 from whichone import registry
 from whichone.concurrent import in_order
@@ -34,13 +35,15 @@ class RerankParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     `model` is a cross-encoder (folder or name; ONNX as a folder or an `.onnx` file), or with
     `endpoint` the name of a chat model there. `by=vectors` orders by a single-vector encoder,
-    `by=tokens` by a late-interaction model instead. A chat model sees `window` passages of up to
+    `by=tokens` by a late-interaction model instead; `vectors` are files of passage vectors for the
+    former, as of the dense retriever. A chat model sees `window` passages of up to
     `characters` each at once, moves up by `step`, and is asked `concurrency` questions at a time.
     """
 
     model: str
     first: str = ""
     by: Literal["pairs", "vectors", "tokens"] = "pairs"
+    vectors: str | None = None
     endpoint: str | None = None
     depth: Annotated[int, msgspec.Meta(ge=1)] = 100
     device: str | None = None
@@ -88,6 +91,7 @@ class Rerank:
         return cls.of(
             live(first, parameters.depth),
             corpus,
+            work,
             parameters,
             {"from": first.describe()},
             getattr(first, "sees", ("corpus",)),
@@ -98,11 +102,14 @@ class Rerank:
         cls,
         source: Source,
         corpus: Corpus,
+        work: Path,
         parameters: RerankParameters,
         described: dict[str, Any],
         sees: tuple[str, ...] = ("corpus",),
     ) -> Rerank:
         """Re-orders what a source ranks, by the model that the parameters name."""
+        if parameters.vectors and parameters.by != "vectors":
+            raise UsageError("files of passage vectors are for an encoder", hint="-o by=vectors")
         if parameters.step > parameters.window:
             raise UsageError("windows must overlap or touch", hint="step is at most window")
         chat = parameters.endpoint is not None
@@ -113,7 +120,7 @@ class Rerank:
         }
         return cls(
             source,
-            _order(parameters),
+            _order(parameters, corpus, work),
             corpus,
             depth=parameters.depth,
             concurrency=parameters.concurrency if chat else 1,
@@ -163,7 +170,7 @@ class Rerank:
         return [known[identity] for identity in ids]
 
 
-def _order(parameters: RerankParameters) -> Order:
+def _order(parameters: RerankParameters, corpus: Corpus, work: Path) -> Order:
     if parameters.endpoint is not None:
         from whichone.retrieval.rerank.chat import ChatOrder
 
@@ -189,7 +196,16 @@ def _order(parameters: RerankParameters) -> Order:
         from whichone.retrieval.dense.encoder import need_encoder
         from whichone.retrieval.rerank.encoders import VectorOrder
 
-        return VectorOrder(need_encoder(parameters.model, device=parameters.device))
+        encoder = need_encoder(parameters.model, device=parameters.device)
+        if parameters.vectors is None:
+            return VectorOrder(encoder)
+        from whichone.retrieval.dense.published import published_vectors
+
+        stored = published_vectors(corpus, parameters.vectors, work)
+        return VectorOrder(
+            encoder,
+            lambda passages: stored.read(np.array(corpus.rows([p.id for p in passages]), np.int64)),
+        )
     if parameters.by == "tokens":
         from whichone.retrieval.late.encoder import open_token_encoder
         from whichone.retrieval.rerank.encoders import TokenOrder
