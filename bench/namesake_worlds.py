@@ -3,7 +3,7 @@
     python bench/namesake_worlds.py --work FOLDER [BENCHMARK ...]
 
 Invents people and machines that share names, writes about them in prose of several kinds (an encyclopedia, a
-directory, tickets, minutes, a price list, German, French and Spanish pages), asks for one attribute by way of
+directory, tickets, minutes, a price list, German, French and Spanish pages, and those of `namesake_prose.py`), asks for one attribute by way of
 another, and prints the paired difference of acc@1 with its 95 % interval over names. The evidence must be
 worth something wherever its words occur and nothing where they do not: the lower bound is to be above -.02.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+import namesake_prose
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_of
 from whichone.retrieval.bm25 import Bm25
@@ -352,6 +353,10 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=600, help="questions of a benchmark at most")
     options = parser.parse_args()
     worlds = [(kind, invent(kind, options.work, seed=options.seed)) for kind in TEXTS]
+    worlds += [
+        (kind, namesake_prose.invent(kind, options.work, seed=options.seed))
+        for kind in namesake_prose.KINDS
+    ]
     worlds += [(path, Benchmark.open(path)) for path in options.benchmarks]
     print("| world | questions | BM25 | namesake | difference |\n| --- | --- | --- | --- | --- |")
     for name, benchmark in worlds:

@@ -61,6 +61,71 @@ def test_who_is_meant(namesake: whichone.Namesake, text: str, meant: str | None)
     assert [bearer.title for bearer in believed.bearers] == ([meant] if meant else [])
 
 
+CATALOGUES = {
+    "en": [
+        "Margaret Thatcher-Jones",
+        "Seán O'Brien",
+        "William Carter",
+        "Ludwig van Beethoven",
+        "Acme Widgets Inc.",
+        "The Golden Gate Hotel",
+        "X-200 Pump",
+        "Mohammed Al-Fayed",
+        "Anne-Marie Duval",
+    ],
+    "de": ["Jürgen Groß", "Hans-Peter Müller", "Friedrich von der Heide", "Katharina Weiß"],
+    "fr": ["Jean d'Ormesson", "François L'Hôpital", "Marie-Claire Dubois", "L'Île-Rousse"],
+    "es": ["José García Márquez", "María del Carmen López Ruiz", "Francisco Pérez"],
+}
+
+
+@pytest.fixture(scope="module")
+def catalogues() -> dict[str, whichone.Namesake]:
+    return {
+        language: whichone.Namesake.over(
+            [{"id": t, "title": t, "text": t} for t in titles], encoder="none", language=language
+        )
+        for language, titles in CATALOGUES.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "meant"),
+    [
+        ("en", "Thatcher-Jones, Margaret", "Margaret Thatcher-Jones"),
+        ("en", "what does margaret thatcher jones sell", "Margaret Thatcher-Jones"),
+        ("en", "Where is Sean OBrien?", "Seán O'Brien"),
+        ("en", "What does Mr. Carter bake?", "William Carter"),
+        ("en", "Dr Carter's bread", "William Carter"),
+        ("en", "Beethoven, Ludwig van", "Ludwig van Beethoven"),
+        ("en", "What does Acme Widgets make?", "Acme Widgets Inc."),
+        ("en", "Where is Golden Gate Hotel?", "The Golden Gate Hotel"),
+        ("en", "price of the X200 pump", "X-200 Pump"),
+        ("en", "What does Mohamed Al Fayed own?", "Mohammed Al-Fayed"),
+        ("en", "What does Muhammad Al-Fayed own?", "Mohammed Al-Fayed"),
+        ("en", "Where does Annemarie Duval teach?", "Anne-Marie Duval"),
+        ("de", "Was verkauft Juergen Gross?", "Jürgen Groß"),
+        ("de", "Hans Peter Mueller", "Hans-Peter Müller"),
+        ("de", "Was backt Herr Müller?", "Hans-Peter Müller"),
+        ("de", "von der Heide, Friedrich", "Friedrich von der Heide"),
+        ("de", "Was malt Frau Dr. Weiß?", "Katharina Weiß"),
+        ("de", "Katharinas Bilder", "Katharina Weiß"),
+        ("fr", "Le livre d'Ormesson", "Jean d'Ormesson"),
+        ("fr", "Les patients de M. L'Hôpital", "François L'Hôpital"),
+        ("fr", "M.-C. Dubois", "Marie-Claire Dubois"),
+        ("fr", "Où est l'Ile Rousse ?", "L'Île-Rousse"),
+        ("es", "¿Qué escribe José García?", "José García Márquez"),
+        ("es", "¿Qué escribe García Márquez?", "José García Márquez"),
+        ("es", "¿Qué canta la Sra. López Ruiz?", "María del Carmen López Ruiz"),
+        ("es", "¿Qué hornea Paco Pérez?", "Francisco Pérez"),
+    ],
+)
+def test_who_is_meant_in_four_languages(
+    catalogues: dict[str, whichone.Namesake], language: str, text: str, meant: str
+) -> None:
+    assert [bearer.title for bearer in catalogues[language].resolve(text).bearers] == [meant]
+
+
 def test_a_last_name_alone_is_open(namesake: whichone.Namesake) -> None:
     believed = namesake.resolve("What does Walker do?")
     assert {bearer.title for bearer in believed.bearers} == {"Paul Walker", "Daniel Walker"}
@@ -82,8 +147,19 @@ def test_spelling() -> None:
     assert list(foldings("müller")) == ["muller", "mueller"]
     assert "walke" in set(deletions("walker")) and list(deletions("abc")) == []
     assert nicknames()["bob"] == ("robert",)
-    assert list(short_keys(["paul", "walker"])) == ["walker", "paul", "p walker", "paul walker"]
+    assert list(short_keys(["paul", "walker"])) == [
+        "=paulwalker",
+        "walker",
+        "paul",
+        "p walker",
+        "paul walker",
+    ]
     assert list(short_keys(["edinburgh"])) == []
+    assert {"garcia marquez", "jose garcia", "jose marquez"} <= set(
+        short_keys(["josé", "garcía", "márquez"])
+    )
+    assert {"=acmewidgetsinc", "=acmewidgets"} <= set(short_keys(["acme", "widgets", "inc"]))
+    assert {"=hansmuller", "=hansmueller"} <= set(short_keys(["hans", "-", "müller"]))
 
 
 words = st.text("abcde", min_size=4, max_size=8)

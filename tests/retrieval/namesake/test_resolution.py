@@ -6,7 +6,7 @@ import pytest
 
 import whichone
 from whichone.retrieval.namesake.model import EvidenceModel, Fit, calibrated, softmax
-from whichone.retrieval.namesake.reading import periods, ruled_out
+from whichone.retrieval.namesake.reading import periods
 from whichone.retrieval.namesake.resolution import Candidate, question_back, splitting
 
 STAFF = [
@@ -62,15 +62,37 @@ def test_the_attribute_that_splits_best_is_asked_for() -> None:
     assert question_back("X", alike) == "Which X do you mean? 2 have this name."
 
 
-def test_what_is_ruled_out_and_when() -> None:
-    assert ruled_out(["Who is", " but not the one in Leeds?"]) == (["Who is", " but "], "Leeds")
-    assert ruled_out(["Who is"]) == (["Who is"], "")
+def test_decades_and_centuries() -> None:
     assert periods(["the", "1780s", "1700s", "1999"]) == [(1780, 1789), (1700, 1799)]
 
 
-def test_the_question_may_rule_a_bearer_out(staff: whichone.Namesake) -> None:
-    best = staff.resolve("What is the badge of Ada Park, not the one in Payroll, badge 17?").best
-    assert best is not None and best.id == "2"
+@pytest.mark.parametrize(
+    ("text", "answer", "meant"),
+    [
+        ("What is the badge of Ada Park, not the one in Payroll?", "", "2"),
+        ("What is the badge of Ada Park (not Turin)?", "", "1"),
+        ("What is the badge of the Ada Park who is not in Leeds?", "", "2"),
+        ("What is the badge of Ada Park, not the one in Leeds but the one in Turin?", "", "2"),
+        ("What is the badge of Ada Park?", "not the one in Leeds", "2"),
+        ("What is the badge of Ada Park?", "not Turin", "1"),
+    ],
+)
+def test_a_question_or_an_answer_may_rule_a_bearer_out(
+    staff: whichone.Namesake, text: str, answer: str, meant: str
+) -> None:
+    believed = staff.resolve(text, answer=answer)
+    assert believed.resolvable and believed.best is not None and believed.best.id == meant
+    (other,) = believed.bearers[1:]
+    assert any("rules out" in reason for reason in other.speaks_against)
+    if not answer:
+        assert staff.search(text, 1)[0].id == meant
+
+
+def test_what_does_not_work_is_not_ruled_out(staff: whichone.Namesake) -> None:
+    believed = staff.resolve(
+        "Why does the badge of Ada Park in Leeds not open the door in Payroll?"
+    )
+    assert believed.best is not None and believed.best.id == "1"
 
 
 def test_calibration_keeps_the_order_and_adds_up() -> None:

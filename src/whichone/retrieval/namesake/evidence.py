@@ -122,18 +122,26 @@ class Weigher:
         return together
 
     def weigh(
-        self, pages: Mapping[int, float], asked: Asked, selection: Selection
+        self,
+        pages: Mapping[int, float],
+        asked: Asked,
+        selection: Selection,
+        longer: frozenset[int] = frozenset(),
     ) -> list[Evidence]:
-        """The bearers, best first, ties by page."""
-        together = self.bearers(pages)
+        """The bearers, best first, ties by page; `longer` have only a longer form of the name."""
         rows = self._pages.rows(list(pages))
         rows = rows if selection.everything else rows[selection.keeps(rows)]
         owners = self._pages.of_passages(rows).tolist()
         plain = _best(owners, self._index.lexical.of(asked.plain, rows))
         proper = _best(owners, self._index.lexical.of(asked.proper, rows))
         denied = _best(owners, self._index.lexical.of(asked.denied, rows)) if asked.denied else {}
-        # what is ruled out speaks for nobody
-        pages = {page: score - denied.get(page, 0.0) for page, score in pages.items()}
+        if longer:
+            said = {
+                page: plain.get(page, 0.0) + proper.get(page, 0.0) - denied.get(page, 0.0)
+                for page in pages
+            }
+            pages = without_vain(pages, said, longer)
+        together = self.bearers(pages)
         most = max(pages.values(), default=0.0) or 1.0
         weighed = []
         for key, own in together.items():
@@ -143,6 +151,9 @@ class Weigher:
             evidence.values["proper"] = max(proper.get(page, 0.0) for page in own) / _SCALE
             if denied:
                 evidence.values["denied"] = max(denied.get(page, 0.0) for page in own) / _SCALE
+            if longer.issuperset(own):
+                evidence.values["longer"] = 1.0
+                evidence.speaks_against.append("has only another form of the name")
             self._read(evidence, asked)
             weighed.append(evidence)
         self._weigh(weighed)
@@ -187,8 +198,6 @@ class Weigher:
         self._add_attributes(evidence, asked)
         if asked.periods:
             self._add_period(evidence, asked.periods)
-        if evidence.values.get("denied"):
-            evidence.speaks_against.append("has what the question rules out")
         if self._knowledge is not None:
             self._add_facts(evidence, self._knowledge, asked)
         if self._options.popularity:
@@ -235,10 +244,15 @@ class Weigher:
     def _add_attributes(self, evidence: Evidence, asked: Asked) -> None:
         """Attributes whose values the question names: company, department, city."""
         named = []
+        ruled_out = self._pages.table.language.stems(asked.denied)
         for name, value in self._index.attributes(evidence.page).items():
             wanted = self._pages.table.language.stems(value)
             if wanted and len(wanted) <= 8 and contains(asked.words, wanted):
                 named.append(f"{name} {value}")
+            if wanted and len(wanted) <= 8 and contains(ruled_out, wanted):
+                evidence.values["denied"] = 1.0
+        if evidence.values.get("denied"):
+            evidence.speaks_against.append(f"has what the question rules out: {asked.denied}")
         if named:
             evidence.values["attribute"] = math.sqrt(len(named))
             evidence.speaks_for.append(f"has the {', the '.join(named[:3])}")
@@ -266,6 +280,16 @@ class Weigher:
         evidence.values["sentence"] = close
         if sentence:
             evidence.speaks_for.append(f"closest sentence ({close:.2f}): {sentence[:_SHOWN]}")
+
+
+def without_vain(
+    pages: Mapping[int, float], said: Mapping[int, float], longer: frozenset[int]
+) -> dict[int, float]:
+    """Of the pages with a longer form of the name, only those that have more of what the question says than any bearer."""
+    least = max((said[page] for page in pages if page not in longer), default=0.0)
+    return {
+        page: score for page, score in pages.items() if page not in longer or said[page] > least
+    }
 
 
 def _best(owners: Sequence[int], scores: Any) -> dict[int, float]:

@@ -6,34 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from whichone.retrieval.namesake.spelling import folded, nicknames
+from whichone.retrieval.namesake.spelling import HONORIFICS, PARTICLES, folded, foldings, nicknames
+from whichone.retrieval.namesake.variants import core_words, squeezed
 
 MOST_WORDS = 5
 MOST_KEYS = 24
 MOST_PARTIAL = 16
 """A first or last name alone is looked up where no more names have it."""
-_PARTICLES = frozenset(
-    [
-        "de",
-        "van",
-        "von",
-        "der",
-        "den",
-        "da",
-        "di",
-        "del",
-        "la",
-        "le",
-        "bin",
-        "al",
-        "of",
-        "y",
-        "e",
-        "zu",
-    ]
-)
 _JOINTS = frozenset([".", ",", "-", "'"])
 _LEFT_OUT = 3
+_SHORTEST = 4
 _MOST_WINDOWS = 16
 
 Pages = tuple[int, ...]
@@ -70,6 +52,7 @@ def loose_names(
     """For every stretch that is written as a name and was not found as it is: the longest that may be one."""
     cased = any(c.isupper() for c in text[1:])
     runs = list(_runs(text, places, words, openers) if cased else _windows(words, openers))
+    runs = [_with_particles(words, run) if "," in words[slice(*run)] else run for run in runs]
     reader = _Reader(words, look_up, variants)
     results: list[Loose] = []
     used = list(taken)
@@ -80,9 +63,11 @@ def loose_names(
             if any(used[first:last]) and not cased:
                 continue
             loose = reader.read(first, last)
+            if loose is None and (first, last) == (start, end):
+                loose = reader.extended(first, last)
             if loose is not None:
                 results.append(loose)
-                used[first:last] = [True] * (last - first)
+                used[loose.start : loose.end] = [True] * (loose.end - loose.start)
     if not results and not any(taken) and cased:
         for start, end in runs:
             loose = reader.partial(start, end)
@@ -105,10 +90,20 @@ def _runs(
         for n in range(at + 1, len(words)):
             if words[n].isalnum() and text[places[n][0]].isupper() and words[n] not in openers:
                 end = n + 1
-            elif words[n] not in _JOINTS and words[n] not in _PARTICLES:
+            elif words[n] not in _JOINTS and words[n] not in PARTICLES:
                 break
         yield at, end
         at = end
+
+
+def _with_particles(words: Sequence[str], run: Place) -> Place:
+    """A name with a comma, and the particles around it: "von der Heide, Friedrich", "Beethoven, Ludwig van"."""
+    start, end = run
+    while start > 0 and words[start - 1] in PARTICLES:
+        start -= 1
+    while end < len(words) and words[end] in PARTICLES:
+        end += 1
+    return start, end
 
 
 def _windows(words: Sequence[str], openers: frozenset[str]) -> Iterator[Place]:
@@ -148,23 +143,55 @@ class _Reader:
     def read(self, start: int, end: int) -> Loose | None:
         """What the words from start to end may mean, the likeliest way of writing first."""
         tokens = list(self._words[start:end])
+        loose = self._read(tokens, start, end)
+        if loose is None and _may_be_genitive(tokens[-1]):
+            loose = self._read([*tokens[:-1], tokens[-1][:-1]], start, end)
+        return loose
+
+    def extended(self, start: int, end: int) -> Loose | None:
+        """A name that goes on in small letters, with other hyphens than it has: "X200 pump"."""
+        for last in range(min(end + _LEFT_OUT, len(self._words)), end, -1):
+            words = self._words[start:last]
+            pages = self._pages(self._as_one_word(words)) if words[-1].isalnum() else ()
+            if pages:
+                return Loose(start, last, pages, "spelling")
+        return None
+
+    def _pages(self, keys: Sequence[str]) -> Pages:
+        listed = list(dict.fromkeys(keys))[:MOST_KEYS]
+        return tuple(sorted({page for own in self._look_up(listed).values() for page in own}))
+
+    def _read(self, tokens: list[str], start: int, end: int) -> Loose | None:
         names = [token for token in tokens if token.isalnum()]
         for written, keys in self._ways(tokens, names):
-            listed = list(dict.fromkeys(keys))[:MOST_KEYS]
-            pages = sorted({page for own in self._look_up(listed).values() for page in own})
+            pages = self._pages(keys)
             if pages:
-                return Loose(start, end, tuple(pages), written)
+                return Loose(start, end, pages, written)
         return None
+
+    def _as_one_word(self, tokens: Sequence[str]) -> list[str]:
+        """Names that are the same but for blanks, hyphens, apostrophes, accents, "the" and "Inc."."""
+        words = [token for token in tokens if token.isalnum()]
+        plain = squeezed(core_words([folded(word) for word in words]))
+        return self._variants.by_short_key(plain, MOST_KEYS) if len(plain) > _SHORTEST else []
 
     def _ways(self, tokens: list[str], names: list[str]) -> Iterator[tuple[str, list[str]]]:
         if len(names) > 1:
             yield "order", [" ".join(names[1:] + names[:1]), " ".join(names[-1:] + names[:-1])]
+        if "," in tokens:
+            comma = tokens.index(",")
+            turned = [*tokens[comma + 1 :], *tokens[:comma]]
+            yield "order", [" ".join(turned), *self._as_one_word(turned)]
+        yield "spelling", self._as_one_word(tokens)
         yield "spelling", list(self._respelt(tokens, plain=True))
         if len(names) > 1:
             yield "nickname", self._formal(names)
-        if names[-1].endswith("s") and len(names[-1]) > 3:
+        if _may_be_genitive(tokens[-1]):
             yield "possessive", [" ".join([*tokens[:-1], tokens[-1][:-1]])]
-        yield "typo", list(self._respelt(tokens, plain=False))
+        typos = list(self._respelt(tokens, plain=False))
+        yield "typo", typos
+        if len(names) > 1:
+            yield "typo", [k for typo in typos[:_LEFT_OUT] for k in self._as_one_word(typo.split())]
         if len(names) > 1:
             first, last = folded(names[0]), folded(names[-1])
             if all(len(name) == 1 for name in names[:-1]):
@@ -212,11 +239,30 @@ class _Reader:
 
     def partial(self, start: int, end: int) -> Loose | None:
         """A first or a last name alone, where few names have it."""
-        names = [word for word in self._words[start:end] if word.isalnum()]
-        if len(names) != 1 or len(names[0]) < 3:
+        every = [word for word in self._words[start:end] if word.isalnum()]
+        titled = [word for word in every if folded(word) in HONORIFICS]
+        names = [w for w in every if w not in titled and not (len(every) > 1 and w in PARTICLES)]
+        names = [name for name in names if len(name) > 2]
+        if len(names) == 2 and _may_be_genitive(names[0]):  # "Frankfurts Bürgermeister"
+            end = start + 1 + list(self._words[start:end]).index(names[0])
+            names = [names[0][:-1]]
+        if len(names) != 1:
             return None
-        keys = self._variants.by_short_key(folded(names[0]), MOST_PARTIAL + 1)
-        if not keys or len(keys) > MOST_PARTIAL:
-            return None
-        pages = sorted({page for own in self._look_up(keys).values() for page in own})
-        return Loose(start, end, tuple(pages), "in part") if pages else None
+        keys = self._short(names[0])
+        if not keys and _may_be_genitive(names[0]):
+            keys = self._short(names[0][:-1])
+        pages = self._pages(keys)
+        return Loose(start, end, pages, "in part") if pages else None
+
+    def _short(self, word: str) -> list[str]:
+        """The names that begin or end with a word, where they are few."""
+        for form in foldings(word):
+            keys = self._variants.by_short_key(form, MOST_PARTIAL + 1)
+            if keys:
+                return keys if len(keys) <= MOST_PARTIAL else []
+        return []
+
+
+def _may_be_genitive(word: str) -> bool:
+    """ "Linds poems", "Frankfurts Bürgermeister": a genitive that has no apostrophe."""
+    return word.endswith("s") and len(word) > 3

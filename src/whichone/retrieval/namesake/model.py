@@ -82,7 +82,7 @@ def resolvable_features(
 ) -> dict[str, float]:
     """What tells whether anybody could know who is meant: how far the best bearer is ahead, and by what."""
     order = sorted(range(len(scores)), key=lambda n: -scores[n])
-    first, second = values[order[0]], values[order[1]]
+    first, second = (_without_denied(values[n]) for n in order[:2])
     shares = softmax(scores)
     ahead = {
         f"ahead {name}": first.get(name, 0.0) - second.get(name, 0.0)
@@ -96,3 +96,9 @@ def resolvable_features(
         "lead": shares[order[0]] - shares[order[1]],
         "bearers": float(np.log(len(scores))),
     }
+
+
+def _without_denied(values: Mapping[str, float]) -> Mapping[str, float]:
+    """What a question denies tells bearers apart as what it names does."""
+    denied = values.get("denied")
+    return {**values, "proper": values.get("proper", 0.0) - denied} if denied else values

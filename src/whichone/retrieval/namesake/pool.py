@@ -11,6 +11,7 @@ import numpy.typing as npt
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.dense.retriever import Dense
 from whichone.retrieval.namesake.index import Index
+from whichone.retrieval.namesake.longer_names import has_other_form, name_words
 from whichone.retrieval.namesake.names import Mention, names_one_thing, remainder, subject
 from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.selection import Selection
@@ -24,12 +25,18 @@ MOST_PAGES = 256
 """Of the pages that have a name, so many are weighed: those that ordinary retrieval likes best."""
 
 
+MOST_LONGER = 20
+"""Among so many of ordinary retrieval's best pages, longer forms of a name are looked for."""
+
+
 @dataclass(frozen=True)
 class Group:
     """A name of the question and the pages that have it, each with BM25 of the whole question."""
 
     mention: Mention
     lexical: dict[int, float]
+    longer: frozenset[int] = frozenset()
+    """Those that have only a longer form of it: "John F. Kennedy" for "John Kennedy"."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,8 @@ class Pooler:
         pages = sorted({*named, *self._pages.of_passages(near).tolist()})
         rows = self._pages.rows(pages)
         rows = rows if selection.everything else rows[selection.keeps(rows)]
-        lexical, groups = self._lexical(text, mentions, rows)
+        likely = list(dict.fromkeys(self._pages.of_passages(words).tolist()))[:MOST_LONGER]
+        lexical, groups = self._lexical(text, mentions, rows, likely)
         closeness = self._closeness(vector, rows)
         total = np.zeros(len(rows))
         if len(rows):
@@ -118,7 +126,7 @@ class Pooler:
         return share + (self._weights.named if mention.whole and mention.proper else 0.0)
 
     def _lexical(
-        self, text: str, mentions: Sequence[Mention], rows: Ints
+        self, text: str, mentions: Sequence[Mention], rows: Ints, likely: Sequence[int]
     ) -> tuple[Floats, list[Group]]:
         """BM25 of passages; what the name itself scores is made the same for all its bearers.
 
@@ -145,8 +153,35 @@ class Pooler:
             pairs = zip(self._pages.of_passages(own).tolist(), plain[at].tolist(), strict=True)
             for page, value in pairs:
                 whole[page] = max(whole.get(page, 0.0), value)
-            groups.append(Group(mention, whole))
+            groups.append(self._with_longer(mention, whole, likely, rows, plain))
         return scores, groups
+
+    def _with_longer(
+        self,
+        mention: Mention,
+        lexical: dict[int, float],
+        likely: Sequence[int],
+        rows: Ints,
+        scores: Floats,
+    ) -> Group:
+        """The bearers, and of the likely pages those of people whose name is a longer form of theirs."""
+        words = name_words(mention.name)
+        if len(words) < 2 or "," in mention.name or not (mention.whole and mention.proper):
+            return Group(mention, lexical)
+        longer = {}
+        for page in likely:
+            if page not in lexical and self._is_like(page, words):
+                own = np.isin(rows, self._pages.passages(page))
+                longer[page] = float(scores[own].max(initial=0.0))
+        return Group(mention, {**lexical, **longer}, frozenset(longer))
+
+    def _is_like(self, page: int, words: Sequence[str]) -> bool:
+        """Whether a page is about a person, as far as is known, with another form of a name."""
+        title, opening = self._pages.title(page), self._pages.opening(page)
+        if not has_other_form(title, opening, self._pages.language, words):
+            return False
+        kinds = self._pages.kinds(page)
+        return not kinds or "person" in kinds
 
     def _closeness(self, vector: Vectors | None, rows: Ints) -> Floats:
         if self._dense is None or vector is None or not len(rows):

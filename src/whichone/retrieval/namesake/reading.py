@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from whichone.files.cache import cache_folder
+from whichone.names import plain_signs
 from whichone.records import Question
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, need_encoder
 from whichone.retrieval.dense.retriever import Dense
+from whichone.retrieval.namesake.denials import Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.fields import Filter
 from whichone.retrieval.namesake.index import Index
@@ -22,7 +25,7 @@ from whichone.retrieval.namesake.model import EvidenceModel, calibrated
 from whichone.retrieval.namesake.names import SEPARATOR, Mention, PageNames, remainder, subject
 from whichone.retrieval.namesake.pairs import SentenceJudge
 from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler
+from whichone.retrieval.namesake.pool import MOST_PAGES, Group, Pool, Pooler
 from whichone.retrieval.namesake.relations import RelationTable
 from whichone.retrieval.namesake.resolution import Resolution, resolution
 from whichone.retrieval.namesake.selection import Selection
@@ -30,7 +33,6 @@ from whichone.retrieval.namesake.sentences import SentenceCloseness
 
 _SHOWN_BEARERS = 5
 _WORD = re.compile(r"[^\W_]+")
-_NOT = re.compile(r"\b(?:not|except|other than|rather than|nicht|pas|no es|ausser|außer)\b", re.I)
 _DECADE = re.compile(r"\d{3}0s")
 PLACES = frozenset(["place", "building", "organization"])
 """Kinds whose titles tell namesakes apart by a comma, not by parentheses."""
@@ -70,6 +72,15 @@ class Reading:
         return {"names": names, "asks": [relation.name for relation in self.asked.relations]}
 
 
+@dataclass(frozen=True)
+class Heard:
+    """A question without what it denies, its names, and the words that it denies."""
+
+    question: Question
+    mentions: Sequence[Mention]
+    denied: Sequence[str]
+
+
 class Searcher:
     """Answers from one snapshot; what does not depend on it is taken from the one before."""
 
@@ -85,6 +96,7 @@ class Searcher:
         self._pages = index.pages
         self._find_encoder = encoder
         self._relations: RelationTable = index.pages.table
+        self._denials = Denials.load(index.pages.language)
         self._knowledge: Knowledge | None = None
         if parameters.knowledge:
             self._knowledge = Knowledge(parameters.knowledge, index.parts[0].corpus)
@@ -152,24 +164,26 @@ class Searcher:
     ) -> Resolution:
         """Who the name in a question means; `answer` is what was said when asked back."""
         selection = self.index.select(wanted)
-        mentions = self.mentions(question, selection)
-        text = f"{question.text} {answer}".strip()
+        heard = self._heard(question, selection)
+        said, denied = self._answered(answer)
+        mentions = heard.mentions
+        text = f"{heard.question.text} {said}".strip()
         pool = self._pooler.pool(text, mentions, selection)
-        asked = self._asked(question, mentions, pool)
-        if answer:
+        asked = self._asked(heard.question, mentions, pool, (*heard.denied, *denied))
+        if said.strip():
             # whatever is answered tells bearers apart, however it is written
-            more = " ".join(_WORD.findall(answer))
-            words = (*asked.words, *self._relations.language.stems(answer))
+            more = " ".join(_WORD.findall(said))
+            words = (*asked.words, *self._relations.language.stems(said))
             proper = f"{asked.proper} {more}"
             asked = dataclasses.replace(
                 asked,
                 proper=proper,
                 words=words,
-                periods=[*asked.periods, *periods(_WORD.findall(answer))],
+                periods=[*asked.periods, *periods(_WORD.findall(said))],
             )
         best: tuple[Mention, list[Evidence]] | None = None
         for group in pool.groups:
-            evidence = self._weighed(group.lexical, asked, selection)
+            evidence = self._weighed(group, asked, selection)
             shared = len(evidence) > 1
             if best is None or (shared and len(best[1]) < 2):
                 best = (group.mention, evidence)
@@ -177,11 +191,9 @@ class Searcher:
             return Resolution(question.text, None)
         return resolution(question.text, best[0].name, best[1], self.index, self.fit)
 
-    def _weighed(
-        self, pages: Mapping[int, float], asked: Asked, selection: Selection
-    ) -> list[Evidence]:
+    def _weighed(self, group: Group, asked: Asked, selection: Selection) -> list[Evidence]:
         """The bearers with their probabilities, best first."""
-        evidence = self._weigher.weigh(pages, asked, selection)
+        evidence = self._weigher.weigh(group.lexical, asked, selection, group.longer)
         shares = calibrated([e.score for e in evidence], [e.values for e in evidence], self.fit)
         for bearer, share in zip(evidence, shares, strict=True):
             bearer.probability = share
@@ -192,14 +204,14 @@ class Searcher:
     ) -> Iterator[Reading]:
         """Each question's passages, with everything that was weighed."""
         selection = self.index.select(wanted)
-        mentions = [self.mentions(question, selection) for question in questions]
-        self._weigher.learn([m.pages for listed in mentions for m in listed])
-        close, vectors = self._close(questions)
-        for n, question in enumerate(questions):
+        every = [self._heard(question, selection) for question in questions]
+        self._weigher.learn([m.pages for heard in every for m in heard.mentions])
+        close, vectors = self._close([heard.question for heard in every])
+        for n, heard in enumerate(every):
             near = close[n] if close is not None else ()
             vector = vectors[n] if vectors is not None else None
-            pool = self._pooler.pool(question.text, mentions[n], selection, vector, near)
-            yield self._read(question, mentions[n], pool, k, selection)
+            pool = self._pooler.pool(heard.question.text, heard.mentions, selection, vector, near)
+            yield self._read(heard, pool, k, selection)
 
     def _close(self, questions: Sequence[Question]) -> tuple[list[list[int]] | None, Any]:
         """With encode=all: the closest passages of each question, and the questions' vectors."""
@@ -207,6 +219,25 @@ class Searcher:
             return None, None
         vectors = np.stack([self._closeness.question(plain_text(q.text)) for q in questions])
         return self._pooler.by_closeness(vectors), vectors
+
+    def _heard(self, question: Question, selection: Selection) -> Heard:
+        """The names of a question, and what it denies apart from the rest of it."""
+        mentions = self.mentions(question, selection)
+        text = plain_signs(question.text)
+        denials = self._denials.find(text, [m.end for m in mentions]) if self._denials else []
+        meant = [m for m in mentions if not any(d.start <= m.start < d.end for d in denials)]
+        if not denials or not meant:
+            return Heard(question, mentions, ())
+        left = msgspec.structs.replace(question, text=blanked(text, denials))
+        return Heard(left, meant, tuple(word for denial in denials for word in denial.words))
+
+    def _answered(self, answer: str) -> tuple[str, tuple[str, ...]]:
+        """What an answer says, and what it denies: "not Leeds"."""
+        text = plain_signs(answer)
+        denials = self._denials.answered(text) if self._denials else []
+        if not denials:
+            return answer, ()
+        return blanked(text, denials), tuple(word for d in denials for word in d.words)
 
     def mentions(self, question: Question, selection: Selection) -> list[Mention]:
         """The names that are written as names; all that were found where none is."""
@@ -233,19 +264,13 @@ class Searcher:
         pages = list(dict.fromkeys(self._pages.of_passages(best[: 4 * MOST_PAGES]).tolist()))
         return dataclasses.replace(mention, pages=tuple(sorted(pages[:MOST_PAGES])))
 
-    def _read(
-        self,
-        question: Question,
-        mentions: Sequence[Mention],
-        pool: Pool,
-        k: int,
-        selection: Selection,
-    ) -> Reading:
-        asked = self._asked(question, mentions, pool)
+    def _read(self, heard: Heard, pool: Pool, k: int, selection: Selection) -> Reading:
+        question = heard.question
+        asked = self._asked(question, heard.mentions, pool, heard.denied)
         weighed = []
         for group in pool.groups:
             if len(group.lexical) > 1:
-                evidence = self._weighed(group.lexical, asked, selection)
+                evidence = self._weighed(group, asked, selection)
                 weighed.append((group.mention, evidence))
         if is_claim(question.text):
             pool = self._subject_first(pool, asked)
@@ -254,9 +279,10 @@ class Searcher:
         shown = sorted((group.mention for group in pool.groups), key=lambda m: m.start)
         return Reading(rows, scores, shown, weighed, asked)
 
-    def _asked(self, question: Question, mentions: Sequence[Mention], pool: Pool) -> Asked:
+    def _asked(
+        self, question: Question, mentions: Sequence[Mention], pool: Pool, denied: Sequence[str]
+    ) -> Asked:
         pieces = remainder(question.text, mentions)
-        pieces, denied = ruled_out(pieces)
         words = [word for piece in pieces for word in _WORD.findall(piece)]
         opening = _WORD.search(question.text)
         first = opening.group() if opening is not None else ""
@@ -273,7 +299,7 @@ class Searcher:
             " ".join(plain),
             " ".join(proper),
             self._relations.asked(pieces),
-            denied,
+            " ".join(denied),
             periods(words),
             vector,
         )
@@ -315,27 +341,6 @@ class Searcher:
                 rows.append(row)
                 scores.append(lowest - place / (k + 1))
         return rows, scores
-
-
-def ruled_out(pieces: Sequence[str]) -> tuple[list[str], str]:
-    """The pieces of a question up to a "not", and the names and numbers that follow it there."""
-    kept, denied = [], []
-    for piece in pieces:
-        before, mark, after = _split_at(piece)
-        kept.append(before)
-        if mark:
-            words = [w for w in _WORD.findall(after) if w[0].isupper() or w[0].isdigit()]
-            denied += words or _WORD.findall(after)
-    return [piece for piece in kept if piece.strip()], " ".join(denied)
-
-
-def _split_at(piece: str) -> tuple[str, str, str]:
-    match = _NOT.search(piece)
-    return (
-        (piece, "", "")
-        if match is None
-        else (piece[: match.start()], match[0], piece[match.end() :])
-    )
 
 
 def periods(words: Sequence[str]) -> list[tuple[int, int]]:

@@ -13,7 +13,15 @@ import pyarrow as pa
 from whichone.corpus.names import CorpusNames
 from whichone.files.hash_index import hashes
 from whichone.files.mapped import MappedTable, write_mapped
-from whichone.retrieval.namesake.spelling import deletions, folded, foldings, within_one_edit
+from whichone.retrieval.namesake.spelling import (
+    ARTICLES,
+    ENDINGS,
+    PARTICLES,
+    deletions,
+    folded,
+    foldings,
+    within_one_edit,
+)
 
 FILES = (
     "short-hashes.npy",
@@ -26,6 +34,8 @@ _WORDS = pa.schema([("word", pa.string())])
 _KINDS = frozenset(["title", "redirect", "alias", "first sentence", "anchor"])
 LONGEST_WORDS = 5
 """Only names of so few words are written by their initials or in part."""
+MOST_WORDS = 7
+"""Only names of so few words are written with other hyphens, apostrophes and blanks."""
 
 
 class NameVariants:
@@ -103,11 +113,39 @@ class NameVariants:
 
 
 def short_keys(words: Iterable[str]) -> Iterator[str]:
-    """How a name of several words is written for short: its last word, its first, initial and last."""
-    plain = [folded(word) for word in words if word.isalnum()]
-    if 2 <= len(plain) <= LONGEST_WORDS and not any(word.isdigit() for word in plain):
-        first, last = plain[0], plain[-1]
-        yield from dict.fromkeys((last, first, f"{first[0]} {last}", f"{first} {last}"))
+    """How a name of several words may be written.
+
+    As one word ("=seanobrien"); its last word, its first, initial and last, first and last; of three words and more also the
+    first and the last but one, and the last two, as people with two surnames are called.
+    """
+    tokens = [word for word in words if word.isalnum()]
+    if not 2 <= len(tokens) <= MOST_WORDS:
+        return
+    keys: dict[str, None] = {}
+    for plain in ([folded(w) for w in tokens], [list(foldings(w))[-1] for w in tokens]):
+        core = core_words(plain)
+        keys.update(dict.fromkeys((squeezed(plain), squeezed(core))))
+        if 2 <= len(core) <= LONGEST_WORDS and not any(map(str.isdigit, core)):
+            first, last = core[0], core[-1]
+            keys.update(dict.fromkeys((last, first, f"{first[0]} {last}", f"{first} {last}")))
+            if len(core) > 2 and core[-2] not in PARTICLES:
+                keys.update(dict.fromkeys((f"{first} {core[-2]}", f"{core[-2]} {last}")))
+    yield from keys
+
+
+def core_words(words: Sequence[str]) -> list[str]:
+    """A name without the article before it and without "Inc." or "Jr." after it."""
+    core = list(words)
+    if len(core) > 1 and core[0] in ARTICLES:
+        core = core[1:]
+    while len(core) > 1 and core[-1] in ENDINGS:
+        core.pop()
+    return core
+
+
+def squeezed(words: Iterable[str]) -> str:
+    """A name written as one word, marked so that no other short form is the same."""
+    return f"={''.join(words)}"
 
 
 def _sorted(values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> list[Any]:
