@@ -22,7 +22,7 @@ from whichone.retrieval.namesake.longer_names import has_other_form, is_longer_f
     ],
 )
 def test_other_forms_of_a_name(title: str, opening: str, has: bool) -> None:
-    assert has_other_form(title, opening, "en", name_words("John Kennedy")) is has
+    assert has_other_form(title, lambda: opening, "en", name_words("John Kennedy")) is has
 
 
 def test_a_single_word_or_a_number_has_no_longer_form() -> None:

@@ -70,11 +70,9 @@ class FieldIndex:
             at = int(np.searchsorted(self._keys, key))
             if at < len(self._keys) and self._keys[at] == key:
                 results.append(np.asarray(self._rows[self._starts[at] : self._starts[at + 1]]))
-        return (
-            np.unique(np.concatenate(results)).astype(np.int64)
-            if results
-            else np.zeros(0, np.int64)
-        )
+        if len(results) == 1:  # in ascending order already
+            return results[0].astype(np.int64)
+        return np.unique(np.concatenate(results or [np.zeros(0)])).astype(np.int64)
 
 
 def filtered(wanted: Filter, parts: Sequence[FieldIndex], starts: Sequence[int]) -> Rows:

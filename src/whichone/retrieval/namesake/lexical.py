@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -21,6 +22,9 @@ Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Keys = tuple[int, ...]
 
+NEGLIGIBLE = 1e-3
+"""A term that weighs less is in all passages but a few: reading its list would change no order."""
+MANY = 1_000
 LOOKED_UP = 50_000
 """Where a filter leaves no more passages than this, each of them is scored."""
 
@@ -69,7 +73,13 @@ class MappedLexical:
         return self._scorer.best_weighted(self._repeats(weights), k)
 
     def of(self, weights: Mapping[int, float], rows: Rows) -> Floats:
-        return self._scorer.of_weighted(self._repeats(weights), rows).astype(np.float64)
+        scorer = self._scorer if len(rows) < MANY else self._wide
+        return scorer.of_weighted(self._repeats(weights), rows).astype(np.float64)
+
+    @functools.cached_property
+    def _wide(self) -> Scorer:
+        """For many passages at once: reads each block of a list once, not once a passage."""
+        return Scorer(self._postings, backend="numpy")
 
     def _repeats(self, weights: Mapping[int, float]) -> dict[int, float]:
         """By term number; the scorer multiplies by the part's own idf, so that is taken out here."""
@@ -156,7 +166,8 @@ class Lexical:
         counted = Counter(self.keys(text))
         keys = list(counted)
         idf = self.idf(keys)
-        return {key: counted[key] * value for key, value in zip(keys, idf, strict=True) if value}
+        pairs = zip(keys, idf, strict=True)
+        return {key: counted[key] * value for key, value in pairs if value > NEGLIGIBLE}
 
     def idf(self, keys: Sequence[int]) -> list[float]:
         """What each term weighs; 0 for one that no passage has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from whichone.corpus.first_sentence import names_in_first_sentence
 from whichone.names import plain_signs, without_parentheses
@@ -25,14 +25,17 @@ def name_words(name: str) -> Words:
     return tuple(words)
 
 
-def has_other_form(title: str, opening: str, language: str, words: Sequence[str]) -> bool:
+def has_other_form(
+    title: str, opening: Callable[[], str], language: str, words: Sequence[str]
+) -> bool:
     """Whether a page's title or first sentence has the words of a name with further ones, or with a nickname."""
     own = name_words(title)
     if not own or own[-1] != words[-1]:
         return False
-    bare = without_parentheses(title)
-    named = [own, *map(name_words, names_in_first_sentence(bare, opening, language))]
-    return any(is_longer_form(form, words) for name in named for form in _formal(name))
+    if any(is_longer_form(form, words) for form in _formal(own)):
+        return True
+    named = names_in_first_sentence(without_parentheses(title), opening(), language)
+    return any(is_longer_form(form, words) for name in named for form in _formal(name_words(name)))
 
 
 def _formal(words: Words) -> Iterator[Words]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -177,7 +178,8 @@ class Pooler:
 
     def _is_like(self, page: int, words: Sequence[str]) -> bool:
         """Whether a page is about a person, as far as is known, with another form of a name."""
-        title, opening = self._pages.title(page), self._pages.opening(page)
+        title = self._pages.title(page)
+        opening = functools.partial(self._pages.opening, page)
         if not has_other_form(title, opening, self._pages.language, words):
             return False
         kinds = self._pages.kinds(page)
