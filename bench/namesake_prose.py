@@ -15,14 +15,68 @@ from pathlib import Path
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 
-COMMON_FIRST = (
-    ["Will", "Mark", "Rose", "Grace", "Bill", "May", "June", "Frank", "Art", "Pat", "Hope", "Faith", "Chase", "Rob", "Sue", "Dale"]
-)
-COMMON_LAST = (
-    ["Hill", "Park", "Bishop", "Field", "Long", "Young", "Price", "Bush", "Stone", "Brown", "King", "Page", "Day", "Banks", "Rice", "Law"]
-)
-CYRILLIC_FIRST = ["Иван", "Пётр", "Анна", "Ольга", "Сергей", "Мария", "Фёдор", "Елена", "Олег", "Нина"]
-CYRILLIC_LAST = ["Орлов", "Белов", "Громов", "Зимин", "Котов", "Лапин", "Минин", "Носов", "Осин", "Панин", "Седов", "Титов"]
+COMMON_FIRST = [
+    "Will",
+    "Mark",
+    "Rose",
+    "Grace",
+    "Bill",
+    "May",
+    "June",
+    "Frank",
+    "Art",
+    "Pat",
+    "Hope",
+    "Faith",
+    "Chase",
+    "Rob",
+    "Sue",
+    "Dale",
+]
+COMMON_LAST = [
+    "Hill",
+    "Park",
+    "Bishop",
+    "Field",
+    "Long",
+    "Young",
+    "Price",
+    "Bush",
+    "Stone",
+    "Brown",
+    "King",
+    "Page",
+    "Day",
+    "Banks",
+    "Rice",
+    "Law",
+]
+CYRILLIC_FIRST = [
+    "Иван",
+    "Пётр",
+    "Анна",
+    "Ольга",
+    "Сергей",
+    "Мария",
+    "Фёдор",
+    "Елена",
+    "Олег",
+    "Нина",
+]
+CYRILLIC_LAST = [
+    "Орлов",
+    "Белов",
+    "Громов",
+    "Зимин",
+    "Котов",
+    "Лапин",
+    "Минин",
+    "Носов",
+    "Осин",
+    "Панин",
+    "Седов",
+    "Титов",
+]
 PARTS = ["Bolt", "Valve", "Pump", "Flange", "Gasket", "Rotor", "Hinge", "Clamp", "Sensor", "Relay"]
 
 
@@ -40,12 +94,62 @@ class Prose:
     language: str = ""
 
 
-_CITIES = ["Leeds", "Turin", "Oslo", "Porto", "Ghent", "Lyon", "Graz", "Brno", "Malmo", "Cadiz", "Riga", "Split", "Vigo", "Tartu", "Bergen", "Basel"]
-_FIRMS = ["Acme", "Globex", "Initech", "Umbra", "Norwind", "Halcyon", "Vantage", "Kestrel", "Meridian", "Solaris"]
-_WORK = (
-    ["nurse", "welder", "baker", "notary", "miller", "surveyor", "tailor", "pilot", "potter", "brewer", "printer", "carver"]
-)
-_THINGS = ["scanner", "badge", "laptop", "invoice", "router", "projector", "headset", "printer", "monitor", "password"]
+_CITIES = [
+    "Leeds",
+    "Turin",
+    "Oslo",
+    "Porto",
+    "Ghent",
+    "Lyon",
+    "Graz",
+    "Brno",
+    "Malmo",
+    "Cadiz",
+    "Riga",
+    "Split",
+    "Vigo",
+    "Tartu",
+    "Bergen",
+    "Basel",
+]
+_FIRMS = [
+    "Acme",
+    "Globex",
+    "Initech",
+    "Umbra",
+    "Norwind",
+    "Halcyon",
+    "Vantage",
+    "Kestrel",
+    "Meridian",
+    "Solaris",
+]
+_WORK = [
+    "nurse",
+    "welder",
+    "baker",
+    "notary",
+    "miller",
+    "surveyor",
+    "tailor",
+    "pilot",
+    "potter",
+    "brewer",
+    "printer",
+    "carver",
+]
+_THINGS = [
+    "scanner",
+    "badge",
+    "laptop",
+    "invoice",
+    "router",
+    "projector",
+    "headset",
+    "printer",
+    "monitor",
+    "password",
+]
 _YEARS = [str(year) for year in range(1950, 2006)]
 _PEOPLE = {"city": _CITIES, "firm": _FIRMS, "work": _WORK, "thing": _THINGS, "year": _YEARS}
 _SAID = {"city": "from {city}", "firm": "at {firm}", "work": "the {work}", "year": "({year})"}

@@ -48,6 +48,27 @@ def test_folding_keeps_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert reader.refresh() and len(reader) == 30
 
 
+def test_what_is_in_memory_is_replaced_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most of the journal is a part in memory that stays; what is changed in it counts no longer."""
+    monkeypatch.setattr(updates, "SEAL", 2)
+    place = tmp_path / "index"
+    namesake = made(place)
+    for n in range(7):
+        namesake.add([passage(n)])
+    namesake.add([{**passage(0), "text": "another text"}])
+    namesake.remove("a1")
+    namesake.add([passage(1)])
+    namesake.remove("a2")
+    for opened in (namesake, whichone.Namesake.open(place)):
+        assert len(opened) == 20 + 7 - 1
+        assert opened.search("novel0", 1) == [] and opened.search("novel2", 1) == []
+        assert opened.search("another text", 1)[0].id == "a0"
+        for n in (1, 3, 4, 5, 6):
+            assert [hit.id for hit in opened.search(f"novel{n}", 2)] == [f"a{n}"]
+
+
 def test_scores_do_not_depend_on_where_a_passage_is(tmp_path: Path) -> None:
     namesake = made(tmp_path / "index")
     namesake.add([passage(n) for n in range(5)])

@@ -62,22 +62,26 @@ class PageNames:
         is_place: Callable[[int], bool] = bool,
         variants: Variants | None = None,
         openers: frozenset[str] | None = None,
+        before: PageNames | None = None,
     ) -> None:
+        """`before` has the same further names, over an earlier state of the corpus."""
         # words that open a question or hold it together; alone and unquoted they name nobody
         self.openers = RelationTable.load().language.openers if openers is None else openers
         self._variants = variants
         self._corpus = corpus
         self._is_place = is_place
-        held: dict[str, set[int]] = {}
         self._spelt: set[str] = set()
+        self._pages: Mapping[str, tuple[int, ...]] = {}
+        if before is not None:
+            self._spelt, self._pages = before._spelt, before._pages
+            return
+        held: dict[str, set[int]] = {}
         for name, page in names:
             if mostly_small(name):
                 self._spelt.add(plain_signs(name))
             held.setdefault(token_key(name), set()).add(page)
         held.pop("", None)
-        self._pages: Mapping[str, tuple[int, ...]] = {
-            name: tuple(sorted(pages)) for name, pages in held.items()
-        }
+        self._pages = {name: tuple(sorted(pages)) for name, pages in held.items()}
 
     def bearers(self, name: str) -> tuple[int, ...]:
         key = token_key(name)

@@ -65,7 +65,8 @@ class Part:
         mean: float,
     ) -> Part:
         """A few passages in memory; `terms` belong to the rows."""
-        order = sorted(range(len(rows)), key=lambda n: (rows[n]["page"], rows[n]["n"]))
+        places = {id(row): n for n, row in enumerate(rows)}
+        order = [places[id(row)] for row in in_order(rows)]
         table = pa.Table.from_pylist([dict(rows[n]) for n in order], PASSAGES.schema)
         digest = hashlib.sha256("\0".join(str(rows[n]["id"]) for n in order).encode()).hexdigest()
         corpus = Corpus.of_table(sort_rows(table, PASSAGES), hash=digest)
@@ -77,6 +78,11 @@ class Part:
             FieldIndex.of(corpus),
             variants=[NameVariants.of(corpus.names), NameVariants.of(given_names.names)],
         )
+
+
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows as a part in memory has them."""
+    return sorted(rows, key=lambda row: (row["page"], row["n"]))
 
 
 def build_part(

@@ -98,15 +98,18 @@ class Searcher:
         self._relations: RelationTable = index.pages.table
         self._denials = Denials.load(index.pages.language)
         self._knowledge: Knowledge | None = None
-        if parameters.knowledge:
+        if before is not None:  # the base of an index stays, and its pages keep their numbers
+            self._knowledge = before._knowledge
+        elif parameters.knowledge:
             self._knowledge = Knowledge(parameters.knowledge, index.parts[0].corpus)
         knowledge = self._knowledge
-        self._names = PageNames(
-            knowledge.names() if knowledge is not None else (),
+        self._names: PageNames = PageNames(
+            knowledge.names() if knowledge is not None and before is None else (),
             index,
             lambda page: bool(index.pages.kinds(page) & PLACES),
             index,
             self._relations.language.openers,
+            before._names if before is not None else None,
         )
         self._closeness: SentenceCloseness | None = None
         if parameters.encoder != "none":

@@ -21,13 +21,92 @@ _LETTERS = str.maketrans(
     }
 )  # fmt: skip
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ё": "yo"})
-PARTICLES = frozenset(["de", "van", "von", "der", "den", "da", "di", "del", "la", "le", "bin", "al", "of", "y", "e", "zu", "d", "l"])
-ARTICLES = frozenset(["the", "der", "die", "das", "le", "la", "les", "l", "el", "los", "las", "il", "lo"])
+PARTICLES = frozenset(
+    [
+        "de",
+        "van",
+        "von",
+        "der",
+        "den",
+        "da",
+        "di",
+        "del",
+        "la",
+        "le",
+        "bin",
+        "al",
+        "of",
+        "y",
+        "e",
+        "zu",
+        "d",
+        "l",
+    ]
+)
+ARTICLES = frozenset(
+    ["the", "der", "die", "das", "le", "la", "les", "l", "el", "los", "las", "il", "lo"]
+)
 ENDINGS = frozenset(
-    ["inc", "ltd", "llc", "corp", "co", "plc", "gmbh", "ag", "kg", "se", "sa", "sarl", "srl", "bv", "nv", "oy", "ab", "jr", "sr", "junior", "senior", "ii", "iii", "iv"]
+    [
+        "inc",
+        "ltd",
+        "llc",
+        "corp",
+        "co",
+        "plc",
+        "gmbh",
+        "ag",
+        "kg",
+        "se",
+        "sa",
+        "sarl",
+        "srl",
+        "bv",
+        "nv",
+        "oy",
+        "ab",
+        "jr",
+        "sr",
+        "junior",
+        "senior",
+        "ii",
+        "iii",
+        "iv",
+    ]
 )
 HONORIFICS = frozenset(
-    ["mr", "mrs", "ms", "miss", "mx", "dr", "prof", "professor", "sir", "dame", "lady", "lord", "herr", "herrn", "frau", "hr", "fr", "mme", "mlle", "monsieur", "madame", "mademoiselle", "sr", "sra", "srta", "senor", "senora", "senorita", "don", "dona"]
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "mx",
+        "dr",
+        "prof",
+        "professor",
+        "sir",
+        "dame",
+        "lady",
+        "lord",
+        "herr",
+        "herrn",
+        "frau",
+        "hr",
+        "fr",
+        "mme",
+        "mlle",
+        "monsieur",
+        "madame",
+        "mademoiselle",
+        "sr",
+        "sra",
+        "srta",
+        "senor",
+        "senora",
+        "senorita",
+        "don",
+        "dona",
+    ]
 )
 """Before a last name; in plain letters."""
 SHORTEST_TYPO = 4

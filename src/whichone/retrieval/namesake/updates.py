@@ -12,7 +12,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,13 @@ from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.namesake.given import Thing
 from whichone.retrieval.namesake.index import Index
 from whichone.retrieval.namesake.lexical import Keys
-from whichone.retrieval.namesake.part import Part, build_part
+from whichone.retrieval.namesake.part import Part, build_part, in_order
 from whichone.retrieval.namesake.passages import Row, passage_rows, save_passages
 
 STATE = "updates.json"
 FOLD = 500
+SEAL = 48
+"""Of what is only in the journal, all but the last so many are put into a part in memory that stays."""
 _TRIES = 20
 Rows = npt.NDArray[np.int64]
 
@@ -54,6 +56,23 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     names: tuple[Thing, ...] = ()
     remove: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
+
+
+class _Sealed:
+    """Passages of the journal as a part in memory that does not change; what is replaced or removed is left out."""
+
+    def __init__(self, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.part = part
+        self._places = {id(row): n for n, row in enumerate(rows)}
+        self._rows = rows
+
+    def __contains__(self, row: Row) -> bool:
+        return id(row) in self._places
+
+    def gone(self, recent: Mapping[str, Row]) -> set[int]:
+        """The rows that the journal has replaced or removed since."""
+        still = {self._places[id(row)] for row in recent.values() if id(row) in self._places}
+        return set(range(len(self._rows))) - still
 
 
 class Updates:
@@ -103,6 +122,10 @@ class Updates:
             for name in parts
         }
         self._state, self._parts, self._mean = state, parts, mean
+        # rows of the parts on disk are looked up here, whether they still count or not
+        self._committed = Index(list(parts.values()), self._bm25, None, self._language)
+        self._sealed: _Sealed | None = None
+        self._terms = {}
         self._removed: dict[str, set[int]] = removed
         self._recent: dict[str, Row] = {}
         self._things: dict[str, Thing] = {}
@@ -111,11 +134,9 @@ class Updates:
     def _catch_up(self, *, always: bool = False) -> bool:
         """Apply the lines of the journal that are new."""
         entries = list(self._new_entries())
-        if entries or always:
-            self.index = self._snapshot()
         for entry in entries:
             self._apply(entry)
-        if entries:
+        if entries or always:
             self.index = self._snapshot()
         return bool(entries)
 
@@ -167,28 +188,43 @@ class Updates:
             self._removed[names[number]].add(row - starts[number])
 
     def _snapshot(self) -> Index:
+        """All parts on disk and, in memory, what the journal adds: most of it sealed, the latest by itself."""
         parts = list(self._parts.values())
         removed = [_sorted(self._removed[name]) for name in self._parts]
-        self._committed = Index(parts, self._bm25, removed, self._language)
-        if not self._recent:
-            return self._committed
-        rows = list(self._recent.values())
-        recent = Part.of(rows, self._given(rows), self._keys(rows), self._bm25, self._mean)
-        return Index(
-            [*parts, recent], self._bm25, [*removed, np.zeros(0, np.int64)], self._language
-        )
+        if self._unsealed() > SEAL:
+            rows = list(self._recent.values())
+            self._sealed = _Sealed(self._in_memory(rows), in_order(rows))
+        if self._sealed is not None:
+            parts.append(self._sealed.part)
+            removed.append(_sorted(self._sealed.gone(self._recent)))
+        latest = self._latest()
+        if latest:
+            parts.append(self._in_memory(latest))
+            removed.append(np.zeros(0, np.int64))
+        return Index(parts, self._bm25, removed, self._language)
+
+    def _unsealed(self) -> int:
+        return len(self._latest())
+
+    def _latest(self) -> list[Row]:
+        """What the journal adds and is not in the sealed part as it is now."""
+        rows = self._recent.values()
+        return list(rows) if self._sealed is None else [r for r in rows if r not in self._sealed]
+
+    def _in_memory(self, rows: Sequence[Row]) -> Part:
+        return Part.of(rows, self._given(rows), self._keys(rows), self._bm25, self._mean)
 
     def _keys(self, rows: Sequence[Row]) -> list[Keys]:
         """Each passage's terms, analysed once."""
-        kept = {}
+        listed = []
         for row in rows:
             title = f"{row['title'] or ''} " * self._bm25.title_weight
             text = f"{title}{row['text']}"
             known = self._terms.get(row["id"])
-            fresh = known is None or known[0] != text
-            kept[row["id"]] = (text, self._committed.lexical.keys(text)) if fresh else known
-        self._terms = {identity: pair for identity, pair in kept.items() if pair is not None}
-        return [self._terms[row["id"]][1] for row in rows]
+            if known is None or known[0] != text:
+                known = self._terms[row["id"]] = (text, self._committed.lexical.keys(text))
+            listed.append(known[1])
+        return listed
 
     def _given(self, rows: Sequence[Row]) -> list[Thing]:
         """Names given with these passages, and those given earlier for the same entities."""
