@@ -1,11 +1,12 @@
 """How memory grows with the data: every command at three sizes, the growth fitted, and what it means at 22 million.
 
-    python bench/growth.py --sizes 100000,400000,1200000 --place /tmp/growth
+    python bench/growth.py --place /tmp/growth
     python bench/growth.py --only index-bm25,score --sizes 30000,90000,270000 --place /tmp/growth
 
-A size is a number of passages; imports read that many passages, or half as many records where records are what they
-read. Memory is the peak of what is resident and no file (RssAnon), children included. Each command is a process of its
-own; what it needs is invented before and not measured. The limit is 1.3 times the memory of the smallest size, and 3 GB.
+A size is a number of passages, or of records for the lines that end in "records" and for `import-kilt` and `map`. Memory is
+the peak of what is resident and no file (RssAnon), children included. Each command is a process of its own; what it needs is
+invented before and not measured. Without `--sizes` each goes up to its largest size that two cores do in ten minutes, a
+tenth and three tenths of it. The limit is 1.3 times the memory of a tenth, and 3 GB.
 """
 
 from __future__ import annotations
@@ -13,19 +14,35 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from invented import PER_PAGE, asked_pages, batches, page_id, page_name, question, reader, title
+from invented import (
+    PER_PAGE,
+    asked_pages,
+    batches,
+    page_id,
+    page_name,
+    question,
+    reader,
+    title,
+    word,
+)
 from peak_memory import Usage, measure
 
 WHOLE = 22_000_000
 QUERIES = 1_000
 WIDTH = 64
+SMALL = 30_000
+"""Passages of the corpus that many records are asked of."""
+KILT_RECORDS = 1_000
 
 
 def pages_of(size: int) -> int:
@@ -85,11 +102,11 @@ def need_passages(place: Path, size: int) -> Path:
 
 
 def need_questions(place: Path, size: int, records: int) -> Path:
-    file = place / f"questions-{records}.jsonl"
+    file = place / f"questions-{size}-{records}.jsonl"
     pages = pages_of(size)
     if not file.exists():
         with file.open("w") as out:
-            for page in asked_pages(records, pages):
+            for page in each_asked(records, pages):
                 record = {
                     "question": question(page, pages),
                     "answers": ["x"],
@@ -99,41 +116,131 @@ def need_questions(place: Path, size: int, records: int) -> Path:
     return file
 
 
+def each_asked(records: int, pages: int) -> Iterator[int]:
+    return (n * 7_919 % pages for n in range(records))
+
+
 def need_entity_questions(place: Path, size: int, records: int) -> Path:
-    file = place / "P19.dev.json"
+    """As released: one JSON list; its questions fit the template of P19."""
+    folder = place / f"{size}-{records}"
+    folder.mkdir(exist_ok=True)
+    file = folder / "P19.dev.json"
     pages = pages_of(size)
     if not file.exists():
-        rows = [
-            {"question": question(p, pages), "answers": ["x"]} for p in asked_pages(records, pages)
-        ]
-        file.write_text(json.dumps(rows))
+        with file.open("w") as out:
+            for n, page in enumerate(each_asked(records, pages)):
+                asked = f"Where was {page_name(page, pages)} born?"
+                answers = [word(page % 997)]
+                record = json.dumps({"question": asked, "answers": answers}, indent=4)
+                out.write(("[" if not n else ",\n") + record)
+            out.write("]")
     return file
 
 
-def need_kilt(place: Path, records: int) -> Path:
-    file = place / "nq-dev-kilt.jsonl"
+def need_kilt(place: Path, records: int, size: int = 0, name: str = "nq-dev-kilt") -> Path:
+    """KILT records; over a corpus of `size` passages their gold is named by its titles."""
+    file = place / f"{name}.jsonl" if not size else place / f"{size}-{records}-{name}.jsonl"
+    pages = pages_of(size)
     if not file.exists():
         with file.open("w") as out:
             for n in range(records):
-                gold = {"wikipedia_id": str(n), "title": f"Page {n}", "start_paragraph_id": 1}
+                page = n * 7_919 % pages if size else n
+                called = title(page, pages) if size else f"Page {n}"
+                gold = {"wikipedia_id": str(n), "title": called, "start_paragraph_id": 1}
                 gold |= {"start_character": 0, "end_paragraph_id": 1, "end_character": 9}
                 gold |= {"bleu_score": 1.0, "section": "Section::::Abstract."}
                 output = [{"answer": f"answer {n}", "provenance": [gold]}]
-                record = {"id": str(n), "input": f"question number {n}", "output": output}
+                asked = question(page, pages) if size else f"question number {n}"
+                record = {"id": f"{name} {n}", "input": asked, "output": output}
                 out.write(json.dumps(record) + "\n")
     return file
 
 
-def need_vectors(place: Path, size: int) -> Path:
-    file = place / "vectors.npy"
+def need_small(place: Path) -> Path:
+    """A corpus that stays as it is while records grow, indexed before."""
+    from whichone.corpus.corpus import Corpus
+    from whichone.retrieval.bm25 import Bm25
+    from whichone.runs.retrieve import default_index_folder
+
+    small = place.parent / "small"
+    small.mkdir(exist_ok=True)
+    corpus = Corpus.open(need_corpus(small, SMALL))
+    Bm25.over(corpus, default_index_folder(corpus))
+    return small / "corpus"
+
+
+def need_knowledge(place: Path) -> Path:
+    """A knowledge base of 10,000 pages with two paragraphs each."""
+    from whichone.knowledge.formats.pages import pages_source
+    from whichone.knowledge.ingest import ingest
+
+    base = place.parent / "knowledge"
+    if not (base / "manifest.json").exists():
+        file = place.parent / "kilt_knowledgesource.json"
+        pages = pages_of(SMALL)
+        with file.open("w") as out:
+            for page in range(pages):
+                called = title(page, pages)
+                record = {
+                    "_id": str(page + 1),
+                    "wikipedia_id": str(page + 1),
+                    "wikipedia_title": called,
+                    "text": [
+                        f"{called}\n",
+                        f"{called} is a {word(page % 997)} from {word(page)}.\n",
+                    ],
+                }
+                out.write(json.dumps(record) + "\n")
+        ingest(base, [pages_source(file, None)])
+    return base
+
+
+def need_task(place: Path, records: int) -> Path:
+    """Records whose evidence is text, to be mapped."""
+    file = place / f"task-{records}.jsonl"
+    pages = pages_of(SMALL)
     if not file.exists():
-        out = np.lib.format.open_memmap(file, "w+", np.float32, (size, WIDTH))
-        for start in range(0, size, 100_000):
-            drawn = np.random.default_rng(start).standard_normal(
-                (min(100_000, size - start), WIDTH)
-            )
-            out[start : start + len(drawn)] = drawn
+        with file.open("w") as out:
+            for n in range(records):
+                page = n * 7_919 % pages
+                text = f"{title(page, pages)} is a {word(page % 997)} from"
+                evidence = {"title": title(page, pages), "text": text}
+                record = {"id": str(n), "input": question(page, pages), "answer": "x"}
+                out.write(json.dumps({**record, "evidence": [evidence]}) + "\n")
     return file
+
+
+def need_vectors(place: Path, size: int) -> Path:
+    """Vectors of all passages with their ids, as published ones are."""
+    file = place / "vectors.parquet"
+    if not file.exists():
+        kind = pa.list_(pa.float32(), WIDTH)
+        schema = pa.schema([("id", pa.string()), ("embeddings", kind)])
+        with pq.ParquetWriter(file, schema) as out:
+            for start in range(0, size, 90_000):
+                rows = np.arange(start, min(start + 90_000, size))
+                drawn = np.random.default_rng(start).standard_normal((len(rows), WIDTH))
+                ids = [f"{page_id(row // PER_PAGE)}#{row % PER_PAGE}" for row in rows.tolist()]
+                flat = pa.array(drawn.astype(np.float32).ravel())
+                vectors = pa.FixedSizeListArray.from_arrays(flat, WIDTH)
+                out.write_table(pa.table([pa.array(ids), vectors], schema=schema))
+    return file
+
+
+class DrawnEncoder:
+    """Questions as vectors that their text alone decides; passages have theirs already."""
+
+    size = WIDTH
+
+    def questions(self, texts: Sequence[str]) -> np.ndarray:
+        seeds = [zlib.crc32(text.encode()) for text in texts]
+        drawn = [np.random.default_rng(seed).standard_normal(WIDTH) for seed in seeds]
+        return np.array(drawn, np.float32)
+
+    passages = questions
+
+    def describe(self) -> dict[str, object]:
+        return {"encoder": "drawn"}
 
 
 # what is measured
@@ -154,8 +261,19 @@ def own(step: str) -> Callable[[Path, int], list[str]]:
     """A step of this program in a process of its own."""
 
     def made(place: Path, size: int) -> list[str]:
-        if step != "corpus":
+        if step == "train-examples, records":
+            need_small(place)
+            train_files(place, size, SMALL)
+        elif step != "corpus":
             need_corpus(place, size)
+        if step == "train-examples":
+            train_files(place, KILT_RECORDS, size)
+        if step == "index-dense":
+            need_vectors(place, size)
+        if step == "retrieve-dense":
+            need_benchmark(place, size)
+            if not (place / "index-dense" / "manifest.json").exists():
+                again(own("index-dense")(place, size))
         return [
             sys.executable,
             __file__,
@@ -172,7 +290,7 @@ def own(step: str) -> Callable[[Path, int], list[str]]:
 
 def retrieve(*options: object) -> Callable[[Path, int], list[str]]:
     def made(place: Path, size: int) -> list[str]:
-        run = place / f"run-{abs(hash(options))}"
+        run = place / f"run-{'-'.join(map(str, options)).replace('/', '_').replace(':', '_')}"
         words = ("-k", 20, "--overwrite", *options)
         return command("retrieve", need_benchmark(place, size), run, *words)
 
@@ -184,25 +302,67 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
     "index-bm25": own("index-bm25"),
     "index-tfidf": own("index-tfidf"),
     "index-namesake": own("index-namesake"),
+    "index-dense": own("index-dense"),
     "retrieve-nothing": retrieve("--retriever", HERE),
     "retrieve-bm25": retrieve("--retriever", "bm25"),
     "retrieve-tfidf": retrieve("--retriever", "tfidf"),
-    "retrieve-namesake": retrieve("--retriever", "namesake", "--encoder", "none"),
+    "retrieve-namesake": retrieve("--retriever", "namesake", "-o", "encoder=none"),
+    "retrieve-dense": own("retrieve-dense"),
     "score": lambda place, size: command("score", need_run(place, size)),
-    "report": lambda place, size: command("report", need_run(place, size), place / "report.html"),
+    "report": lambda place, size: command(
+        "report", need_run(place, size), place / "report.html", "--overwrite"
+    ),
     "import-questions": lambda place, size: command(
         "import", "questions", need_questions(place, size, QUERIES), place / "questions",
         "--passages", need_passages(place, size), "--gold", "gold", "--overwrite",
     ),
+    "import-questions, records": lambda place, size: command(
+        "import", "questions", need_questions(place, SMALL, size), place / "questions-many",
+        "--corpus", need_small(place), "--gold", "gold", "--overwrite",
+    ),
     "import-entityquestions": lambda place, size: command(
         "import", "entityquestions", need_entity_questions(place, size, QUERIES), place / "eq",
-        "--passages", need_passages(place, size), "--overwrite",
+        "--passages", need_passages(place, size), "--overwrite", "--gold-outside",
+    ),
+    "import-entityquestions, records": lambda place, size: command(
+        "import", "entityquestions", need_entity_questions(place, SMALL, size), place / "eq-many",
+        "--corpus", need_small(place), "--overwrite", "--gold-outside",
     ),
     "import-kilt": lambda place, size: command(
-        "import", "kilt", need_kilt(place, size // 2), place / "kilt", "--overwrite"
+        "import", "kilt", need_kilt(place, size), place / "kilt", "--overwrite"
+    ),
+    "import-kilt over passages": lambda place, size: command(
+        "import", "kilt", need_kilt(place, KILT_RECORDS, size), place / "kilt-passages",
+        "--passages", need_passages(place, size), "--overwrite",
+    ),
+    "import-kilt over a corpus, records": lambda place, size: command(
+        "import", "kilt", need_kilt(place, size, SMALL), place / "kilt-many",
+        "--corpus", need_small(place), "--overwrite",
+    ),
+    "map": lambda place, size: command(
+        "map", need_task(place, size), need_knowledge(place), place / "mapped.jsonl", "--overwrite"
     ),
     "train-examples": own("train-examples"),
+    "train-examples, records": own("train-examples, records"),
 }  # fmt: skip
+
+LARGEST = {
+    "index-tfidf": 1_000_000,
+    "index-namesake": 2_000_000,
+    "retrieve-bm25": 2_000_000,
+    "retrieve-tfidf": 1_000_000,
+    "retrieve-namesake": 2_000_000,
+    "retrieve-dense": 2_000_000,
+    "index-dense": 2_000_000,
+    "import-questions, records": 1_000_000,
+    "import-entityquestions, records": 1_000_000,
+    "import-kilt": 2_000_000,
+    "import-kilt over a corpus, records": 1_000_000,
+    "map": 400_000,
+    "train-examples": 2_000_000,
+    "train-examples, records": 200_000,
+}
+"""Sizes that two cores do in ten minutes, where it is not 4 million."""
 
 
 def inside(place: Path, size: int, step: str) -> None:
@@ -212,7 +372,11 @@ def inside(place: Path, size: int, step: str) -> None:
     if step == "corpus":
         save_corpus(place / "corpus", reader(size))
         return
+    if step.startswith("train-examples"):
+        train_examples(place, size, step.endswith("records"))
+        return
     corpus = Corpus.open(place / "corpus")
+    shutil.rmtree(place / step, ignore_errors=True)
     if step == "index-bm25":
         from whichone.retrieval.bm25 import Bm25
 
@@ -225,13 +389,47 @@ def inside(place: Path, size: int, step: str) -> None:
         from whichone.retrieval.namesake import NamesakeRetriever
 
         NamesakeRetriever.build(corpus, place / step, encoder="none")
-    elif step == "train-examples":
-        from whichone.benchmarks.benchmark import Benchmark
-        from whichone.training.negatives import ExampleMaker
+    elif step == "index-dense":
+        from whichone.retrieval.dense import Dense
 
-        benchmark = Benchmark.open(need_benchmark(place, size))
-        maker = ExampleMaker(benchmark, place / "work", kinds=("bm25",), most=1, seed=0)
-        maker.examples(benchmark.queries)
+        vectors = str(place / "vectors.parquet")
+        Dense.build(corpus, place / step, encoder=DrawnEncoder(), vectors=vectors)
+    elif step == "retrieve-dense":
+        from whichone.benchmarks.benchmark import Benchmark
+        from whichone.retrieval.dense import Dense
+        from whichone.runs.runner import run_retriever
+
+        opened = Dense.open(place / "index-dense", encoder=DrawnEncoder())
+        shutil.rmtree(place / "run-dense", ignore_errors=True)
+        benchmark = Benchmark.open(place / "benchmark")
+        run_retriever(opened, benchmark, place / "run-dense", k=20, name="dense")
+
+
+SOURCES = 11
+
+
+def train_examples(place: Path, size: int, records: bool) -> None:
+    """Multi-task examples of eleven KILT training files over one corpus, with BM25 and namesakes as negatives."""
+    from whichone.training.data import Plan, training_data
+    from whichone.training.settings import Settings
+    from whichone.training.sources import Corpus
+
+    asked, held = (size, need_small(place)) if records else (KILT_RECORDS, place / "corpus")
+    over = SMALL if records else size
+    files = train_files(place, asked, over)
+    plan = Plan(sources=tuple(map(str, files)), corpus=Corpus(folder=str(held)))
+    settings = Settings(batch=32, kinds=("bm25", "namesake"), per_source=1_000)
+    shutil.rmtree(place / "work", ignore_errors=True)
+    data = training_data(plan, settings, place / "work")
+    print(len(data.learn), len(data.watch))
+
+
+def train_files(place: Path, records: int, size: int) -> list[Path]:
+    """Eleven files whose names say that they are to learn from."""
+    return [
+        need_kilt(place, -(-records // SOURCES), size, f"task{n}-train-kilt")
+        for n in range(SOURCES)
+    ]
 
 
 def again(words: Sequence[str]) -> Usage:
@@ -249,46 +447,45 @@ def fitted(sizes: Sequence[int], peaks: Sequence[float]) -> tuple[float, float]:
     return float(slope) * 2**20, float(base + slope * WHOLE) / 1024
 
 
-def rows(names: Sequence[str], sizes: Sequence[int], place: Path) -> Iterator[str]:
-    yield (
-        "| command | "
-        + " | ".join(f"{n:,}" for n in sizes)
-        + " | ratio | bytes each | GB at 22 M |"
-    )
-    yield "| --- " * (len(sizes) + 4) + "|"
-    for name in names:
-        peaks, told = [], []
-        for size in sizes:
-            folder = place / str(size)
-            folder.mkdir(parents=True, exist_ok=True)
-            used = again(COMMANDS[name](folder, size))
-            told.append(f"{used.peak:,.0f} MB, {used.cpu:.0f} s" if not used.code else "failed")
-            if not used.code:
-                peaks.append((size, used.peak))
-        each, whole = fitted(*zip(*peaks, strict=True)) if peaks else (0.0, 0.0)
-        ratio = peaks[-1][1] / peaks[0][1] if peaks else 0.0
-        yield f"| {name} | {' | '.join(told)} | {ratio:.2f} | {each:,.0f} | {whole:.1f} |"
+def row(name: str, sizes: Sequence[int], place: Path) -> str:
+    peaks, cells = [], []
+    for size in sizes:
+        folder = place / str(size)
+        folder.mkdir(parents=True, exist_ok=True)
+        used = again(COMMANDS[name](folder, size))
+        cell = f"{used.peak:,.0f} MB, {used.cpu:.0f} s" if not used.code else "failed"
+        cells.append(f"{size:,}: {cell}")
+        if not used.code:
+            peaks.append((size, used.peak))
+    each, whole = fitted(*zip(*peaks, strict=True)) if peaks else (0.0, 0.0)
+    ratio = peaks[-1][1] / peaks[0][1] if peaks else 0.0
+    return f"| {name} | {' | '.join(cells)} | {ratio:.2f} | {each:,.0f} | {whole:.1f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sizes", default="100000,400000,1200000")
-    parser.add_argument("--only", help=f"between commas: {', '.join(COMMANDS)}")
+    parser.add_argument("--sizes", help="between commas; else up to the largest of each command")
+    parser.add_argument("--only", help=f"between semicolons or commas: {', '.join(COMMANDS)}")
     parser.add_argument("--place", type=Path, required=True)
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    sizes = [int(size) for size in options.sizes.split(",")]
-    os.environ["WHICHONE_CACHE"] = str(options.place.resolve() / "cache")
+    sizes = [int(size) for size in options.sizes.split(",")] if options.sizes else None
+    place = options.place.resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    os.environ["WHICHONE_CACHE"] = str(place / "cache")
     os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent)  # for `HERE`
     if options.inside:
+        assert sizes
         inside(options.place, sizes[0], options.inside)
         return
-    for line in rows(
-        options.only.split(",") if options.only else list(COMMANDS), sizes, options.place
-    ):
-        print(line, flush=True)
+    mark = ";" if ";" in (options.only or "") else ","
+    print("| command | a tenth | three tenths | largest | ratio | bytes each | GB at 22 M |")
+    print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    for name in options.only.split(mark) if options.only else list(COMMANDS):
+        most = LARGEST.get(name, 4_000_000)
+        print(row(name, sizes or [most // 10, most * 3 // 10, most], place), flush=True)
 
 
 if __name__ == "__main__":

@@ -179,3 +179,21 @@ def test_work_of_another_origin_is_not_continued(
         with pytest.raises(KeyboardInterrupt):
             save_corpus(tmp_path / "corpus", passages()[:2], origin={"file": "a"})
     assert len(save_corpus(tmp_path / "corpus", passages(), origin={"file": "b"})) == 4
+
+
+def test_texts_are_opened_when_a_passage_is_asked_for(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: list[str] = []
+    opened = MappedTable.open
+
+    def noted(path: Path) -> MappedTable:
+        files.append(path.name)
+        return opened(path)
+
+    monkeypatch.setattr(MappedTable, "open", noted)
+    corpus = Corpus.open(tmp_path / "corpus")
+    assert (len(corpus), corpus.page_row("w:2"), corpus.title("w:2")[:4]) == (4, 1, "Bill")
+    assert files == ["pages.arrow"]
+    assert corpus.passages_of("w:2") == ["w:2#0"]
+    assert files == ["pages.arrow", "passages.arrow"]

@@ -164,7 +164,16 @@ class Benchmark:
 
     def other_pages(self, query: Query) -> frozenset[str]:
         """Pages of the other bearers of the query's name; a page that is gold is no other."""
-        return other_pages(query, self._sets_by_id.get(query.name_set or ""))
+        known = self._other_pages.get(query.id)
+        if known is None:
+            known = other_pages(query, self._sets_by_id.get(query.name_set or ""))
+            self._other_pages[query.id] = known
+        return known
+
+    @functools.cached_property
+    def _other_pages(self) -> dict[str, frozenset[str]]:
+        """By query, as they were asked for: a report asks for each many times."""
+        return {}
 
     @functools.cached_property
     def _sets_by_id(self) -> dict[str, NameSet]:

@@ -55,16 +55,17 @@ def three_choices(
     skipped = {"other task": 0, "no gold page": 0, "fewer than three bearers with pages": 0}
     pool = _pages_by_collection(benchmark) if fewer == "pad" else {}
     items = []
+    known = _known_pages(benchmark, tasks)
     for query in benchmark.queries:
         if query.task not in tasks:
             skipped["other task"] += 1
             continue
-        gold = sorted(query.gold_pages() & benchmark.pages)
+        gold = sorted(query.gold_pages() & known)
         if not gold:
             skipped["no gold page"] += 1
             continue
         own = sets.get(query.name_set or "")
-        others = _other_bearers(benchmark, query, own)
+        others = _other_bearers(benchmark, query, own, known)
         draw = random.Random(f"{seed}:{own_id(query)}")
         lacking = max(0, DOCUMENTS - 1 - len(others))
         strangers = _strangers(draw, query, own, pool) if lacking and own else []
@@ -89,11 +90,26 @@ def three_choices(
     return ThreeChoices(tuple(items), skipped)
 
 
-def _other_bearers(benchmark: Benchmark, query: Query, name_set: NameSet | None) -> list[str]:
+def _known_pages(benchmark: Benchmark, tasks: Sequence[str]) -> frozenset[str]:
+    """Of the pages of these tasks' questions and names those that are in the corpus, looked up together."""
+    asked = {
+        page
+        for query in benchmark.queries
+        if query.task in tasks
+        for page in (*query.gold_pages(), *benchmark.other_pages(query))
+    }
+    pages = sorted(asked)
+    rows = benchmark.corpus.page_rows(pages)
+    return frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
+
+
+def _other_bearers(
+    benchmark: Benchmark, query: Query, name_set: NameSet | None, known: frozenset[str]
+) -> list[str]:
     """One page of each other bearer, of those that are in the corpus."""
     if name_set is None:
         return []
-    others = benchmark.other_pages(query) & benchmark.pages
+    others = benchmark.other_pages(query) & known
     pages = (next((p for p in b.pages if p in others), None) for b in name_set.bearers)
     return list(dict.fromkeys(page for page in pages if page is not None))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from whichone.files.mapped import MappedTable, Rows, run_starts
 from whichone.files.tables import sort_rows
 from whichone.records import Passage, page_of
 
+_TEXTS = "passages.arrow"
 RECORD = ("id", "page", "title", "text", "source_id", "entity")
 
 
@@ -30,14 +31,14 @@ class Corpus:
 
     def __init__(
         self,
-        passages: MappedTable,
+        passages: MappedTable | Callable[[], MappedTable],
         *,
         hash: str,
         name: str = "corpus",
         language: str = "",
         folder: Folder | None = None,
     ) -> None:
-        self._passages = passages
+        self._given = passages
         self.hash = hash
         """Of its content: two folders with the same passages and names have the same."""
         self.name = name
@@ -48,11 +49,14 @@ class Corpus:
     @classmethod
     def open(cls, path: str | Path) -> Corpus:
         folder = Folder.open(path, KIND)
-        table = MappedTable.open(folder.path("passages.arrow"))
         name = folder.manifest.name or "corpus"
         said = folder.manifest.parameters.get("language")
         language = said if isinstance(said, str) else ""
-        return cls(table, hash=folder.content_hash, name=name, language=language, folder=folder)
+
+        def passages() -> MappedTable:
+            return MappedTable.open(folder.path(_TEXTS))
+
+        return cls(passages, hash=folder.content_hash, name=name, language=language, folder=folder)
 
     @classmethod
     def of_table(cls, table: pa.Table, *, hash: str, name: str = "corpus") -> Corpus:
@@ -64,8 +68,14 @@ class Corpus:
         """Its name and the first 12 hex digits of its hash."""
         return f"{self.name}-{self.hash[:12]}"
 
+    @functools.cached_property
+    def _passages(self) -> MappedTable:
+        """Opened when a passage is asked for: checking and scoring pages needs none."""
+        return self._given() if callable(self._given) else self._given
+
     def __len__(self) -> int:
-        return len(self._passages)
+        rows = self.folder.manifest.files[_TEXTS].rows if self.folder is not None else None
+        return len(self._passages) if rows is None else rows
 
     # passages
 

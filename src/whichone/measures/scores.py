@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -78,6 +79,22 @@ class Scores:
     """How many of the benchmark's questions the system was trained on."""
     sees: tuple[str, ...] = ()
     """What the system was given, where it says so: "corpus", "knowledge base", "gold"."""
+
+    @functools.cached_property
+    def clusters(self) -> npt.NDArray[np.int64]:
+        """The cluster of each query as a number; numbers are in the order of the clusters' names."""
+        names = [":".join(cluster(q)) for q in self.queries]
+        numbers = {name: n for n, name in enumerate(sorted(set(names)))}
+        return np.array([numbers[name] for name in names], np.int64)
+
+    @functools.cached_property
+    def set_numbers(self) -> npt.NDArray[np.int64]:
+        """The name set of each query as a number, in the order of the queries; -1 for those without one."""
+        numbers: dict[str, int] = {}
+        sets = (q.name_set for q in self.queries)
+        return np.array(
+            [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in sets], np.int64
+        )
 
     @property
     def marked(self) -> str:
@@ -197,7 +214,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     lookup = PassageBlocks(benchmark.corpus, order) if order else None
     queries = lookup.going_through(benchmark.queries) if lookup else benchmark.queries
     values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
-    single = [m for m in measures if m.batch is None]
+    single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
     waiting: list[tuple[int, Retrieved]] = []
     for i, query in enumerate(queries):
         retrieved = Retrieved(
@@ -209,10 +226,10 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
             passage=lookup,
             failed=query.id in failures,
         )
-        for measure in single:
-            value = measure.value(retrieved)
+        for measured, column in single:
+            value = measured(retrieved)
             if value is not None:
-                values[str(measure)][i] = value
+                column[i] = value
         if len(single) < len(measures):
             waiting.append((i, retrieved))
             if len(waiting) == BLOCK:
@@ -248,15 +265,14 @@ def _score_together(
 
 def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> Estimate:
     """One measure over some of the queries, with its interval."""
-    chosen = [scores.queries[i] for i in rows]
     values = scores.values[str(measure)][rows]
     if measure.aggregate == "mean":
-        return interval(values, [":".join(cluster(q)) for q in chosen], bounds=measure.bounds)
-    lowest: dict[str, float] = {}
-    for query, value in zip(chosen, values, strict=True):
-        if query.name_set is not None and not np.isnan(value):
-            lowest[query.name_set] = min(value, lowest.get(query.name_set, 1.0))
-    return interval(list(lowest.values()))
+        return interval(values, scores.clusters[rows], bounds=measure.bounds)
+    sets = scores.set_numbers[rows]
+    counted = (sets >= 0) & ~np.isnan(values)
+    lowest = np.ones(int(sets.max(initial=-1)) + 1)
+    np.minimum.at(lowest, sets[counted], values[counted])
+    return interval(lowest[np.unique(sets[counted])])
 
 
 def slice_scores(

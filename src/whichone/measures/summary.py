@@ -45,10 +45,10 @@ def summarise(scores: Scores, k: int = 1) -> list[SummaryRow]:
     accuracy, correct = by_name[f"acc@{k}"], by_name[f"all_correct@{k}"]
     confusion = next(m for name, m in by_name.items() if name.startswith("confused"))
     rows = []
+    roles = np.array([query.role or "" for query in scores.queries])
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        every = np.array(members)
-        head = np.array([i for i in members if scores.queries[i].role == "head"], np.int64)
-        tail = np.array([i for i in members if scores.queries[i].role == "tail"], np.int64)
+        every = np.array(members, np.int64)
+        head, tail = every[roles[every] == "head"], every[roles[every] == "tail"]
         values = {
             "all": estimate(scores, accuracy, every),
             "head": estimate(scores, accuracy, head),

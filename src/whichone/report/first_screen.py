@@ -68,12 +68,13 @@ def first_screen(
     }
     if not all(groups.values()):
         groups = {"all questions": list(range(len(benchmark.queries)))}
+    outcomes = {s.system: _outcomes(ranked[s.system], benchmark) for s in systems}
     shares = {
-        group: [_shares(s, ranked[s.system], benchmark, rows) for s in systems]
+        group: [_shares(s, outcomes[s.system], rows) for s in systems]
         for group, rows in groups.items()
     }
     every = list(range(len(benchmark.queries)))
-    overall = [_shares(s, ranked[s.system], benchmark, every) for s in systems]
+    overall = [_shares(s, outcomes[s.system], every) for s in systems]
     overall.sort(key=lambda s: (-s.share("right"), s.share("namesake"), s.system))
     order = [s.system for s in overall]
     picture = _picture(order, shares)
@@ -85,13 +86,18 @@ def first_screen(
     )
 
 
-def _shares(
-    scores: Scores, ranked: Mapping[str, Sequence[str]], benchmark: Benchmark, rows: list[int]
-) -> Shares:
+def _outcomes(ranked: Mapping[str, Sequence[str]], benchmark: Benchmark) -> list[Outcome]:
+    """What became of each question."""
+    return [
+        outcome_of(ranked.get(query.id, ()), query, benchmark.other_pages(query))
+        for query in benchmark.queries
+    ]
+
+
+def _shares(scores: Scores, outcomes: Sequence[Outcome], rows: Sequence[int]) -> Shares:
     counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
     for n in rows:
-        query = benchmark.queries[n]
-        counts[outcome_of(ranked.get(query.id, ()), query, benchmark.other_pages(query))] += 1
+        counts[outcomes[n]] += 1
     (measure,) = parse_measures(["acc@1"])
     return Shares(scores.system, counts, estimate(scores, measure, np.array(rows, np.int64)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -130,7 +131,8 @@ def property_rows(
     }
     named = registry.every("type_names").values()
 
-    def type_name(entity_types: Sequence[str], relation: str) -> str:
+    @functools.cache
+    def type_name(entity_types: tuple[str, ...], relation: str) -> str:
         names = (name(collection, entity_types, relation) for name in named)
         return next(filter(None, names), entity_types[0] if entity_types else "")
 
