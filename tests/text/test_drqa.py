@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from whichone.text.drqa import decomposed, has_tokens, spans, tokens
+from whichone.text.drqa import contains_any, decomposed, has_tokens, is_sublist, spans, tokens
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,20 @@ def test_spans_as_released(shared: Path) -> None:
     assert cases
     wrong = [c["text"] for c in cases if [list(s) for s in spans(c["text"])] != c["spans"]]
     assert wrong == []
+
+
+@given(
+    st.lists(st.text("abΣσς İß-. ", max_size=6), max_size=3),
+    st.text("abΣσς İß-. ", max_size=30),
+)
+def test_containing_is_that_of_the_tokens(needles: list[str], text: str) -> None:
+    wanted = [tokens(needle) for needle in needles]
+    words = tokens(text)
+    assert contains_any(wanted, text) == any(w and is_sublist(w, words) for w in wanted)
+
+
+def test_containing_by_hand() -> None:
+    assert contains_any([["new", "york"]], "In New York, 1999")
+    assert not contains_any([["new", "york"]], "York is new")
+    assert not contains_any([["york"]], "Yorkshire")
+    assert not contains_any([[]], "anything")

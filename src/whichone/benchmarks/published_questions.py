@@ -22,7 +22,7 @@ from whichone.files.folder import file_hash
 from whichone.files.spool import Spool, blocks
 from whichone.names import title_key
 from whichone.records import NameSet, Provenance, Query
-from whichone.text.drqa import decomposed, is_sublist, tokens
+from whichone.text.drqa import contains_any, decomposed, tokens
 
 SOURCE = "corpus"
 BLOCK = 1_024
@@ -58,18 +58,11 @@ class _Titles:
 
     def holding(self, name: str, answers: Iterable[str]) -> list[str]:
         """Pages of that name with a passage that holds an answer (DPR's tokens)."""
-        wanted = [
-            answer_tokens for answer in answers if (answer_tokens := tokens(decomposed(answer)))
-        ]
+        wanted = [tokens(decomposed(answer)) for answer in answers]
         return [
             page
             for page in self.pages.get(title_key(name), ())
-            if any(
-                is_sublist(answer, words)
-                for text in self.texts(page)
-                for words in [tokens(decomposed(text))]
-                for answer in wanted
-            )
+            if any(contains_any(wanted, decomposed(text)) for text in self.texts(page))
         ]
 
 

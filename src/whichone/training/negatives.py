@@ -16,7 +16,7 @@ from whichone.files.spool import blocks
 from whichone.names import title_key
 from whichone.records import Passage, Query, page_of
 from whichone.retrieval.bm25 import Bm25
-from whichone.text.drqa import tokens
+from whichone.text.drqa import contains_any, tokens
 from whichone.training.examples import Example, Negative, NegativeKind, Text
 from whichone.training.splits import name_of
 
@@ -78,11 +78,8 @@ class ExampleMaker:
             return next(known[identity] for identity in named if identity in known)
         held = self._on_pages(sorted(query.gold_pages()))
         wanted = [tokens(answer) for answer in query.answers()]
-        for passage in held:
-            words = tokens(passage.text)
-            if any(w and _contains(words, w) for w in wanted):
-                return passage
-        return held[0] if held else None
+        first = held[0] if held else None
+        return next((p for p in held if contains_any(wanted, p.text)), first)
 
     def _bm25_negatives(self, queries: Sequence[Query]) -> list[tuple[Negative, ...]]:
         if self._bm25 is None:
@@ -165,8 +162,3 @@ def _example(query: Query, positive: Passage, negatives: tuple[Negative, ...]) -
 
 def _text(passage: Passage) -> Text:
     return Text(passage.title, passage.text, passage.page)
-
-
-def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    width = len(wanted)
-    return any(list(words[i : i + width]) == list(wanted) for i in range(len(words) - width + 1))
