@@ -17,6 +17,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.records import Output, Passage, Provenance, Query, Question
 from whichone.retrieval.linkers.blink.text import BlinkText, MentionText
+from whichone.training.taken import Taken
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -217,12 +218,33 @@ def test_files_that_teach_nothing(place: Path, tmp_path: Path) -> None:
         link_examples([file], corpus)
 
 
-def test_links_marked_dev_or_test_are_refused(tmp_path: Path) -> None:
-    from whichone.errors import BadInput
-    from whichone.training.linker_examples import check_splits
+def test_links_marked_dev_or_test_are_refused(place: Path, tmp_path: Path) -> None:
+    """A file by its name; of a benchmark with all three splits the training records are taken."""
+    from whichone.training.linker_examples import link_examples
 
+    corpus = Corpus.open(place / "corpus")
+    for name in ("aida-dev-kilt.jsonl", "aida-test-kilt.jsonl", "aida-train-kilt.jsonl"):
+        (tmp_path / name).write_text(json.dumps(mention(0, 0)) + "\n")
     for name in ("aida-dev-kilt.jsonl", "aida-test-kilt.jsonl"):
         with pytest.raises(BadInput, match="no record is marked train"):
-            check_splits([tmp_path / name])
-        check_splits([tmp_path / name], learn_from_dev=True)
-    check_splits([tmp_path / "aida-train-kilt.jsonl", tmp_path / "links.jsonl"])
+            link_examples([tmp_path / name], corpus, learn_from_dev=False)
+        assert len(link_examples([tmp_path / name], corpus, learn_from_dev=True)) == 1
+    assert link_examples([tmp_path / "aida-train-kilt.jsonl"], corpus, learn_from_dev=False)
+    page = corpus.page_ids([0])[0]
+    gold = Output(answer="x", provenance=((Provenance(page=page),),))
+    queries = [
+        Query(
+            id=f"{split}{n}",
+            task="el",
+            input=f"{split} [START_ENT] name [END_ENT] {n}",
+            outputs=(gold,),
+            attributes={"split": split},
+        )
+        for split, count in (("train", 3), ("dev", 2), ("test", 1))
+        for n in range(count)
+    ]
+    save_benchmark(tmp_path / "el", name="el", queries=queries, passages=corpus.passage_records())
+    taken: list[Taken] = []
+    examples = link_examples([tmp_path / "el"], corpus, learn_from_dev=False, taken=taken)
+    assert [e.id for e in examples] == ["train0", "train1", "train2"]
+    assert (taken[0].taken, taken[0].left) == (3, {"dev": 2, "test": 1})

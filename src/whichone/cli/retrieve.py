@@ -34,6 +34,12 @@ from whichone.errors import UsageError
     metavar="PATH|NAME|PACKAGE",
     help="The encoder of dense and namesake; the same as -o encoder=. `none` uses words only.",
 )
+@click.option(
+    "--model",
+    default=None,
+    metavar="FOLDER|FILE.onnx|NAME",
+    help="The model of rerank, late, sparse and blink; the same as -o model=.",
+)
 @click.option("-k", default=100, show_default=True, help="How many passages a question.")
 @click.option(
     "--returns",
@@ -67,6 +73,7 @@ def command(
     retriever: str,
     options: tuple[str, ...],
     encoder: str | None,
+    model: str | None,
     k: int,
     returns: str | None,
     index: str | None,
@@ -85,6 +92,7 @@ def command(
     \b
     whichone retrieve BENCH RUN --retriever bm25 -o k1=1.2 -o b=0.75
     whichone retrieve BENCH RUN --retriever namesake --encoder none
+    whichone retrieve BENCH RUN --retriever rerank -o run=FIRST --model FOLDER/model.onnx
     whichone retrieve BENCH RUN --retriever my_package.search:search
     whichone retrieve BENCH RUN --retriever lucene --index FOLDER
     whichone retrieve AMBER_H AMBER_N RUN && whichone score RUN --by benchmark,role
@@ -94,11 +102,12 @@ def command(
 
     if k < 1 or block < 1:
         raise UsageError("-k and --block must be at least 1")
+    named = {"encoder": encoder, "model": model}
     finished_run = retrieve(
         benchmark,
         run,
         retriever=retriever,
-        options=parse_options((*options, f"encoder={encoder}") if encoder else options),
+        options={**parse_options(options), **{n: v for n, v in named.items() if v}},
         k=k,
         returns=returns,
         index=index,

@@ -19,6 +19,7 @@ from whichone.files.lines import write_atomic
 from whichone.measures.score import score_folder, slice_rows
 from whichone.progress import talk
 from whichone.report.report import make_report
+from whichone.retrieval.dense.encoder import encoders_kept
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
 from whichone.versions import environment
@@ -97,25 +98,26 @@ def run_experiment(file: str | Path, out: str | Path | None = None) -> list[Cell
     failed: set[str] = set()
     train_all(plan)
     listed = list(cells(plan, place))
-    for n, cell in enumerate(listed, 1):
-        status = cell.status
-        talk(f"[{n}/{len(listed)}] {cell.benchmark}: {cell.name}: {status}")
-        result = _result(cell, status)
-        results.append(result)
-        try:
-            if cell.run is not None and cell.run.key in failed:
-                raise BadInput(f"the run it reads from failed: {cell.run.name}")
-            if failed.intersection(cell.starts):
-                raise BadInput("a run that it starts from failed")
-            if status != "done":
-                _do(cell, plan)
-            result.status = "done"
-            result.measures = _measures(cell, plan)
-        except WhichoneError as error:
-            failed.add(cell.key)
-            result.status, result.error = "failed", str(error)
-            talk(f"  failed: {error}")
-        _list(place, file, results)
+    with encoders_kept():  # many rows of a ladder share an encoder
+        for n, cell in enumerate(listed, 1):
+            status = cell.status
+            talk(f"[{n}/{len(listed)}] {cell.benchmark}: {cell.name}: {status}")
+            result = _result(cell, status)
+            results.append(result)
+            try:
+                if cell.run is not None and cell.run.key in failed:
+                    raise BadInput(f"the run it reads from failed: {cell.run.name}")
+                if failed.intersection(cell.starts):
+                    raise BadInput("a run that it starts from failed")
+                if status != "done":
+                    _do(cell, plan)
+                result.status = "done"
+                result.measures = _measures(cell, plan)
+            except WhichoneError as error:
+                failed.add(cell.key)
+                result.status, result.error = "failed", str(error)
+                talk(f"  failed: {error}")
+            _list(place, file, results)
     if len(failed) == len(listed):
         raise BadInput(f"all {len(listed)} cells failed, the last one so: {results[-1].error}")
     return results

@@ -19,10 +19,11 @@ from whichone.retrieval.linkers.blink.model import BlinkModel, new_blink
 from whichone.retrieval.linkers.blink.retriever import CANDIDATES, Blink, descriptions
 from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.devices import chosen_device, quiet_libraries
-from whichone.training.linker_examples import LinkExample, check_splits, link_examples
+from whichone.training.linker_examples import LinkExample, link_examples
 from whichone.training.loop import Trained, Training
 from whichone.training.settings import Settings
 from whichone.training.start import Start, place_of
+from whichone.training.taken import Taken
 from whichone.versions import environment
 
 if TYPE_CHECKING:
@@ -166,13 +167,12 @@ def train_linker(
     """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""
     if candidates < 2:
         raise UsageError("the cross-encoder needs at least 2 candidates")
-    check_splits(sources, learn_from_dev=learn_from_dev)
     folder, device = training_folder(out), chosen_device(device)
     Start(checkpoint).check()
     quiet_libraries()
     opened = Corpus.open(corpus)
-    examples = link_examples(sources, opened)
-    talk(f"{len(examples):,} mentions taken from {', '.join(map(str, sources))}")
+    taken: list[Taken] = []
+    examples = link_examples(sources, opened, learn_from_dev=learn_from_dev, taken=taken)
     dev = link_examples(held_out, opened) if held_out else []
     import torch
 
@@ -201,7 +201,7 @@ def train_linker(
     ).run()
     _take_best(blink.cross, folder / "cross")
     save_model(_Whole(blink), folder / "model")
-    _write_account(folder, checkpoint, settings, len(examples), {"bi": bi, "cross": cross})
+    _write_account(folder, checkpoint, settings, examples, taken, {"bi": bi, "cross": cross})
     return {"bi": bi, "cross": cross}
 
 
@@ -240,13 +240,19 @@ def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -
 
 
 def _write_account(
-    folder: Path, checkpoint: str, settings: Settings, examples: int, stages: dict[str, Trained]
+    folder: Path,
+    checkpoint: str,
+    settings: Settings,
+    examples: Sequence[LinkExample],
+    taken: Sequence[Taken],
+    stages: dict[str, Trained],
 ) -> None:
     document = {
         "kind": "linker",
         "checkpoint": checkpoint,
         "settings": msgspec.to_builtins(settings),
-        "examples": examples,
+        "examples": len(examples),
+        "sources": msgspec.to_builtins(list(taken)),
         "stages": {
             name: {"losses": t.losses, "held_out": t.held_out, "epochs": t.epochs}
             for name, t in stages.items()

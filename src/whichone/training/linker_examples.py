@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,15 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
 from whichone.files.lines import read_json_lines
 from whichone.files.manifest import MANIFEST
-from whichone.progress import talk
 from whichone.retrieval.linkers.blink.retriever import descriptions
 from whichone.retrieval.linkers.blink.text import MentionText
-from whichone.training.taken import TRAIN, all_queries, refusal, split_mark
+from whichone.training.taken import (
+    Taken,
+    all_queries,
+    report_taken,
+    split_mark,
+    training_records,
+)
 
 _MARKED = re.compile(r"^(.*?)\[START_ENT\]\s*(.*?)\s*\[END_ENT\](.*)$", re.DOTALL)
 BLOCK = 10_000
@@ -49,11 +53,21 @@ class _Record(msgspec.Struct):
     output: list[_Output] = []
 
 
-def link_examples(sources: Sequence[str | Path], corpus: Corpus) -> list[LinkExample]:
-    """Mentions whose page is in the corpus; those without a mark or a page are counted."""
+def link_examples(
+    sources: Sequence[str | Path],
+    corpus: Corpus,
+    *,
+    learn_from_dev: bool = True,
+    taken: list[Taken] | None = None,
+) -> list[LinkExample]:
+    """Mentions whose page is in the corpus; those without a mark or a page are counted.
+
+    Without `learn_from_dev` those of a training split alone; `taken` then counts what each source gave.
+    """
     results: list[LinkExample] = []
     for source in sources:
-        read = list(_mentions(Path(source), corpus))
+        marked_items = list(_mentions(Path(source), corpus))
+        read, left = training_records(str(source), marked_items, learn_from_dev=learn_from_dev)
         kept = [(i, m, page) for i, m, page in read if page is not None]
         rows = corpus.page_rows([page for _, _, page in kept])
         usable = [(item, row) for item, row in zip(kept, rows, strict=True) if row is not None]
@@ -64,10 +78,12 @@ def link_examples(sources: Sequence[str | Path], corpus: Corpus) -> list[LinkExa
                 LinkExample(identity, mention, page, title, text)
                 for ((identity, mention, page), _), (title, text) in zip(block, about, strict=True)
             ]
-        if len(read) > len(usable):
-            talk(
-                f"{source}: {len(read) - len(usable):,} of {len(read):,} mentions have no page here"
-            )
+        account = Taken(
+            str(source), len(usable), left, without_passage=max(0, len(read) - len(usable))
+        )
+        report_taken(account)
+        if taken is not None:
+            taken.append(account)
     if not results:
         raise BadInput(
             "no mention of these files means a page of the corpus",
@@ -76,32 +92,22 @@ def link_examples(sources: Sequence[str | Path], corpus: Corpus) -> list[LinkExa
     return results
 
 
-def check_splits(sources: Sequence[str | Path], *, learn_from_dev: bool = False) -> None:
-    """Refuse files and benchmarks that are marked dev or test; of folders training files alone are read."""
-    if learn_from_dev:
-        return
-    for source in sources:
-        place = Path(source)
-        if (place / MANIFEST).exists():
-            marks = [mark for _, mark in all_queries(Benchmark.open(place))]
-        else:
-            marks = [] if place.is_dir() else [split_mark(place.name)]
-        counts = Counter(mark for mark in marks if mark not in (None, TRAIN))
-        if counts:
-            raise refusal(source, {str(mark): n for mark, n in counts.items()})
+_Item = tuple[str, MentionText, str | None]
 
 
-def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[str, MentionText, str | None]]:
+def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[_Item, str | None]]:
+    """Each mention with its page's id, and the split that its record or its file is marked as."""
     if (source / MANIFEST).exists():
-        for query in Benchmark.open(source).queries:
+        for query, mark in all_queries(Benchmark.open(source)):
             if (mention := marked(query.input)) is not None:
-                yield query.id, mention, min(query.gold_pages(), default=None)
+                yield (query.id, mention, min(query.gold_pages(), default=None)), mark
         return
     if source.is_dir():
         for file in sorted(source.glob("*-train-kilt.jsonl*")):
             yield from _mentions(file, corpus)
         return
     prefix = corpus.page_ids([0])[0].partition(":")[0] if corpus.page_count else ""
+    mark = split_mark(source.name)
     for line, record in read_json_lines(source, _Record):
         mention = marked(record.input)
         if mention is None:
@@ -112,7 +118,8 @@ def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[str, MentionText, 
             )
         entries: list[Any] = [e for o in record.output for e in o.provenance or ()]
         known = next((e.wikipedia_id for e in entries if e.wikipedia_id is not None), None)
-        yield str(record.id), mention, None if known is None else f"{prefix}:{known}"
+        page = None if known is None else f"{prefix}:{known}"
+        yield (str(record.id), mention, page), mark
 
 
 def marked(text: str) -> MentionText | None:
