@@ -9,7 +9,7 @@ from typing import Any
 
 from bearers.training import TEACHER, questions, text_of
 
-BEARERS, ASKED, AGAIN = 10, 20, 5
+BEARERS, ASKED, AGAIN = 10, 20, 3
 
 
 def time_readers(work: Path, out: Path, models: Path) -> None:
