@@ -36,11 +36,11 @@ UNMEASURED = "no question can measure it"
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One budget or one comparison, with what was found and what follows."""
+    """One budget or one comparison, with the estimate and what follows."""
 
     name: str
     verdict: Verdict
-    found: Estimate
+    estimate: Estimate
     budget: float | None = None
     message: str = ""
 

@@ -85,7 +85,7 @@ class SequenceToSequence(CheckpointReader):
             if not said:
                 yield Answer(question=task.question.id, text=None, notes=notes)
                 continue
-            score, text, passages = max(said, key=lambda found: found[0])
+            score, text, passages = max(said, key=lambda scored: scored[0])
             yield Answer(
                 question=task.question.id,
                 text=text,

@@ -24,7 +24,7 @@ class ReaderOrder:
 
     def __init__(self, order: Mapping[str, Sequence[str]], given: dict[str, Any]) -> None:
         self._order = order
-        self._told = given
+        self._described = given
 
     @classmethod
     def for_run(cls, benchmark: Benchmark, work: Path, *, answers: str) -> ReaderOrder:
@@ -48,7 +48,7 @@ class ReaderOrder:
         return cls(order, description)
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "reader-order", **self._told}
+        return {"retriever": "reader-order", **self._described}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:

@@ -39,7 +39,7 @@ def quiet_libraries() -> None:
 
 @contextlib.contextmanager
 def enough_memory(batch: int, longest: int) -> Iterator[None]:
-    """Memory that runs out becomes an error that says what to make smaller."""
+    """Memory that runs out ends in an error that says what to make smaller."""
     import torch
 
     try:

@@ -44,7 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     every: int = 200
     """Steps between checkpoints, beside those at the end of every epoch and at a signal to stop."""
     towers: Literal["", "dpr"] = ""
-    """dpr: a BERT checkpoint becomes DPR's two encoders, whose vectors are those of their first token."""
+    """dpr: a BERT checkpoint is turned into DPR's two encoders, whose vectors are those of their first token."""
     size: int = 128
     """Numbers a token's vector has after a projection that is made anew (late interaction)."""
     flops: float = 3e-4

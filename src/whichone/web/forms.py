@@ -121,7 +121,7 @@ async def creation(request: Request, *, shows_gold: bool) -> Creation:
 
 
 def or_not_found(value: T | None, what: str) -> T:
-    """What a key in an address stands for."""
+    """What a key in an address means."""
     if value is None:
         raise HTTPException(404, f"there is no such {what}")
     return value

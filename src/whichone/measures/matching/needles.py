@@ -127,7 +127,7 @@ def needle(answer: str) -> Needle | None:
     ]
     if not runs:
         return None
-    _, token, run = max(runs, key=lambda found: found[0])
+    _, token, run = max(runs, key=lambda scored: scored[0])
     plain = answer.isascii() and _VERBATIM.fullmatch(answer.lower()) is not None
     return Needle(
         piece=run.group().encode(),

@@ -33,7 +33,7 @@ MADE_UP = {
 _SLOT = re.compile(r"(\$(?:name|object|qualifier))")
 
 
-class _Told(msgspec.Struct, frozen=True, gc=False):
+class _SharedByQueries(msgspec.Struct, frozen=True, gc=False):
     """A tuple with what all its queries share."""
 
     name: str
@@ -90,7 +90,7 @@ class Instantiation:
         """All queries, task by task, set by set."""
         makers = {"qa": self._question, "sf": self._slot, "fc": self._claims}
         tuples = [
-            self._told(amber_set.name, name_set, bearer, fact)
+            self._shared_by_queries(amber_set.name, name_set, bearer, fact)
             for amber_set in sets
             for name_set in (set_id(self.collection, amber_set.name),)
             for bearer in amber_set.bearers
@@ -101,9 +101,11 @@ class Instantiation:
                 for text, answers, claimed in makers[task](row):
                     yield self._query(task, row, text, answers, claimed)
 
-    def _told(self, name: str, name_set: str, bearer: AmberBearer, fact: AmberTuple) -> _Told:
+    def _shared_by_queries(
+        self, name: str, name_set: str, bearer: AmberBearer, fact: AmberTuple
+    ) -> _SharedByQueries:
         values, additional = fact.answers(), fact.extra_answers()
-        return _Told(
+        return _SharedByQueries(
             name=name,
             name_set=name_set,
             bearer=bearer,
@@ -122,34 +124,34 @@ class Instantiation:
             },
         )
 
-    def _question(self, given: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        fact = given.fact
+    def _question(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        fact = shared.fact
         templates = self.collection.questions(fact.property, self.language) or (
             self._made_up(0, fact.label),
         )
-        template = self._worded(choose_template(given.bearer.entity, fact.property, templates))
-        yield self._finished(template, self._fill(template, given)), given.answers, ""
+        template = self._worded(choose_template(shared.bearer.entity, fact.property, templates))
+        yield self._finished(template, self._fill(template, shared)), shared.answers, ""
 
-    def _slot(self, given: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        who = self._fill(self._who(), given)
-        yield f"{who}{SEPARATOR}{given.fact.label}", given.answers, ""
+    def _slot(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        who = self._fill(self._who(), shared)
+        yield f"{who}{SEPARATOR}{shared.fact.label}", shared.answers, ""
 
-    def _claims(self, given: _Told) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        fact = given.fact
+    def _claims(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        fact = shared.fact
         templates = self.collection.claims(fact.property, self.language) or (
             self._made_up(1, fact.label),
         )
-        template = self._worded(choose_template(given.bearer.entity, fact.property, templates))
+        template = self._worded(choose_template(shared.bearer.entity, fact.property, templates))
         true = next(value.names[0] for value in fact.values if value.found)
-        yield self._finished(template, self._fill(template, given, true)), (SUPPORTS,), true
+        yield self._finished(template, self._fill(template, shared, true)), (SUPPORTS,), true
         false = self.false_values.other_than(fact)
         if false is None:
             self.account.remark(
-                f"{fact.property} has no other value for a false claim about {given.name!r}; "
+                f"{fact.property} has no other value for a false claim about {shared.name!r}; "
                 "only the true claim is made (the released program stops here)"
             )
             return
-        yield self._finished(template, self._fill(template, given, false)), (REFUTES,), false
+        yield self._finished(template, self._fill(template, shared, false)), (REFUTES,), false
 
     @property
     def _clean(self) -> bool:
@@ -172,22 +174,22 @@ class Instantiation:
             return f"{NAME_SLOT} ({QUALIFIER_SLOT})"
         return NAME_SLOT
 
-    def _fill(self, template: str, givens: _Told, value: str = "") -> str:
+    def _fill(self, template: str, shared: _SharedByQueries, value: str = "") -> str:
         if self.rules.name == "published" and not self.collection.qualifier:
-            return fill(template, givens.name, value)
+            return fill(template, shared.name, value)
         given = {
-            NAME_SLOT: givens.name,
+            NAME_SLOT: shared.name,
             OBJECT_SLOT: value,
-            QUALIFIER_SLOT: givens.bearer.qualifier,
+            QUALIFIER_SLOT: shared.bearer.qualifier,
         }
         return "".join([given.get(piece, piece) for piece in _pieces(template)])
 
     def _query(
-        self, task: str, given: _Told, text: str, answers: tuple[str, ...], claimed: str
+        self, task: str, shared: _SharedByQueries, text: str, answers: tuple[str, ...], claimed: str
     ) -> Query:
-        entity = given.bearer.entity
+        entity = shared.bearer.entity
         return Query(
-            id=query_id(given.fact.id, text),
+            id=query_id(shared.fact.id, text),
             task=task,
             input=text,
             outputs=(
@@ -195,16 +197,16 @@ class Instantiation:
                     answer=answers[0],
                     aliases=answers[1:],
                     entity=entity,
-                    provenance=given.provenance,
+                    provenance=shared.provenance,
                 ),
             ),
             language=self.language,
-            name=given.name,
-            name_set=given.name_set,
-            role=given.role,
-            relation=given.fact.property,
+            name=shared.name,
+            name_set=shared.name_set,
+            role=shared.role,
+            relation=shared.fact.property,
             entity=entity,
-            attributes={**given.attributes, "claimed": claimed} if claimed else given.attributes,
+            attributes={**shared.attributes, "claimed": claimed} if claimed else shared.attributes,
         )
 
 

@@ -23,7 +23,7 @@ class Bm25sIndex(Adapted):
         self, corpus: Corpus, index: Any, given: dict[str, Any], *, ids: str = "passage"
     ) -> None:
         super().__init__(corpus, ids=ids)
-        self._index, self._told = index, given
+        self._index, self._described = index, given
 
     @classmethod
     def over(
@@ -54,10 +54,10 @@ class Bm25sIndex(Adapted):
         return cls(corpus, _open(place), options, ids=ids)
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "bm25s", **self._told, "ids": self.rule.text}
+        return {"retriever": "bm25s", **self._described, "ids": self.rule.text}
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
-        tokens = _tokens(texts, self._told)
+        tokens = _tokens(texts, self._described)
         most = min(k, int(self._index.scores["num_docs"]))
         hits, scores = self._index.retrieve(tokens, k=most, show_progress=False, n_threads=0)
         return [

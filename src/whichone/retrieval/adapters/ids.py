@@ -80,7 +80,7 @@ class IdRule:
         self._corpus = corpus
 
     def apply(self, question: str, hits: Sequence[Hit]) -> list[tuple[str, float | None]]:
-        """Our ids in the hits' order; an id that comes again stands where it came first."""
+        """Our ids in the hits' order; an id that comes again counts where it came first."""
         best: dict[str, float | None] = {}
         for hit in hits:
             ours = self._one(hit)

@@ -1,4 +1,4 @@
-"""Passage vectors that others published: DPR's own pickles, Parquet (wiki_dpr), or `.npz` with ids, also int8 with scales."""
+"""Passage vectors that others published: DPR's own pickles, Parquet (wiki_dpr), or `.npz` with ids."""
 
 from __future__ import annotations
 
@@ -51,12 +51,8 @@ def published_vectors(corpus: Corpus, given: str, work: Path) -> StoredVectors:
 
     `given` is a file or a pattern such as `wikipedia_passages_*.pkl`. Every passage needs one.
     """
-    place_given = Path(given)
-    files = (
-        [place_given]
-        if place_given.is_file()
-        else sorted(place_given.parent.glob(place_given.name))
-    )
+    pattern = Path(given)
+    files = [pattern] if pattern.is_file() else sorted(pattern.parent.glob(pattern.name))
     if not files:
         raise Missing("there are no files of passage vectors", where=given)
     parameters = {
@@ -136,10 +132,7 @@ def _size(file: Path) -> int:
 def _blocks(file: Path) -> Iterator[Block]:
     if file.suffix == ".npz":
         with np.load(file) as held:
-            vectors = np.asarray(held["vectors"], np.float32)
-            if "scales" in held:  # int8, one scale a passage
-                vectors = vectors * np.asarray(held["scales"], np.float32)[:, None]
-            yield [str(i) for i in held["ids"]], vectors
+            yield [str(i) for i in held["ids"]], np.asarray(held["vectors"], np.float32)
     elif file.suffix == ".parquet":
         yield from _parquet(file)
     else:

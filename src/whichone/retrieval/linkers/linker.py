@@ -23,7 +23,7 @@ class Linker:
     kind = "linker"
 
     def __init__(self, names: Names, finder: Finder, given: dict[str, Any]) -> None:
-        self.names, self._find, self._told = names, finder, given
+        self.names, self._find, self._described = names, finder, given
 
     @property
     def sees(self) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Linker:
         return cls(names, finder, {**names.describe(), **finder_description})
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": self.kind, **self._told}
+        return {"retriever": self.kind, **self._described}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:

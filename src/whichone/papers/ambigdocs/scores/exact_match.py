@@ -31,7 +31,7 @@ def ramdocs_em(
 
 
 def never_exact(answers: Sequence[Iterable[str]], wrong: Iterable[str]) -> bool:
-    """Whether a wrong answer lies inside every form of a gold one, so that no text can be exact."""
+    """Whether a wrong answer is part of every form of a gold one, so that no text can be exact."""
     wrong = list(wrong)
     return any(
         forms and all(any(contains(form, w) for w in wrong) for form in forms)

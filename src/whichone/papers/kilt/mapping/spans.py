@@ -27,7 +27,7 @@ THRESHOLD = 0.5
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Where the evidence stands: paragraph, characters (the end exclusive), and its BLEU."""
+    """Where the evidence is: paragraph, characters (the end exclusive), and its BLEU."""
 
     paragraph: int
     start: int

@@ -81,7 +81,7 @@ class Blink:
             else TorchSearch(stored, options.search)
         )
         names: Names = open_names(corpus, None)
-        self._find, self._told = make_finder(options.mentions, names, model=options.ner)
+        self._find, self._described = make_finder(options.mentions, names, model=options.ner)
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Blink:
@@ -125,7 +125,7 @@ class Blink:
         return {
             "retriever": self.name,
             **self.model.describe(),
-            **self._told,
+            **self._described,
             "candidates": self._options.candidates,
             "cross": self._crosses,
         }
