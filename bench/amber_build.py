@@ -14,7 +14,7 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,14 @@ import duckdb
 from whichone.benchmarks.account import Account
 from whichone.files.folder import Folder
 from whichone.knowledge import tables
+from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.amber.alignment import align, beginning
 from whichone.papers.amber.build import opened_pipeline
 from whichone.papers.amber.candidates import candidate_sets
 from whichone.papers.amber.collection import load_collection
 from whichone.papers.amber.relations import Pipeline
 from whichone.papers.amber.rules import PAPER, PUBLISHED, Rules
-from whichone.papers.amber.sets import Facts, _facts, candidate_pages
+from whichone.papers.amber.sets import Facts, _facts
 from whichone.papers.amber.values import value_book
 
 VALUES = 5_000
@@ -119,9 +120,14 @@ def group_names(kb: Folder, memory: str) -> int:
     return int(rows[0])
 
 
-def tokenise(pages: Iterator[tuple[str, Any, int, str]]) -> int:
+def tokenise(pipeline: Pipeline, facts: Facts) -> int:
     """The yardstick: one pass that cuts and normalises the beginning of every candidate page."""
-    return sum(len(beginning(text, 350)) for *_, text in pages)
+    asked = ((entity, b"") for entity in {entity for entity, _ in facts})
+    return sum(1 for _ in look_on_pages(pipeline.engine, pipeline.pages(), "entity", asked, _cut))
+
+
+def _cut(page: PageRow) -> bytes:
+    return beginning(" ".join(page.paragraphs), 350).encode()
 
 
 def alignment(pipeline: Pipeline) -> tuple[Facts, int]:
@@ -144,8 +150,8 @@ def measured(kb: Folder, rules: Rules, given: argparse.Namespace) -> dict[str, A
             result["shared names"] = p.count("shared_names")
             if given.words:
                 facts, result["candidate sets"] = alignment(p)
-                tokenising.append(timed(partial(tokenise, candidate_pages(p)))[0])
-                pair, stated = timed(partial(align, facts, candidate_pages(p), rules))
+                tokenising.append(timed(partial(tokenise, p, facts))[0])
+                pair, stated = timed(partial(align, facts, p.engine, p.pages(), rules))
                 aligning.append(pair)
                 result["stated facts"] = len(stated)
     result |= compared(grouping, steps, "group names", "relational steps")

@@ -152,6 +152,20 @@ def memory_option(function: F) -> F:
     )(function)
 
 
+def engine_options(function: F) -> F:
+    """`--engine` and `--master`: where the work on a knowledge base is done."""
+    function = click.option(
+        "--master", default=None, help="Spark's master, such as spark://host:7077."
+    )(function)
+    return click.option(
+        "--engine",
+        type=click.Choice(["duckdb", "spark"]),
+        default="duckdb",
+        show_default=True,
+        help="What runs the relational steps and reads the pages.",
+    )(function)
+
+
 def seed_option(function: F) -> F:
     return click.option(
         "--seed",

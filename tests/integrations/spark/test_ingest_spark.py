@@ -7,20 +7,21 @@ import gzip
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from whichone.files.folder import file_hash
 
+if TYPE_CHECKING:
+    from conftest import Cluster
+
 pytestmark = [pytest.mark.slow, pytest.mark.java]
-pyspark = pytest.importorskip("pyspark")
-SPARK_HOME = Path(pyspark.__file__).parent
+pytest.importorskip("pyspark")
 
 
 def entity(n: int) -> str:
@@ -68,43 +69,6 @@ def content(kb: Path) -> dict[str, str]:
     return {str(p.relative_to(kb)): file_hash(p) for p in sorted(kb.rglob("*")) if p.is_file()}
 
 
-def spark_class(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env={**os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"},
-    )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A master and two workers of one core each, as processes on loopback."""
-    port = free_port()
-    url = f"spark://127.0.0.1:{port}"
-    host = ("--host", "127.0.0.1")
-    master = spark_class("master.Master", *host, "--port", str(port), "--webui-port", "0")
-    small = ("--cores", "1", "--memory", "1500m", "--webui-port", "0")
-    workers = [
-        spark_class("worker.Worker", *host, *small, "--work-dir", str(tmp_path / f"work{n}"), url)
-        for n in range(2)
-    ]
-    try:
-        yield url, workers
-    finally:
-        for process in (*workers, master):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 def test_spark_on_this_machine_gives_the_same_bytes(
     dump: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -118,9 +82,9 @@ def test_a_cluster_that_loses_a_machine_finishes(
     dump: Path,
     expected: dict[str, bytes],
     tmp_path: Path,
-    cluster: tuple[str, list[subprocess.Popen[bytes]]],
+    cluster: Cluster,
 ) -> None:
-    url, workers = cluster
+    url, workers, _ = cluster
     kb = tmp_path / "kb"
     process = ingest(dump, kb, "--engine", "spark", "--master", url, "--memory", "1GB")
     deadline = time.monotonic() + 300

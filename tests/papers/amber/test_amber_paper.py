@@ -367,7 +367,9 @@ def test_labels_come_first_and_the_own_language_before_its_variants() -> None:
     ]  # fmt: skip
     columns = dict(zip(("name", "language", "kind", "place"), zip(*rows, strict=True), strict=True))
     table = pa.table({**columns, "key": columns["name"], "entity": ["Q1"] * len(rows)})
-    found = naming(Tables(*[ibis.memtable(table)] * 7), PAPER, "en").order_by("place").to_pyarrow()
+    engine: Any = None
+    tables = Tables(engine, *[ibis.memtable(table)] * 7)
+    found = naming(tables, PAPER, "en").order_by("place").to_pyarrow()
     assert found["name"].to_pylist() == ["Zither", "Cither", "Yither", "Xither", "Bither"]
 
 

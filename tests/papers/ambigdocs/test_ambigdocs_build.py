@@ -16,7 +16,7 @@ from whichone.papers.ambigdocs.entailment import Contained
 from whichone.papers.ambigdocs.export_files import export_ambigdocs
 from whichone.papers.ambigdocs.files import read_questions
 from whichone.papers.ambigdocs.shared_facts import BearerPage
-from whichone.papers.ambigdocs.statements import PageText, stated, statement
+from whichone.papers.ambigdocs.statements import PageText, page_statements, statement
 from whichone.records import Passage
 
 
@@ -106,20 +106,26 @@ def test_an_answer_is_written_as_its_page_has_it() -> None:
     assert statement(bearer, "P1", facts[2:], labels, page) is None
 
 
-def test_facts_and_pages_walk_together() -> None:
-    pages = ["w:1", "w:2", "w:3"]
-    bearers = {page: BearerPage(page, page, page) for page in [*pages, "w:4"]}
+def test_what_a_page_states_of_its_facts() -> None:
+    bearer = BearerPage("w:2", "Ada Field", "Q10")
     facts = [
-        {"page": page, "key": "k", "property": "P1", "kind": "string", "value": "x", "rank": ""}
-        for page in ("w:0", "w:2", "w:3", "w:4")
+        {"key": key, "property": prop, "kind": "string", "value": value, "rank": ""}
+        for key, prop, value in (
+            ("a", "P1", "y"),
+            ("a", "P1", "x"),
+            ("a", "P2", "z"),
+            ("b", "P1", "x"),
+        )
     ]
     passages = [
-        Passage(id=f"{page}#{n}", page=page, title="", text=text)
-        for page in pages
-        for n, text in enumerate(("a", "an x" if page == "w:2" else "b"))
+        Passage(id=f"w:2#{n}", page="w:2", title="", text=text)
+        for n, text in enumerate(("a", "an x"))
     ]
-    found = stated(facts, passages, bearers, {}, entailment=Contained())
-    assert [s.statement.passage for s in found] == ["w:2#1"]
+    found = page_statements(bearer, facts, {}, PageText(passages, Contained()))
+    assert [(s.key, s.property, s.statement.passage) for s in found] == [
+        ("a", "P1", "w:2#1"),
+        ("b", "P1", "w:2#1"),
+    ]
 
 
 def test_lines_of_a_disambiguation_page() -> None:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from ibis.expr.types import Table
 
+    from whichone.knowledge.engine.spark_engine import SparkEngine
+
 BATCH = 20_000
+PAGES_AT_ONCE = 1_024
+"""Rows with texts that are Python objects at a time."""
+BatchWork: TypeAlias = "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
+"""What is done with the rows of a relation, a batch at a time; on a cluster each worker has some of them."""
 
 
-class Tables(NamedTuple):
-    """The tables of a knowledge base as Ibis expressions, whatever engine they live on."""
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a knowledge base as Ibis expressions, and the engine they live on."""
 
+    engine: Engine
     entities: Table
     names: Table
     facts: Table
@@ -30,21 +40,38 @@ class Tables(NamedTuple):
     views: Table
     links: Table
 
+    def rows(self, relation: Table) -> Iterator[dict[str, Any]]:
+        """The rows of a reduced relation, made into Python objects a batch at a time."""
+        for batch in self.engine.batches(relation):
+            yield from batch.to_pylist()
+
+
+KNOWLEDGE = ("entities", "names", "facts", "properties", "pages", "views", "links")
+
 
 class Engine(Protocol):
     """Reads tables, computes relations and keeps them, gives rows back."""
 
+    shared: bool
+    """Whether several machines read the files."""
+
     def read(self, path: Path, name: str) -> Table: ...
+
+    def table(self, table: pa.Table) -> Table: ...
 
     def keep(self, name: str, relation: Table) -> Table: ...
 
     def batches(self, relation: Table) -> Iterator[Any]: ...
+
+    def mapped(self, relation: Table, work: BatchWork, schema: pa.Schema) -> Iterator[Any]: ...
 
     def value(self, expression: Any) -> Any: ...
 
 
 class DuckdbEngine:
     """DuckDB with bounded memory; relations are kept as temporary tables."""
+
+    shared = False
 
     def __init__(self, memory: str, spill: Path) -> None:
         import ibis
@@ -53,19 +80,29 @@ class DuckdbEngine:
             memory_limit=memory, temp_directory=str(spill), preserve_insertion_order=False
         )
         self.backend.raw_sql("set enable_progress_bar = false")
+        self._numbers = itertools.count()
 
     def read(self, path: Path, name: str) -> Table:
         return self.backend.read_parquet(path, table_name=name)
+
+    def table(self, table: pa.Table) -> Table:
+        """Rows of this process as a relation."""
+        name = f"given_{next(self._numbers)}"
+        self.backend.con.register(name, table)
+        return self.backend.table(name)
 
     def keep(self, name: str, relation: Table) -> Table:
         """Created as a query: Ibis creates an empty table and fills it, with five statements."""
         self.backend.raw_sql(f'create temp table "{name}" as {self.backend.compile(relation)}')
         return self.backend.table(name, database=("temp", "main"))
 
-    def batches(self, relation: Table) -> Iterator[Any]:
+    def batches(self, relation: Table, size: int = BATCH) -> Iterator[Any]:
         """The compiled query is read directly: Ibis 12 calls a method that DuckDB 2 has dropped."""
         query = self.backend.compile(relation)
-        yield from self.backend.con.sql(query).to_arrow_reader(BATCH)
+        yield from self.backend.con.sql(query).to_arrow_reader(size)
+
+    def mapped(self, relation: Table, work: BatchWork, schema: pa.Schema) -> Iterator[Any]:
+        return work(self.batches(relation, PAGES_AT_ONCE))
 
     def value(self, expression: Any) -> Any:
         rows = self.backend.con.execute(self.backend.compile(expression)).fetchall()
@@ -73,53 +110,6 @@ class DuckdbEngine:
 
     def close(self) -> None:
         self.backend.disconnect()
-
-
-class SparkEngine:
-    """Spark; relations are kept as Parquet files, which also keeps its plans short.
-
-    `scratch` must be seen by the driver and by all workers.
-    """
-
-    def __init__(self, master: str, memory: str, scratch: Path) -> None:
-        import ibis
-
-        from whichone.knowledge.engine.spark import start_spark
-
-        self.session = start_spark(master, memory)
-        with _quiet():
-            self.backend = ibis.pyspark.connect(self.session)
-        self.scratch = scratch
-
-    def read(self, path: Path, name: str) -> Table:
-        with _quiet():
-            return self.backend.read_parquet(str(path), table_name=name)
-
-    def keep(self, name: str, relation: Table) -> Table:
-        folder = self.scratch / name
-        with _quiet():
-            self.session.sql(self.backend.compile(relation)).write.parquet(str(folder))
-        return self.read(folder, f"kept_{name}")
-
-    def batches(self, relation: Table) -> Iterator[Any]:
-        with _quiet():
-            table = self.session.sql(self.backend.compile(relation)).toArrow()
-        yield from table.to_batches(max_chunksize=BATCH)
-
-    def value(self, expression: Any) -> Any:
-        batch = next(self.batches(expression.as_table()))
-        return batch.column(0)[0].as_py()
-
-    def close(self) -> None:
-        self.session.stop()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Spark warns of pandas 3 at every turn; nothing here goes through pandas."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        yield
 
 
 @contextmanager
@@ -138,6 +128,8 @@ def opened_engine(
         if name == "duckdb":
             engine = DuckdbEngine(memory, Path(folder))
         else:
+            from whichone.knowledge.engine.spark_engine import SparkEngine
+
             engine = SparkEngine(master or "local[*]", memory, Path(folder))
         try:
             yield engine
@@ -146,17 +138,25 @@ def opened_engine(
 
 
 def knowledge_tables(engine: Engine, kb: Folder) -> Tables:
-    """The tables of a knowledge base on an engine."""
-    return Tables(
-        **{
-            name: engine.read(kb.path(f"{name}.parquet").resolve(), f"kb_{name}")
-            for name in Tables._fields
-        }
-    )
+    """The tables of a knowledge base on an engine.
+
+    Where several machines read the files, this one compares no more than the ends of each with its checksums.
+    """
+    whole = False if engine.shared else None
+    tables = {
+        name: engine.read(kb.path(f"{name}.parquet", whole=whole).resolve(), f"kb_{name}")
+        for name in KNOWLEDGE
+    }
+    return Tables(engine, **tables)
 
 
 @contextmanager
-def open_tables(kb: Folder, memory: str = DEFAULT_MEMORY) -> Iterator[Tables]:
-    """The tables of a knowledge base on DuckDB, with bounded memory."""
-    with opened_engine("duckdb", kb, memory=memory) as engine:
-        yield knowledge_tables(engine, kb)
+def open_tables(
+    kb: Folder,
+    memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
+) -> Iterator[Tables]:
+    """The tables of a knowledge base on DuckDB with bounded memory, or on Spark."""
+    with opened_engine(engine, kb, memory=memory, master=master) as opened:
+        yield knowledge_tables(opened, kb)

@@ -19,6 +19,7 @@ from whichone.errors import BadInput, Missing, WhichoneError, missing_extra
 from whichone.knowledge.formats.source import Job
 from whichone.knowledge.parts_work import Finished, PartWork
 
+_ROWS = 1_024  # handed to Python at a time: they may have the texts of pages
 _WAVE = 4  # parts handed out at once for each core of the cluster; each wave is journalled
 
 
@@ -36,6 +37,7 @@ def start_spark(master: str, memory: str) -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": f"{max(512, _mebibytes(memory) // 4)}m",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ROWS),
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -122,7 +124,7 @@ def _check_visible(task: PartWork, job: Job, finished: Finished) -> None:
     for table, rows in finished.rows.items():
         if rows and not owner.file(job.range.number, table).exists():
             raise BadInput(
-                "what the cluster's machines wrote is not to be seen here",
+                "files written by the workers are not visible from the driver",
                 file=owner.folder,
-                hint="the knowledge base must lie on a file system that all machines share",
+                hint="the knowledge base must be on a file system that all machines share",
             )

@@ -5,13 +5,21 @@ Each candidate page is cut and normalised once, whatever the number of values an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
+from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.amber.model import PageRef, Value
 from whichone.papers.amber.rules import Rules
 from whichone.text import amber
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+    from whichone.knowledge.engine.engines import Engine
 
 Key = tuple[str, str]
 """An entity and a property: whether its values are stated does not depend on the name set."""
@@ -30,67 +38,101 @@ def beginning(text: str, tokens: int) -> str:
     return f" {' '.join(amber.tokens(' '.join(pieces)))} "
 
 
+@functools.lru_cache(100_000)
+def _normal(name: str) -> str:
+    return " ".join(amber.tokens(name))
+
+
 def needle(name: str, rules: Rules) -> str | None:
     """A name as it is looked for; a name that normalises to nothing is found everywhere or nowhere."""
-    normal = " ".join(amber.tokens(name))
+    normal = _normal(name)
     if normal:
         return f" {normal} "
     return "" if rules.empty_names_match else None
 
 
-class Aligner:
-    """Takes pages in any order, then says for each fact where it is stated."""
+class Hit(NamedTuple):
+    """A value's name on a page: the n-th name of the v-th value of a property."""
 
-    def __init__(self, facts: Mapping[Key, Sequence[Value]], rules: Rules) -> None:
-        self.rules = rules
-        self.facts = facts
-        self._wanted: dict[str, list[tuple[str, int, int, str]]] = {}
-        self._hits: dict[Key, list[tuple[int, int, int, PageRef]]] = {}
-        needles: dict[str, str | None] = {}
-        for (entity, prop), values in facts.items():
-            wanted = self._wanted.setdefault(entity, [])
-            for v, value in enumerate(values):
-                for n, name in enumerate(value.names):
-                    if name not in needles:
-                        needles[name] = needle(name, rules)
-                    looked_for = needles[name]
-                    if looked_for is not None:
-                        wanted.append((prop, v, n, looked_for))
-        self.pages = 0
+    property: str
+    v: int
+    n: int
 
-    def take(self, entity: str, ref: PageRef, position: int, text: str) -> None:
-        """Look for all of an entity's values on one of its pages."""
-        wanted = self._wanted.get(entity)
-        if not wanted:
-            return
-        self.pages += 1
-        document = beginning(text, self.rules.tokens)
-        if document == "  ":
-            return
-        for prop, v, n, looked_for in wanted:
-            if looked_for in document:
-                self._hits.setdefault((entity, prop), []).append((v, n, position, ref))
 
-    def aligned(self) -> dict[Key, Aligned]:
-        """Every fact that some page states: pages by value, then name, then place in the source."""
-        stated = {}
-        for key, hits in self._hits.items():
-            hits.sort(key=lambda hit: hit[:3])
-            values = {v for v, *_ in hits}
-            stated[key] = Aligned(
-                tuple(v in values for v in range(len(self.facts[key]))),
-                tuple(dict.fromkeys(ref for *_, ref in hits)),
-            )
-        return stated
+Names: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
+"""The names of an entity's values, by property."""
+
+
+class PageHits(msgspec.Struct, frozen=True):
+    """What of an entity's values appears on one of its pages; `position` is the page's place in its source."""
+
+    entity: str
+    page: PageRef
+    position: int
+    hits: list[Hit]
+
+
+def hits(names: Names, text: str, rules: Rules) -> list[Hit]:
+    """Look for all of an entity's values on one of its pages."""
+    document = beginning(text, rules.tokens)
+    if document == "  ":
+        return []
+    return [
+        Hit(prop, v, n)
+        for prop, values in names.items()
+        for v, own in enumerate(values)
+        for n, name in enumerate(own)
+        if (looked_for := needle(name, rules)) is not None and looked_for in document
+    ]
+
+
+def aligned(facts: Mapping[Key, Sequence[Value]], pages: Iterable[PageHits]) -> dict[Key, Aligned]:
+    """Every fact that some page states: pages by value, then name, then place in the source."""
+    places: dict[Key, list[tuple[int, int, int, PageRef]]] = {}
+    for page in pages:
+        for prop, v, n in page.hits:
+            places.setdefault((page.entity, prop), []).append((v, n, page.position, page.page))
+    stated = {}
+    for key, seen in places.items():
+        seen.sort(key=lambda hit: (*hit[:3], hit[3].page))
+        values = {v for v, *_ in seen}
+        stated[key] = Aligned(
+            tuple(v in values for v in range(len(facts[key]))),
+            tuple(dict.fromkeys(ref for *_, ref in seen)),
+        )
+    return stated
 
 
 def align(
-    facts: Mapping[Key, Sequence[Value]],
-    pages: Iterable[tuple[str, PageRef, int, str]],
-    rules: Rules,
+    facts: Mapping[Key, Sequence[Value]], engine: Engine, pages: Table, rules: Rules
 ) -> dict[Key, Aligned]:
-    """All facts against all pages, given as entity, page, position and text."""
-    aligner = Aligner(facts, rules)
-    for entity, ref, position, text in pages:
-        aligner.take(entity, ref, position, text)
-    return aligner.aligned()
+    """All facts against all pages of their entities; texts are read where the pages are."""
+    seen = look_on_pages(engine, pages, "entity", _asked(facts), _Look(rules))
+    return aligned(facts, map(_HITS.decode, seen))
+
+
+def _asked(facts: Mapping[Key, Sequence[Value]]) -> Iterator[tuple[str, bytes]]:
+    by_entity: dict[str, dict[str, list[tuple[str, ...]]]] = {}
+    for (entity, prop), values in facts.items():
+        by_entity.setdefault(entity, {})[prop] = [value.names for value in values]
+    for entity, names in by_entity.items():
+        yield entity, msgspec.msgpack.encode(names)
+
+
+_NAMES = msgspec.msgpack.Decoder(dict[str, list[list[str]]])
+_HITS = msgspec.msgpack.Decoder(PageHits)
+
+
+class _Look:
+    """Looks for the values of one page's entity."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def __call__(self, page: PageRow) -> bytes | None:
+        text = " ".join(part for part in page.paragraphs or () if part is not None)
+        seen = hits(_NAMES.decode(page.asked), text, self._rules)
+        if not seen or page.entity is None:
+            return None
+        ref = PageRef(page.page, page.title)
+        return msgspec.msgpack.encode(PageHits(page.entity, ref, page.position, seen))

@@ -24,7 +24,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     """Everything after the relational steps: values, alignment, and which sets survive."""
     candidates = candidate_sets(pipeline, account)
     facts = _facts(candidates, book, account)
-    stated = align(facts, candidate_pages(pipeline), pipeline.rules)
+    stated = align(facts, pipeline.engine, pipeline.pages(), pipeline.rules)
     pages = bearer_pages(pipeline)
     names = bearer_names(pipeline)
     labels = property_labels(pipeline, account)
@@ -141,16 +141,6 @@ def _bearer(
 def _survives(amber_set: AmberSet, *, ranked: bool) -> bool:
     queried = amber_set.queried
     return len(queried) > 1 and (not ranked or any(bearer.is_head for bearer in queried))
-
-
-def candidate_pages(pipeline: Pipeline) -> Iterator[tuple[str, PageRef, int, str]]:
-    """Entity, page, position and text of every page of an entity with distinguishing facts."""
-    facts = pipeline.relations["distinguishing_facts"]
-    wanted = facts.semi_join(pipeline.relations["alive"], "grouped").select("entity").distinct()
-    pages = pipeline.pages().semi_join(wanted, "entity")
-    rows = pages.select("entity", "page", "title", "position", text=pages.paragraphs.join(" "))
-    for entity, page, title, position, text in pipeline.tuples(rows):
-        yield entity, PageRef(page, title), position, text or ""
 
 
 def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:

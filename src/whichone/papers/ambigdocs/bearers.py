@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from whichone.knowledge.tables import BULLET, SECTION
 from whichone.names import name_key
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from ibis.expr.types import Table
 
     from whichone.knowledge.engine.engines import Tables
@@ -75,7 +76,7 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
     """
     pages, links = disambiguation_tables(tables)
     places: dict[str, list[tuple[int, int, str]]] = {}
-    for row in rows(links):
+    for row in tables.rows(links):
         places.setdefault(row["page"], []).append(
             (row["paragraph"], row["start"], row["target_page"])
         )
@@ -84,19 +85,45 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
     articles = _articles(tables)
     plain = {
         row["title"]: row["page"]
-        for row in rows(articles.semi_join(plain_titles, "title").select("title", "page"))
+        for row in tables.rows(articles.semi_join(plain_titles, "title").select("title", "page"))
     }
-    for row in rows(pages):
-        name = surface_of(row["title"])
-        starts = line_starts(row["paragraphs"])
+    for page, title, starts in _lines(tables, pages):
+        name = surface_of(title)
         bearers = [
             target
-            for paragraph, start, target in sorted(places.get(row["page"], ()))
+            for paragraph, start, target in sorted(places.get(page, ()))
             if starts.get(paragraph) == start
         ]
-        if row["title"].endswith(_SUFFIX) and name in plain:
+        if title.endswith(_SUFFIX) and name in plain:
             bearers.insert(0, plain[name])
         yield SurfaceName(name_key(name), name, tuple(dict.fromkeys(bearers)))
+
+
+_LINES = pa.schema(
+    [
+        ("page", pa.string()),
+        ("title", pa.string()),
+        ("lines", pa.list_(pa.int32())),
+        ("starts", pa.list_(pa.int32())),
+    ]
+)
+
+
+def _lines(tables: Tables, pages: Table) -> Iterator[tuple[str, str, dict[int, int]]]:
+    """Every page with its `line_starts`; texts are read where they are."""
+    for batch in tables.engine.mapped(pages, _find_lines, _LINES):
+        for row in batch.to_pylist():
+            yield row["page"], row["title"], dict(zip(row["lines"], row["starts"], strict=True))
+
+
+def _find_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        found = [line_starts(paragraphs or ()) for paragraphs in batch["paragraphs"].to_pylist()]
+        lines = pa.array([list(starts) for starts in found], pa.list_(pa.int32()))
+        starts = pa.array([list(starts.values()) for starts in found], pa.list_(pa.int32()))
+        yield pa.RecordBatch.from_arrays(
+            [batch["page"], batch["title"], lines, starts], schema=_LINES
+        )
 
 
 def shared_names(tables: Tables, language: str, most: int = MOST) -> Iterator[SurfaceName]:
@@ -109,7 +136,7 @@ def shared_names(tables: Tables, language: str, most: int = MOST) -> Iterator[Su
     counted = borne.group_by("key").agg(bearers=borne.entity.nunique())
     several = counted.filter(counted.bearers.between(LEAST, most)).select("key")
     grouped: dict[str, list[dict[str, Any]]] = {}
-    for row in rows(borne.semi_join(several, "key")):
+    for row in tables.rows(borne.semi_join(several, "key")):
         grouped.setdefault(row["key"], []).append(row)
     for key in sorted(grouped):
         members = sorted(grouped[key], key=lambda r: (r["kind"] != "label", r["name"], r["entity"]))
@@ -128,11 +155,6 @@ def joined(names: Iterable[SurfaceName]) -> list[SurfaceName]:
         else:
             surface_names[name.key] = name
     return [surface_names[key] for key in sorted(surface_names)]
-
-
-def rows(relation: Table) -> Iterator[dict[str, Any]]:
-    """The rows of a reduced relation, made into Python objects a batch at a time."""
-    return in_rows(relation.to_pyarrow())
 
 
 def in_rows(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow.compute as pc
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.relations import LANGUAGES, read_relations
 from whichone.corpus.cut.cut import Cut, cut_passages
-from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.corpus.cut_pages import ARTICLE, cut_corpus
 from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -42,8 +42,11 @@ from whichone.papers.ambigdocs.shared_facts import (
     value_labels,
     value_types,
 )
-from whichone.papers.ambigdocs.statements import stated
+from whichone.papers.ambigdocs.statements import Look, stated
 from whichone.records import Passage
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
 
 CARD = """# AmbigDocs, built
 
@@ -86,15 +89,21 @@ def build_ambigdocs(
     options: BuildOptions | None = None,
     *,
     memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
 ) -> tuple[Benchmark, dict[str, int]]:
-    """The benchmark, and the funnel that it came through."""
+    """The benchmark, and the funnel that it came through.
+
+    With the engine `spark` the relations and the pages' texts are on the workers of `master`.
+    """
     options = options or BuildOptions()
     folder = Folder.open(kb, KIND)
     funnel = Funnel()
-    with open_tables(folder, memory) as tables:
+    with open_tables(folder, memory, engine, master) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
-        about = bearer_pages(tables, bearer_table(names))
-        built = list(_questions(tables, folder, names, about, options, funnel))
+        bearers = bearer_table(tables, names)
+        about = bearer_pages(tables, bearers)
+        built = list(_questions(tables, bearers, names, about, options, funnel))
     if not built:
         raise BadInput("no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}")
     header = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
@@ -116,14 +125,14 @@ def save_built(
     parameters: Mapping[str, Any],
 ) -> Benchmark:
     """Built questions as a benchmark over all articles, or over the bearers' passages only."""
-    pages = article_pages(kb) if options.corpus == "all" else about
+    pages: dict[str, Any] = {"kind": ARTICLE} if options.corpus == "all" else {"only": about}
     counts = funnel.counts()
     return save_benchmark(
         out,
         name=TASK,
         queries=built_queries(built, options.seed, options.language),
         sets=built_sets(built, about),
-        passages=cut_corpus(kb, _cut(options), only=pages),
+        passages=cut_corpus(kb, _cut(options), **pages),
         names=names_of_pages(kb),
         card=_card(options, counts, "models" in parameters, built, about),
         parameters=parameters,
@@ -135,18 +144,17 @@ def save_built(
 
 def _questions(
     tables: Tables,
-    kb: Folder,
+    bearers: Table,
     names: Sequence[SurfaceName],
     about: Mapping[str, BearerPage],
     options: BuildOptions,
     funnel: Funnel,
 ) -> Iterator[BuiltQuestion]:
-    facts = shared_facts(tables, bearer_table(names), options.properties)
+    facts = shared_facts(tables, bearers, options.properties)
     funnel.count("properties that two bearers have", count_groups(facts))
     entities = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
     units = facts["unit"].drop_null().unique().to_pylist()
     labels = value_labels(tables, [*entities, *units], options.language)
-    pages = frozenset(facts["page"].unique().to_pylist())
     own = read_relations(options.templates) if options.templates is not None else {}
     templates = (
         own
@@ -154,18 +162,12 @@ def _questions(
         else general_templates(options.language) | own
     )
     properties = property_labels(tables)
-    result = stated(
-        in_rows(facts),
-        page_passages(kb, options, pages),
-        about,
-        labels,
-        properties=properties,
-        entailment=entailment_by(options.entailment, options.language),
-        language=options.language,
-    )
+    looking = Look(_cut(options), options.entailment, options.language)
+    entailment_by(options.entailment, options.language)  # a model that is not there is an error now
+    result = stated(tables, in_rows(facts), about, labels, looking, properties=properties)
     yield from questions(
         names,
-        result,
+        sorted(result, key=lambda s: (s.statement.bearer.page, s.key, s.property)),
         properties=properties,
         funnel=funnel,
         templates=templates,

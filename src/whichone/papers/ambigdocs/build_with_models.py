@@ -61,14 +61,16 @@ def build_with_models(
     concurrency: int = 4,
     description: Mapping[str, Any] | None = None,
     memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
 ) -> tuple[Benchmark, dict[str, int]]:
     """The benchmark, and the funnel that it came through; `description` says who the models are."""
     options = options or BuildOptions()
     folder = Folder.open(kb, KIND)
     funnel = Funnel()
-    with open_tables(folder, memory) as tables:
+    with open_tables(folder, memory, engine, master) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
-        about = bearer_pages(tables, bearer_table(names))
+        about = bearer_pages(tables, bearer_table(tables, names))
     titles = {name.key: [about[page].title for page in name.pages] for name in names}
     documents = [
         Document(title=p.title, text=p.text, pid=p.id)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from whichone.papers.ambigdocs.bearers import SurfaceName, rows
+from whichone.papers.ambigdocs.bearers import SurfaceName
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -20,6 +20,12 @@ NOT_ASKED = ("P31", "P279", "P1889", "P1343", "P373", "P910")
 KINDS = ("entity", "quantity", "time", "string", "monolingual")
 
 
+_FACTS = pa.schema(
+    [(name, pa.string()) for name in ("key", "page", "property", "kind", "value", "unit")]
+    + [("precision", pa.int8()), ("rank", pa.string()), ("nth", pa.int32())]
+)
+
+
 class BearerPage(msgspec.Struct, frozen=True):
     """A bearer as its page shows it."""
 
@@ -29,10 +35,8 @@ class BearerPage(msgspec.Struct, frozen=True):
     popularity: float | None = None
 
 
-def bearer_table(names: Sequence[SurfaceName]) -> Table:
+def bearer_table(tables: Tables, names: Sequence[SurfaceName]) -> Table:
     """Names and their pages as a relation: key, page, listed (its place)."""
-    import ibis
-
     pairs = [(n.key, page, place) for n in names for place, page in enumerate(n.pages)]
     columns = list(zip(*pairs, strict=True)) if pairs else [(), (), ()]
     table = pa.table(
@@ -42,7 +46,7 @@ def bearer_table(names: Sequence[SurfaceName]) -> Table:
             "listed": pa.array(columns[2], pa.int32()),
         }
     )
-    return ibis.memtable(table)
+    return tables.engine.table(table)
 
 
 def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
@@ -52,7 +56,7 @@ def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
     links = tables.entities.select("entity", "sitelinks")
     known = pages.left_join(views, "title").select("page", "title", "entity", "views")
     known = known.left_join(links, "entity").select("page", "title", "entity", "views", "sitelinks")
-    knowns = list(rows(known))
+    knowns = list(tables.rows(known))
     by_views = any(row["views"] is not None for row in knowns)
     return {
         row["page"]: BearerPage(
@@ -83,32 +87,29 @@ def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ())
     several = counted.filter(counted.having >= 2).select("key", "property")
     kept = borne.semi_join(several, ["key", "property"])
     columns = ("property", "kind", "value", "unit", "precision", "rank")
-    table = kept.select("key", "page", *columns, nth=kept["place"]).to_pyarrow()
+    batches = tables.engine.batches(kept.select("key", "page", *columns, nth=kept["place"]))
+    table = pa.Table.from_batches(batches, schema=_FACTS)
     order = ("page", "key", "property", "nth", "kind", "value")
     return table.sort_by([(column, "ascending") for column in order])
 
 
 def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str, tuple[str, ...]]:
     """Names of the entities that are values, the label first, aliases in their order."""
-    import ibis
-
-    wanted = ibis.memtable(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+    wanted = tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
     labels: dict[str, dict[str, None]] = {}
     listed = names.semi_join(wanted, "entity").select("entity", "place", "name")
-    for row in rows(listed.order_by("entity", "place", "name")):
+    for row in tables.rows(listed.order_by("entity", "place", "name")):
         labels.setdefault(row["entity"], {}).setdefault(row["name"])
     return {entity: tuple(names) for entity, names in labels.items()}
 
 
 def value_types(tables: Tables, ids: Sequence[str]) -> dict[str, frozenset[str]]:
     """The types of the entities that are values."""
-    import ibis
-
-    wanted = ibis.memtable(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+    wanted = tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
     known = tables.entities.semi_join(wanted, "entity").select("entity", "types")
-    return {row["entity"]: frozenset(row["types"] or ()) for row in rows(known)}
+    return {row["entity"]: frozenset(row["types"] or ()) for row in tables.rows(known)}
 
 
 def count_groups(facts: pa.Table) -> int:
@@ -119,6 +120,6 @@ def count_groups(facts: pa.Table) -> int:
 def property_labels(tables: Tables) -> Mapping[str, str]:
     return {
         row["property"]: row["label"]
-        for row in rows(tables.properties.select("property", "label"))
+        for row in tables.rows(tables.properties.select("property", "label"))
         if row["label"]
     }

@@ -1,16 +1,24 @@
-"""Which passage of a bearer's page states its value of a property: facts and pages walk together."""
+"""Which passage of a bearer's page states its value of a property."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
+from whichone.corpus.cut.cut import Cut, cut_page
+from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.ambigdocs.answers import answer_forms
 from whichone.papers.ambigdocs.built import Statement
-from whichone.papers.ambigdocs.entailment import ByRule, Claimed, Entailment
+from whichone.papers.ambigdocs.entailment import ByRule, Claimed, Entailment, entailment_by
 from whichone.papers.ambigdocs.shared_facts import BearerPage
-from whichone.records import Passage
+from whichone.records import Passage, passage_id
+
+if TYPE_CHECKING:
+    from whichone.knowledge.engine.engines import Tables
 
 
 class Stated(NamedTuple):
@@ -58,32 +66,94 @@ def statement(
     return None
 
 
-def stated(
+def page_statements(
+    bearer: BearerPage,
     facts: Iterable[Mapping[str, Any]],
-    passages: Iterable[Passage],
-    bearers: Mapping[str, BearerPage],
     labels: Mapping[str, Sequence[str]],
+    page: PageText,
     *,
     properties: Mapping[str, str] | None = None,
-    entailment: Entailment | None = None,
     language: str = "en",
 ) -> Iterator[Stated]:
-    """All statements; facts come ordered by page, name and property, passages by page.
+    """What a page states of its bearer's facts, which come ordered by name and property."""
+    for (key, prop), values in itertools.groupby(facts, lambda f: (f["key"], f["property"])):
+        label = (properties or {}).get(prop)
+        stated = statement(bearer, prop, values, labels, page, label=label, language=language)
+        if stated is not None:
+            yield Stated(key, prop, stated)
 
-    Only one page's text is held at a time.
-    """
-    pages = itertools.groupby(passages, lambda passage: passage.page)
-    current, texts = next(pages, (None, iter(())))
-    for page, own in itertools.groupby(facts, lambda fact: fact["page"]):
-        while current is not None and current < page:
-            current, texts = next(pages, (None, iter(())))
-        if current != page:
-            continue
-        page_tokens = PageText(texts, entailment)
-        for (key, prop), values in itertools.groupby(own, lambda f: (f["key"], f["property"])):
-            label = (properties or {}).get(prop)
-            stated_fact = statement(
-                bearers[page], prop, values, labels, page_tokens, label=label, language=language
-            )
-            if stated_fact is not None:
-                yield Stated(key, prop, stated_fact)
+
+class _Asked(msgspec.Struct, frozen=True):
+    """What is looked for on one page, with the names of the values and of the properties."""
+
+    bearer: BearerPage
+    facts: list[dict[str, Any]]
+    labels: dict[str, tuple[str, ...]]
+    properties: dict[str, str]
+
+
+_ASKED = msgspec.msgpack.Decoder(_Asked)
+_STATED = msgspec.msgpack.Decoder(list[Stated])
+
+
+def stated(
+    tables: Tables,
+    facts: Iterable[Mapping[str, Any]],
+    bearers: Mapping[str, BearerPage],
+    labels: Mapping[str, Sequence[str]],
+    looking: Look,
+    *,
+    properties: Mapping[str, str],
+) -> Iterator[Stated]:
+    """All statements on the bearers' pages; facts come ordered by page, name and property."""
+    asked = _asked(facts, bearers, labels, properties)
+    for seen in look_on_pages(tables.engine, tables.pages, "page", asked, looking):
+        yield from _STATED.decode(seen)
+
+
+def _asked(
+    facts: Iterable[Mapping[str, Any]],
+    bearers: Mapping[str, BearerPage],
+    labels: Mapping[str, Sequence[str]],
+    properties: Mapping[str, str],
+) -> Iterator[tuple[str, bytes]]:
+    for page, group in itertools.groupby(facts, lambda fact: fact["page"]):
+        own = [dict(fact) for fact in group]
+        named = {fact["value"] for fact in own} | {fact["unit"] for fact in own}
+        asked = _Asked(
+            bearers[page],
+            own,
+            {value: tuple(labels[value]) for value in sorted(named & labels.keys())},
+            {p: properties[p] for fact in own if (p := fact["property"]) in properties},
+        )
+        yield page, msgspec.msgpack.encode(asked)
+
+
+class Look:
+    """Looks for the facts of one page; a model that judges is opened where the pages are."""
+
+    def __init__(self, cut: Cut, entailment: str, language: str) -> None:
+        self._cut, self._method, self._language = cut, entailment, language
+
+    def __call__(self, page: PageRow) -> bytes | None:
+        asked = _ASKED.decode(page.asked)
+        passages = [
+            Passage(id=passage_id(page.page, n), page=page.page, title=page.title, text=text)
+            for n, text in enumerate(cut_page(page.paragraphs or (), self._cut))
+        ]
+        if not passages:
+            return None
+        found = page_statements(
+            asked.bearer,
+            asked.facts,
+            asked.labels,
+            PageText(passages, _entailment(self._method, self._language)),
+            properties=asked.properties,
+            language=self._language,
+        )
+        return msgspec.msgpack.encode(list(found))
+
+
+@functools.lru_cache(1)
+def _entailment(method: str, language: str) -> Entailment:
+    return entailment_by(method, language)

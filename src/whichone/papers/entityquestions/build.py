@@ -15,8 +15,8 @@ from whichone.benchmarks.relations import (
     read_relations,
     spoken_relations,
 )
-from whichone.corpus.cut.cut import Cut, cut_passages
-from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.corpus.cut.cut import Cut
+from whichone.corpus.cut_pages import ARTICLE, cut_corpus
 from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
@@ -39,6 +39,7 @@ from whichone.papers.entityquestions.criteria import (
 )
 from whichone.papers.entityquestions.disjoint import TOKENISERS, Scope
 from whichone.papers.entityquestions.draw import Disjointness, Drawn, Sizes, draw
+from whichone.papers.entityquestions.evidence import evidence
 from whichone.papers.entityquestions.fact import EntityFact
 from whichone.papers.entityquestions.fitting import Wording, facts_that_fit
 from whichone.papers.entityquestions.knowledge import Frequency
@@ -47,6 +48,8 @@ from whichone.papers.entityquestions.training_questions import read_listed, read
 from whichone.papers.entityquestions.trex import read_triples
 
 if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
     from whichone.knowledge.engine.engines import Tables
 
 SMALL_SHARE = 0.001
@@ -91,8 +94,13 @@ def build_entityquestions(
     options: BuildOptions | None = None,
     *,
     memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
 ) -> Built:
-    """Facts with evidence, relations by the criteria, samples, queries, and the benchmark."""
+    """Facts with evidence, relations by the criteria, samples, queries, and the benchmark.
+
+    With the engine `spark` the relations and the pages' texts are on the workers of `master`.
+    """
     options = options or BuildOptions()
     relations = _relations(options)
     if options.tokeniser not in TOKENISERS:
@@ -103,40 +111,47 @@ def build_entityquestions(
     folder = Folder.open(kb, KIND)
     account = Account()
     cut = Cut(way="words", size=options.words, keep_lists=True)
-    articles = article_pages(folder)
-    with _tables(folder, memory) as tables:
-        values, subjects = _values(tables, relations, options)
-        facts = _named_facts(tables, values, subjects, options, account)
+    with _tables(folder, memory, engine, master) as tables:
+        articles = int(
+            tables.engine.value(tables.pages.filter(tables.pages.kind == ARTICLE).count())
+        )
+        all_facts = knowledge.facts_of(tables, list(relations))
+        asked = all_facts.semi_join(knowledge.with_article(tables), "entity")
+        values, subjects = _values(tables, asked, options)
+        objects = asked.select(entity="value").distinct()
+        names = knowledge.names_of(tables, objects, options.language)
+        lost = knowledge.without_article(tables, all_facts)
+        facts = named_facts(values, names, subjects, account, lost)
         if options.wording == "clean":
             facts = facts_that_fit(tables, facts, relations, account)
         triples = _triples(values, subjects)
         if options.trex:
             facts = stated_in_trex(facts, read_triples(options.trex), account)
         else:
-            theirs = articles & {fact.page for fact in facts}
-            facts = stated_on_page(facts, cut_passages(folder, cut, only=theirs), account)
-        least = options.least_facts or max(1, min(LEAST_FACTS, round(SMALL_SHARE * len(articles))))
+            facts = stated_on_page(facts, evidence(tables, facts, cut), account)
+        least = options.least_facts or max(1, min(LEAST_FACTS, round(SMALL_SHARE * articles)))
         counts = relation_counts(
             facts,
             {r.id: r.label for r in relations.values()},
             least_facts=least,
             least_answers=options.least_answers,
         )
-        names = {}
+        asked_names: dict[str, tuple[str, ...]] = {}
         if options.train_questions:
-            asked = (fact.subject for fact in facts if fact.relation in options.buckets)
-            names = knowledge.names_of(tables, asked, options.language)
-        drawn, train = _draw(facts, counts, options, account, names, triples)
+            bucketed = (fact.subject for fact in facts if fact.relation in options.buckets)
+            subject_table = knowledge.entity_table(tables, bucketed)
+            asked_names = knowledge.names_of(tables, subject_table, options.language)
+        drawn, train = _draw(facts, counts, options, account, asked_names, triples)
         if not drawn:
             raise BadInput("no relation passes the criteria", file=kb, hint=_why(counts))
-        maker = _maker(tables, relations, values, drawn, options)
+        maker = _maker(tables, relations, all_facts, drawn, options)
     queries = maker.queries(drawn)
     benchmark = save_benchmark(
         out,
         name="EntityQuestions",
         queries=queries,
         sets=maker.used_sets(queries),
-        passages=cut_corpus(folder, cut, only=articles),
+        passages=cut_corpus(folder, cut, kind=ARTICLE),
         names=names_of_pages(folder),
         card=card(options, counts, account.counts(), queries, len(train)),
         parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
@@ -162,38 +177,21 @@ def _relations(options: BuildOptions) -> dict[str, Relation]:
     return {key: r for key, r in known.items() if not options.only or key in options.only}
 
 
-def _tables(folder: Folder, memory: str) -> Any:
+def _tables(folder: Folder, memory: str, engine: str, master: str | None) -> Any:
     from whichone.knowledge.engine.engines import open_tables
 
-    return open_tables(folder, memory)
+    return open_tables(folder, memory, engine, master)
 
 
 def _values(
-    tables: Tables, relations: Mapping[str, Relation], options: BuildOptions
+    tables: Tables, facts: Table, options: BuildOptions
 ) -> tuple[dict[tuple[str, str], list[str]], dict[str, knowledge.Subject]]:
-    """All values by (relation, subject), and the subjects that have an article."""
-    relation = knowledge.facts_of(tables, list(relations))
+    """The values by (relation, subject) of the subjects that have an article, and these subjects."""
     values: dict[tuple[str, str], list[str]] = {}
-    ordered = sorted(
-        knowledge.rows(relation), key=lambda r: (r["property"], r["entity"], r["nth"], r["value"])
-    )
-    for row in ordered:
+    for row in tables.rows(facts.order_by("property", "entity", "nth", "value")):
         values.setdefault((row["property"], row["entity"]), []).append(row["value"])
-    entities = relation.select("entity").distinct()
+    entities = facts.select("entity").distinct()
     return values, knowledge.subjects(tables, entities, options.frequency)
-
-
-def _named_facts(
-    tables: Tables,
-    values: Mapping[tuple[str, str], Sequence[str]],
-    subjects: Mapping[str, knowledge.Subject],
-    options: BuildOptions,
-    account: Account,
-) -> list[EntityFact]:
-    """The facts whose objects have names and whose subject has a page."""
-    ids = (value for held in values.values() for value in held)
-    names = knowledge.names_of(tables, ids, options.language)
-    return named_facts(values, names, subjects, account)
 
 
 def _triples(
@@ -247,18 +245,19 @@ def _stop_words(path: str | None) -> frozenset[str]:
 def _maker(
     tables: Tables,
     relations: Mapping[str, Relation],
-    values: Mapping[tuple[str, str], Sequence[str]],
+    facts: Table,
     drawn: Sequence[Drawn],
     options: BuildOptions,
 ) -> QueryMaker:
-    having: dict[str, set[str]] = {}
-    for relation, entity in values:
-        having.setdefault(relation, set()).add(entity)
     keys = (name_key(item.fact.name) for item in drawn)
     bearers = knowledge.bearers_of(tables, keys, options.language, options.frequency)
-    types = knowledge.types_with(tables, knowledge.facts_of(tables, list(relations)))
     return QueryMaker(
-        relations, bearers, having, types, reworded=options.reworded, language=options.language
+        relations,
+        bearers,
+        knowledge.having(tables, facts, bearers),
+        knowledge.types_with(tables, facts),
+        reworded=options.reworded,
+        language=options.language,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -10,8 +10,6 @@ from whichone.benchmarks.account import Account
 from whichone.papers.entityquestions.fact import EntityFact, Object
 from whichone.papers.entityquestions.knowledge import Subject
 from whichone.papers.entityquestions.trex import Triple
-from whichone.records import Passage
-from whichone.text.drqa import decomposed, is_sublist, tokens
 
 
 def named_facts(
@@ -19,20 +17,18 @@ def named_facts(
     names: Mapping[str, Sequence[str]],
     subjects: Mapping[str, Subject],
     account: Account,
+    lost: tuple[int, Sequence[str]],
 ) -> list[EntityFact]:
-    """Facts from `values`, the object ids by (relation, subject).
+    """Facts from `values`, the object ids by (relation, subject); `lost` are those without an article.
 
     Objects without a name in the language are left out; a fact left without objects is too.
     """
     with_page = account.step("subject has a label and an article", "facts")
+    with_page.kept, with_page.removed, with_page.examples = len(values), lost[0], [*lost[1]]
     with_names = account.step("an object has a name in the language", "facts")
     facts = []
     for (relation, entity), ids in sorted(values.items()):
-        subject = subjects.get(entity)
-        if subject is None:
-            with_page.remove(f"{relation}:{entity}")
-            continue
-        with_page.kept += 1
+        subject = subjects[entity]
         objects = tuple(
             Object(identity, names[identity][0], tuple(names[identity][1:]))
             for identity in dict.fromkeys(ids)
@@ -57,34 +53,10 @@ def named_facts(
 
 
 def stated_on_page(
-    facts: Sequence[EntityFact], passages: Iterable[Passage], account: Account
+    facts: Sequence[EntityFact], evidence: Mapping[str, Sequence[int]], account: Account
 ) -> list[EntityFact]:
-    """Facts of which an answer appears in a passage of the subject's page, with those passages.
-
-    Passages must come page by page; each is tokenised once, whatever the number of facts.
-    """
+    """Facts of which an answer appears in a passage of the subject's page, with those passages."""
     step = account.step("an answer stands on the subject's page", "facts")
-    by_page: dict[str, list[tuple[EntityFact, list[list[str]]]]] = {}
-    for fact in facts:
-        wanted = [
-            answer_tokens
-            for answer in fact.answers()
-            if (answer_tokens := tokens(decomposed(answer)))
-        ]
-        by_page.setdefault(fact.page, []).append((fact, wanted))
-    evidence: dict[str, list[int]] = {}
-    place = -1
-    current = ""
-    for passage in passages:
-        place = place + 1 if passage.page == current else 0
-        current = passage.page
-        if current not in by_page:
-            continue
-        words = tokens(decomposed(passage.text))
-        present = set(words)
-        for fact, wanted in by_page[current]:
-            if any(present.issuperset(a) and is_sublist(a, words) for a in wanted):
-                evidence.setdefault(fact.key, []).append(place)
     kept = []
     for fact in facts:
         if fact.key in evidence:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+import pyarrow as pa
 
 from whichone.benchmarks.account import Account
 from whichone.benchmarks.relations import Relation
@@ -34,11 +35,8 @@ def facts_that_fit(
     types = _types_of(
         tables, {e for fact in asked for e in (fact.subject, *(o.id for o in fact.objects))}
     )
-    allowed = {
-        listed: with_subclasses(tables, listed)
-        for listed in {r.types for r in narrow.values()} | {r.values for r in narrow.values()}
-        if listed
-    }
+    listed = {r.types for r in narrow.values()} | {r.values for r in narrow.values()}
+    allowed = with_subclasses(tables, sorted(types for types in listed if types))
     step = account.step("the question fits the subject and the answer", "facts")
     kept = []
     for fact in facts:
@@ -73,19 +71,32 @@ def _fitting(
 
 
 def _types_of(tables: Tables, ids: Iterable[str]) -> dict[str, frozenset[str]]:
-    known = tables.entities.semi_join(knowledge.entity_table(ids), "entity")
-    rows = knowledge.rows(known.select("entity", "types"))
+    known = tables.entities.semi_join(knowledge.entity_table(tables, ids), "entity")
+    rows = tables.rows(known.select("entity", "types"))
     return {row["entity"]: frozenset(row["types"] or ()) for row in rows}
 
 
-def with_subclasses(tables: Tables, types: Collection[str]) -> frozenset[str]:
-    """The types and everything below them, as far as the knowledge base has subclasses (P279)."""
+def with_subclasses(
+    tables: Tables, lists: Sequence[tuple[str, ...]]
+) -> dict[tuple[str, ...], frozenset[str]]:
+    """Each list of types with everything below them, as far as the knowledge base has subclasses (P279).
+
+    All lists go down a level at a time together: a level is one question to the engine.
+    """
     facts = tables.facts
     below = facts.filter(facts["property"] == SUBCLASS_OF, facts["rank"] != "deprecated")
-    all_types, new = set(types), set(types)
+    new = {(number, value) for number, types in enumerate(lists) for value in types}
+    reached = set(new)
     while new:
-        parents = knowledge.entity_table(new).rename(value="entity")
-        rows = knowledge.rows(below.semi_join(parents, "value").select("entity").distinct())
-        new = {row["entity"] for row in rows} - all_types
-        all_types |= new
-    return frozenset(all_types)
+        numbers, values = zip(*sorted(new), strict=True)
+        parents = tables.engine.table(
+            pa.table({"number": pa.array(numbers, pa.int64()), "value": pa.array(values)})
+        )
+        down = below.select("entity", "value").inner_join(parents, "value")
+        rows = tables.rows(down.select("number", "entity").distinct())
+        new = {(row["number"], row["entity"]) for row in rows} - reached
+        reached |= new
+    return {
+        types: frozenset(value for of, value in reached if of == number)
+        for number, types in enumerate(lists)
+    }

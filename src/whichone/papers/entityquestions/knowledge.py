@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pyarrow as pa
+
+from whichone.benchmarks.account import EXAMPLES
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -34,11 +36,6 @@ class Bearers(msgspec.Struct, frozen=True):
     subjects: dict[str, Subject]
 
 
-def rows(relation: Table) -> Iterator[dict[str, Any]]:
-    for batch in relation.to_pyarrow().to_batches(max_chunksize=50_000):
-        yield from batch.to_pylist()
-
-
 def facts_of(tables: Tables, relations: Sequence[str]) -> Table:
     """Facts of the relations whose value is an entity, deprecated ones left out."""
     facts = tables.facts
@@ -48,6 +45,23 @@ def facts_of(tables: Tables, relations: Sequence[str]) -> Table:
         facts["rank"] != "deprecated",
     )
     return facts.select("entity", "property", "value", nth=facts["place"])
+
+
+def with_article(tables: Tables) -> Table:
+    """The entities (a column `entity`) that have a label and an article."""
+    pages, entities = tables.pages, tables.entities
+    articles = pages.filter(pages.kind == "article", pages.entity.notnull()).select("entity")
+    labelled = entities.filter(entities.label.notnull(), entities.label != "").select("entity")
+    return labelled.semi_join(articles, "entity")
+
+
+def without_article(tables: Tables, facts: Table) -> tuple[int, list[str]]:
+    """How many facts have a subject without label or article, and the first of them."""
+    asked = facts.select("property", "entity").distinct()
+    lost = asked.anti_join(with_article(tables), "entity")
+    first = tables.rows(lost.order_by("property", "entity").limit(EXAMPLES))
+    examples = [f"{row['property']}:{row['entity']}" for row in first]
+    return int(tables.engine.value(lost.count())), examples
 
 
 def subjects(tables: Tables, entities: Table, frequency: Frequency) -> dict[str, Subject]:
@@ -63,7 +77,7 @@ def subjects(tables: Tables, entities: Table, frequency: Frequency) -> dict[str,
         row["entity"]: Subject(
             row["entity"], row["label"], row["page"], row["title"], _frequency(row, frequency)
         )
-        for row in rows(chosen)
+        for row in tables.rows(chosen)
         if row["label"]
     }
 
@@ -84,36 +98,45 @@ def _frequencies(tables: Tables, frequency: Frequency) -> Table:
     return links.group_by(page="target_page").agg(met=links.count())
 
 
-def names_of(tables: Tables, ids: Iterable[str], language: str) -> dict[str, tuple[str, ...]]:
-    """Label and aliases of entities, the label first, each once."""
+def names_of(tables: Tables, entities: Table, language: str) -> dict[str, tuple[str, ...]]:
+    """Label and aliases of `entities` (a column `entity`), the label first, each once."""
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
-    listed = names.semi_join(entity_table(ids), "entity").select("entity", "kind", "place", "name")
+    listed = names.semi_join(entities, "entity").select("entity", "kind", "place", "name")
     all_names: dict[str, dict[str, None]] = {}
     ordered = sorted(
-        rows(listed), key=lambda r: (r["entity"], r["kind"] != "label", r["place"], r["name"])
+        tables.rows(listed),
+        key=lambda r: (r["entity"], r["kind"] != "label", r["place"], r["name"]),
     )
     for row in ordered:
         all_names.setdefault(row["entity"], {}).setdefault(row["name"])
     return {entity: tuple(spellings) for entity, spellings in all_names.items()}
 
 
+def having(tables: Tables, facts: Table, bearers: Bearers) -> dict[str, set[str]]:
+    """For each relation those of the bearers that have it, with an article or without."""
+    wanted = entity_table(tables, bearers.types)
+    pairs = facts.semi_join(wanted, "entity").select("property", "entity").distinct()
+    by_relation: dict[str, set[str]] = {}
+    for row in tables.rows(pairs):
+        by_relation.setdefault(row["property"], set()).add(row["entity"])
+    return by_relation
+
+
 def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Frequency) -> Bearers:
     """All entities that bear one of the names (by `name_key`) as label or alias."""
-    import ibis
-
-    wanted = ibis.memtable(pa.table({"key": pa.array(sorted(set(keys)), pa.string())}))
+    wanted = tables.engine.table(pa.table({"key": pa.array(sorted(set(keys)), pa.string())}))
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
     borne = names.semi_join(wanted, "key").select("key", "entity").distinct()
     by_key: dict[str, set[str]] = {}
-    for row in rows(borne):
+    for row in tables.rows(borne):
         by_key.setdefault(row["key"], set()).add(row["entity"])
     entities = borne.select("entity").distinct()
     types = tables.entities.semi_join(entities, "entity").select("entity", "types")
     return Bearers(
         {key: tuple(sorted(members)) for key, members in by_key.items()},
-        {row["entity"]: frozenset(row["types"] or ()) for row in rows(types)},
+        {row["entity"]: frozenset(row["types"] or ()) for row in tables.rows(types)},
         subjects(tables, entities, frequency),
     )
 
@@ -124,12 +147,11 @@ def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
     having = facts.select("entity", "property").distinct().inner_join(entities, "entity")
     all_types: dict[str, set[str]] = {}
     spread = having.select("property", type=having.types.unnest()).distinct()
-    for row in rows(spread):
+    for row in tables.rows(spread):
         all_types.setdefault(row["property"], set()).add(row["type"])
     return {relation: frozenset(types) for relation, types in all_types.items()}
 
 
-def entity_table(ids: Iterable[str]) -> Table:
-    import ibis
-
-    return ibis.memtable(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+def entity_table(tables: Tables, ids: Iterable[str]) -> Table:
+    """Entities that were chosen here as a relation."""
+    return tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import msgspec
@@ -19,7 +21,7 @@ from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder
 from whichone.files.mapped import MappedTable
 from whichone.files.workers import available_cores, run_jobs
-from whichone.progress import progress
+from whichone.progress import Advance, progress
 from whichone.retrieval.dense.encoder import joined
 from whichone.retrieval.dense.packed import Tokenised
 from whichone.retrieval.indexes import index_folder, open_index
@@ -140,26 +142,92 @@ def _name(number: int) -> str:
 
 def corpus_tokens(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None) -> Folder:
     """The tokens of a corpus: opened if they are there, else made by all cores or continued."""
-    assert corpus.folder is not None
+    described, place = _place(corpus, tokeniser, work)
+    if open_index(place, KIND, described) is None:
+        for _ in _made(corpus, tokeniser, place, described):
+            pass
+    return Folder.open(place, KIND)
+
+
+def corpus_shards(
+    corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None
+) -> Iterator[Tokenised]:
+    """The tokens of a corpus in order; those that are not there yet, each shard as soon as it is made.
+
+    Whoever encodes them works while the others are made.
+    """
+    described, place = _place(corpus, tokeniser, work)
+    folder = open_index(place, KIND, described)
+    return token_shards(folder) if folder else _made(corpus, tokeniser, place, described)
+
+
+def _place(corpus: Corpus, tokeniser: Tokeniser, work: Path | None) -> tuple[dict[str, Any], Path]:
     described = {**tokeniser.describe(), "corpus": corpus.hash, "shard": SHARD}
     own = work or cache_folder() / "indexes" / corpus.hash[:16]
-    place = index_folder(own, "tokens", described)
-    folder = open_index(place, KIND, described)
-    if folder is not None:
-        return folder
-    own.mkdir(parents=True, exist_ok=True)
+    return described, index_folder(own, "tokens", described)
+
+
+def _made(
+    corpus: Corpus, tokeniser: Tokeniser, place: Path, described: dict[str, Any]
+) -> Iterator[Tokenised]:
+    assert corpus.folder is not None
+    place.parent.mkdir(parents=True, exist_ok=True)
     with Folder.create(place, KIND, resume=True) as created:
         count = -(-len(corpus) // SHARD)
         missing = [n for n in range(count) if not (created.partial / _name(n)).exists()]
         maker = TokenMaker(tokeniser, corpus.folder.root / "passages.arrow", created.partial)
-        with progress("tokenising", len(corpus), "passages") as advance:
+        with (
+            progress("tokenising", len(corpus), "passages") as advance,
+            _Making(maker, missing, created, advance) as making,
+        ):
             advance(len(corpus) - sum(min(SHARD, len(corpus) - n * SHARD) for n in missing))
-            for _, rows in run_jobs(maker, missing, min(available_cores(), len(missing))):
-                advance(rows)
-        for number in range(count):
-            created.adopt(_name(number))
+            for number in range(count):
+                if number not in making.missing:
+                    created.adopt(_name(number))
+                making.wait_for(number)
+                yield read_tokens(created.partial / _name(number))
         created.commit(parameters=described, counts={"passages": len(corpus)})
-    return Folder.open(place, KIND)
+
+
+class _Making:
+    """Hands shards to all cores beside whatever this process does with those that are there."""
+
+    def __init__(
+        self, maker: TokenMaker, missing: Sequence[int], folder: Folder, advance: Advance
+    ) -> None:
+        self.missing = frozenset(missing)
+        self._maker, self._jobs, self._folder, self._advance = maker, missing, folder, advance
+        self._ready: SimpleQueue[int | BaseException] = SimpleQueue()
+        self._done: set[int] = set()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="tokenising")
+
+    def __enter__(self) -> _Making:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            workers = min(available_cores(), len(self._jobs))
+            for number, rows in run_jobs(self._maker, self._jobs, workers):
+                self._folder.adopt(_name(number))
+                self._advance(rows)
+                self._ready.put(number)
+                if self._stopped.is_set():
+                    return
+        except BaseException as error:
+            self._ready.put(error)
+
+    def wait_for(self, number: int) -> None:
+        while number in self.missing and number not in self._done:
+            result = self._ready.get()
+            if isinstance(result, BaseException):
+                raise result
+            self._done.add(result)
 
 
 def token_shards(folder: Folder) -> Iterator[Tokenised]:

@@ -146,11 +146,11 @@ def _blocks(corpus: Corpus, encoder: Encoder, folder: Path) -> Iterator[Block]:
 
 
 def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterator[Block]:
-    """All cores make the tokens, once for all models that share them; the device then encodes at its own pace."""
-    from whichone.retrieval.dense.tokens import corpus_tokens, token_shards
+    """All cores make the tokens, once for all models that share them; the device encodes those that are there."""
+    from whichone.retrieval.dense.tokens import corpus_shards
 
     start = 0
-    for held in token_shards(corpus_tokens(corpus, packed.tokeniser)):
+    for held in corpus_shards(corpus, packed.tokeniser):
         end = start + len(held)
         if _complete(folder, start, end):
             yield start, end, None

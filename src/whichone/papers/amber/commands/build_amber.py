@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import Words, corpus_option, json_option, memory_option
+from whichone.cli.options import Words, corpus_option, engine_options, json_option, memory_option
 from whichone.errors import UsageError
 
 
@@ -73,11 +73,7 @@ from whichone.errors import UsageError
 @click.option(
     "--passage-size", type=int, default=100, show_default=True, help="Words or tokens of a passage."
 )
-@click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True,
-    help="What runs the relational steps.",
-)  # fmt: skip
-@click.option("--master", default=None, help="Spark's master, such as spark://host:7077.")
+@engine_options
 @memory_option
 @click.option(
     "--explain", is_flag=False, flag_value="", default=None, metavar="[NAME]",

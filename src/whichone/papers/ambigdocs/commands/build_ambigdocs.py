@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import Words, corpus_option, json_option, memory_option, seed_option
+from whichone.cli.options import (
+    Words,
+    corpus_option,
+    engine_options,
+    json_option,
+    memory_option,
+    seed_option,
+)
 from whichone.errors import UsageError
 
 
@@ -54,6 +61,7 @@ from whichone.errors import UsageError
 @click.option("--judge-model", default=None, help="Another model at the endpoint, to judge.")
 @click.option("--concurrency", default=4, show_default=True, help="Names worked on at a time.")
 @click.option("--cache", default=None, help="File of calls already made, or none; default: yours.")
+@engine_options
 @memory_option
 @seed_option
 @json_option
@@ -66,6 +74,8 @@ def command(
     judge_model: str | None,
     concurrency: int,
     cache: str | None,
+    engine: str,
+    master: str | None,
     memory: str,
     as_json: bool,
     corpus_pages: str,
@@ -82,6 +92,7 @@ def command(
     whichone build ambigdocs KB BENCH
     whichone build ambigdocs KB BENCH --properties P19,P106 --seed 1
     whichone build ambigdocs KB BENCH --entailment NLI_MODEL
+    whichone build ambigdocs KB BENCH --engine spark --master spark://host:7077
     whichone build ambigdocs KB BENCH --endpoint http://127.0.0.1:8000/v1 --model NAME
     """
     from whichone.cli.output import emit_json, emit_table
@@ -92,7 +103,9 @@ def command(
     if (endpoint is None) != (model is None):
         raise UsageError("--endpoint and --model belong together")
     if endpoint is None or model is None:
-        created, funnel = build_ambigdocs(kb, benchmark, options, memory=memory)
+        created, funnel = build_ambigdocs(
+            kb, benchmark, options, memory=memory, engine=engine, master=master
+        )
     else:
         from whichone.papers.ambigdocs.build_with_models import build_with_models
         from whichone.papers.ambigdocs.generate import roles_of
@@ -112,6 +125,8 @@ def command(
                 concurrency=concurrency,
                 description={"writer": writer.describe(), "judge": judge.describe()},
                 memory=memory,
+                engine=engine,
+                master=master,
             )
     if as_json:
         emit_json({"id": created.id, "path": benchmark, "funnel": funnel})

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from whichone.cli.again import makes
-from whichone.cli.options import Words, corpus_option, json_option, memory_option, seed_option
+from whichone.cli.options import (
+    Words,
+    corpus_option,
+    engine_options,
+    json_option,
+    memory_option,
+    seed_option,
+)
 
 
 @click.command()
@@ -76,6 +83,7 @@ from whichone.cli.options import Words, corpus_option, json_option, memory_optio
     help="Ask only of types that the question fits, or of all that have the relation, as in the release.",
 )
 @click.option("--words", default=100, show_default=True, help="Words a passage.")
+@engine_options
 @memory_option
 @seed_option
 @json_option
@@ -86,6 +94,8 @@ def command(
     test: int,
     dev: int,
     train: int,
+    engine: str,
+    master: str | None,
     memory: str,
     as_json: bool,
     **values: object,
@@ -96,6 +106,7 @@ def command(
     whichone build entityquestions KB BENCH
     whichone build entityquestions KB BENCH --only P19,P106 --buckets P19 --seed 1
     whichone build entityquestions KB BENCH --wording published
+    whichone build entityquestions KB BENCH --engine spark --master spark://host:7077
     """
     import msgspec
 
@@ -104,7 +115,9 @@ def command(
 
     sizes = {"test": test, "dev": dev, "train": train}
     options = msgspec.convert({**values, "sizes": sizes}, BuildOptions)
-    built = build_entityquestions(kb, benchmark, options, memory=memory)
+    built = build_entityquestions(
+        kb, benchmark, options, memory=memory, engine=engine, master=master
+    )
     relations = [msgspec.to_builtins(count) for count in built.relations]
     if as_json:
         emit_json(

@@ -1,0 +1,125 @@
+"""Every builder on a real master with two workers: the same files as DuckDB writes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from whichone.benchmarks.builtin import builtin_knowledge_base
+from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.files.folder import Folder
+from whichone.knowledge import tables
+from whichone.knowledge.engine.engines import knowledge_tables, opened_engine
+from whichone.knowledge.engine.page_work import PageRow, look_on_pages
+
+if TYPE_CHECKING:
+    from conftest import Cluster
+
+pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytest.importorskip("pyspark")
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return builtin_knowledge_base(tmp_path_factory.mktemp("world"))
+
+
+@pytest.mark.parametrize(
+    "paper",
+    [
+        ["amber", "--collection", "human"],
+        ["entityquestions", "--buckets", "P19", "--least-facts", "5", "--least-answers", "3"],
+        ["ambigdocs"],
+        ["ambigdocs", "--names", "shared"],
+    ],
+    ids=["amber", "entityquestions", "ambigdocs", "ambigdocs of shared names"],
+)
+def test_the_same_benchmark(
+    paper: list[str], kb: Path, tmp_path: Path, lasting_cluster: Cluster
+) -> None:
+    hashes = {}
+    for engine in ("duckdb", "spark"):
+        out = tmp_path / engine
+        command = ["build", paper[0], str(kb), str(out), *paper[1:], "--engine", engine]
+        ended = subprocess.run(
+            [sys.executable, "-m", "whichone", *command, "--master", lasting_cluster.url],
+            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert ended.returncode == 0, ended.stderr
+        hashes[engine] = Folder.open(out, BENCHMARK).content_hash
+    assert hashes["spark"] == hashes["duckdb"]
+    assert sorted(path.name for path in kb.parent.iterdir()) == ["kb"], "scratch is removed"
+
+
+PAGES = 150_000
+"""More than two row groups, which two workers can read at once."""
+
+
+def wide_knowledge_base(path: Path) -> Folder:
+    with Folder.create(path, tables.KIND) as folder:
+        for schema in tables.ALL:
+            if schema is not tables.PAGES:
+                folder.write(schema, schema.empty())
+                continue
+            numbers = [str(n) for n in range(PAGES)]
+            columns: dict[str, Any] = {name: [None] * PAGES for name in schema.schema.names}
+            columns["page"] = columns["title"] = columns["entity"] = numbers
+            columns["kind"] = ["article"] * PAGES
+            columns["position"] = list(range(PAGES))
+            columns["paragraphs"] = [[f"Text of {n}"] for n in numbers]
+            folder.write(schema, schema.from_columns(columns))
+        folder.commit(name="wide")
+    return Folder.open(path, tables.KIND)
+
+
+def read_by(page: PageRow) -> bytes:
+    """Which worker read a page: its process runs below that worker's folder."""
+    assert page.paragraphs == [f"Text of {page.page}"]
+    return f"{page.page} {page.asked.decode()} {Path.cwd()}".encode()
+
+
+def test_two_workers_read_one_path(
+    tmp_path: Path, lasting_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    folder = wide_knowledge_base(tmp_path / "kb")
+    with opened_engine("spark", folder, memory="2GB", master=lasting_cluster.url) as engine:
+        engine.session.conf.set("spark.sql.files.maxPartitionBytes", str(64 << 10))  # type: ignore[attr-defined]
+        own = knowledge_tables(engine, folder)
+        asked = ((str(n), b"%d" % n) for n in range(0, PAGES, 10))
+        seen = [line.decode().split(" ", 2) for line in lines(own, asked)]
+    assert sorted(int(page) for page, *_ in seen) == list(range(0, PAGES, 10))
+    assert all(page == given for page, given, _ in seen)
+    readers = {f for f in lasting_cluster.folders for *_, at in seen if Path(at).is_relative_to(f)}
+    assert readers == set(lasting_cluster.folders)
+
+
+def lines(own: Any, asked: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
+    return look_on_pages(own.engine, own.pages, "page", asked, read_by)
+
+
+def test_rows_come_through_files_a_batch_at_a_time(
+    tmp_path: Path, lasting_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    folder = wide_knowledge_base(tmp_path / "kb")
+    with opened_engine("spark", folder, memory="2GB", master=lasting_cluster.url) as engine:
+        own = knowledge_tables(engine, folder)
+        given = engine.table(pa.table({"entity": ["7", "11"]}))
+        known = own.pages.semi_join(given, "entity").order_by("position")
+        assert [row["page"] for row in own.rows(known.select("page"))] == ["7", "11"]
+        batches = list(engine.batches(own.pages.select("position").order_by("position")))
+        assert len(batches) > 1
+        places = [place for batch in batches for place in batch.column(0).to_pylist()]
+        assert places == list(range(PAGES))
