@@ -18,6 +18,7 @@ WORDS = 100
 PER_PAGE = 3
 VOCABULARY = 1_000_000
 BATCH = 8_190  # of PER_PAGE
+SHARD = 245_700  # of BATCH
 _SYLLABLES = [
     "ba",
     "de",
@@ -131,3 +132,20 @@ def asked_pages(count: int, pages: int) -> list[int]:
 
 def question(page: int, pages: int) -> str:
     return f"Where is {page_name(page, pages)} the {word(page % 997)} from?"
+
+
+class ShardWriter:
+    """Writes one shard of the invented passages."""
+
+    def __init__(self, place: Path, passages: int) -> None:
+        self._place, self._passages = place, passages
+
+    def __call__(self, number: int) -> None:
+        from whichone.corpus.tables import PASSAGES
+
+        beside = self._place / f".{number:05}.arrow"
+        with pa.OSFile(str(beside), "wb") as sink, pa.ipc.new_file(sink, PASSAGES.schema) as out:
+            first = number * SHARD
+            for batch in batches(self._passages, PASSAGES.schema, first, first + SHARD):
+                out.write_batch(batch)
+        beside.rename(self._place / f"{number:05}.arrow")

@@ -155,6 +155,17 @@ def _pooled(
     return torch.nn.functional.normalize(total / lengths[:, None], dim=1)
 
 
+def first_normalised(
+    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
+) -> torch.Tensor:
+    """The first token's last state, brought to length one."""
+    import torch
+
+    mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+    hidden = model(input_ids=ids, attention_mask=mask)[0]
+    return torch.nn.functional.normalize(hidden[:, 0], dim=1)
+
+
 def first_states(
     model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
 ) -> torch.Tensor:

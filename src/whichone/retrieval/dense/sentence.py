@@ -12,7 +12,7 @@ from typing import Any
 
 from whichone.errors import Missing, missing_extra
 from whichone.retrieval.dense.encoder import Vectors, checked, joined, weights_hash
-from whichone.retrieval.dense.packed import PackedModel, fast_rules
+from whichone.retrieval.dense.packed import PackedModel, fast_rules, first_normalised
 from whichone.retrieval.dense.tokens import Tokeniser
 
 BATCH = 32
@@ -62,11 +62,15 @@ class SentenceEncoder:
 
 
 def packed_model(model: Any, kind: Any) -> PackedModel | None:
-    """For a transformer whose tokens are averaged and nothing else; others go the library's way."""
+    """For a transformer of which the mean of the tokens or the first one is taken; others go the library's way."""
 
     parts = [type(part).__name__ for part in model]
     plain = parts in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
-    if not plain or model[1].pooling_mode not in ("mean", ("mean",), ["mean"]):
+    if not plain:
+        return None
+    mode = model[1].pooling_mode
+    pooled = mode if isinstance(mode, str) else "+".join(mode)
+    if pooled not in ("mean", "cls"):
         return None
     prompted = any((getattr(model, "prompts", None) or {}).values())
     rules = fast_rules(model.tokenizer)
@@ -77,6 +81,7 @@ def packed_model(model: Any, kind: Any) -> PackedModel | None:
         Tokeniser(rules, model.max_seq_length),
         pad=int(model.tokenizer.pad_token_id or 0),
         device=str(model.device),
+        pool=first_normalised if pooled == "cls" else None,
     )
 
 
