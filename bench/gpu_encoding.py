@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from whichone.retrieval.dense import packed
 from whichone.retrieval.dense.tokens import Tokeniser
 
-SAMPLE = 131_072
+SAMPLE = 32_768
 
 
 def tokeniser_alone(

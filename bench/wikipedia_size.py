@@ -125,7 +125,7 @@ def make_dense(place: Path, passages: int, second: bool = False) -> dict[str, ob
 
     own = encoder()
     corpus = Corpus.open(place / "corpus")
-    rows = corpus.passages.select(["title", "text"]).slice(0, 131_072)
+    rows = corpus.passages.select(["title", "text"]).slice(0, 32_768)
     titles, texts = rows["title"].to_pylist(), rows["text"].to_pylist()
     tokenised, held = tokeniser_alone(own.packed.tokeniser, titles, texts)
     alone = model_alone(own.packed, held)

@@ -183,6 +183,28 @@ def first_states(
     return result
 
 
+class Fetched:
+    """Vectors on their way from the device: it goes on with the next ones meanwhile."""
+
+    def __init__(self, vectors: torch.Tensor) -> None:
+        import torch
+
+        self._event: Any = None
+        self._here = vectors.float()
+        if vectors.is_cuda:
+            there = self._here
+            self._here = torch.empty(there.shape, dtype=torch.float32, pin_memory=True)
+            self._here.copy_(there, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+
+    def result(self) -> npt.NDArray[np.float32]:
+        if self._event is not None:
+            self._event.synchronize()
+        vectors: npt.NDArray[np.float32] = self._here.numpy()
+        return vectors
+
+
 class PackedModel:
     """A model that takes tokens made ahead, at the pace of its device."""
 

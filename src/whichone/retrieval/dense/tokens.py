@@ -27,7 +27,8 @@ from whichone.retrieval.dense.packed import Tokenised
 from whichone.retrieval.indexes import index_folder, open_index
 
 KIND = "passage tokens"
-SHARD = 65_536
+SHARD = 16_384
+"""Passages of a file, a multiple of those of a file of vectors; small, so that a device has work soon and to the end."""
 _PIECE = 2_048
 
 

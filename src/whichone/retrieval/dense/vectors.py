@@ -17,6 +17,7 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
 from whichone.retrieval.dense.encoder import Encoder, Vectors, checked
+from whichone.retrieval.dense.packed import Fetched
 from whichone.retrieval.indexes import check_corpus, index_folder, open_index
 
 KIND = "passage vectors"
@@ -150,14 +151,23 @@ def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterat
     from whichone.retrieval.dense.tokens import corpus_shards
 
     start = 0
+    waiting: tuple[int, int, Fetched | None] | None = None
     for held in corpus_shards(corpus, packed.tokeniser):
         end = start + len(held)
-        if _complete(folder, start, end):
-            yield start, end, None
-        else:
-            vectors = packed(held).float().cpu().numpy()
-            yield start, end, checked(vectors, len(held), size, "the encoder")
+        ready = waiting
+        waiting = start, end, None if _complete(folder, start, end) else Fetched(packed(held))
+        if ready is not None:  # fetched while the device has the next ones
+            yield _fetched(ready, size)
         start = end
+    if waiting is not None:
+        yield _fetched(waiting, size)
+
+
+def _fetched(block: tuple[int, int, Fetched | None], size: int) -> Block:
+    start, end, vectors = block
+    if vectors is None:
+        return start, end, None
+    return start, end, checked(vectors.result(), end - start, size, "the encoder")
 
 
 def _complete(folder: Path, start: int, end: int) -> bool:
