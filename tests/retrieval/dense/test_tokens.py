@@ -127,6 +127,8 @@ def test_int8_vectors_from_tokens_are_resumed(
     side.packed = lambda held: calls.append(held) or packed(held)  # type: ignore[attr-defined]
     side.packed.tokeniser = packed.tokeniser  # type: ignore[attr-defined]
     dense = Dense.build(corpus, tmp_path / "index", encoder=side, precision="int8")
-    assert len(calls) - before == 2, "the shard on its way and the one of the kill are encoded again"
+    assert len(calls) - before == 2, (
+        "the shard on its way and the one of the kill are encoded again"
+    )
     plain = side.encode(["bill"] * 40, [p.text for p in passages])  # type: ignore[attr-defined]
     np.testing.assert_allclose(dense.vectors(np.arange(40)), plain, atol=0.02)

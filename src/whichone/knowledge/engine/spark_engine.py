@@ -63,9 +63,9 @@ class SparkEngine:
         self, relation: Table, work: BatchWork, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         """What the workers make of the rows."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         with _quiet():
+            from pyspark.sql.pandas.types import from_arrow_schema
+
             frame = self.session.sql(self.backend.compile(relation))
             yield from self._written(frame.mapInArrow(work, from_arrow_schema(schema)))
 
