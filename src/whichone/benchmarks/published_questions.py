@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,7 @@ class _Titles:
         gold = {page for query in queries for page in query.gold_pages()}
         names = (*gold_titles(queries), *(query.name or "" for query in queries))
 
-        def texts(page: str) -> Iterator[str]:
-            return (passage.text for passage in corpus.get(corpus.passages_of(page)).values())
-
-        return cls(titles_asked(corpus, gold, names), texts)
+        return cls(titles_asked(corpus, gold, names), corpus.texts_on)
 
     def moved(self, entry: Provenance) -> Provenance:
         """Gold by page id where the corpus has it, else by title."""

@@ -202,6 +202,20 @@ class Corpus:
         ids: list[str] = self._passages.slice(rows.start, len(rows), ["id"])["id"].to_pylist()
         return ids
 
+    def on_page(self, page: str) -> list[Passage]:
+        """A page's passages in their order; none for a page that is not in the corpus."""
+        place = self.page_row(page)
+        if place is None:
+            return []
+        rows = self.rows_of(place)
+        table = self._passages.slice(rows.start, len(rows), RECORD)
+        return [Passage(**row) for row in table.to_pylist()]
+
+    def texts_on(self, page: str) -> list[str]:
+        """The texts of a page's passages, the shortest way."""
+        place = self.page_row(page)
+        return [] if place is None else self.texts(self.rows_of(place))
+
     def has(self, identity: str) -> bool:
         """Whether this is a passage or a page of the corpus."""
         return self.page_row(identity) is not None or identity in self

@@ -102,9 +102,7 @@ class ExampleMaker:
 
     def _on_pages(self, pages: Sequence[str]) -> list[Passage]:
         """The passages of pages, in their order; pages that are not in the corpus have none."""
-        ids = [identity for page in pages for identity in self._corpus.passages_of(page)]
-        known = self._corpus.get(ids)
-        return [known[identity] for identity in ids]
+        return [passage for page in pages for passage in self._corpus.on_page(page)]
 
     def _named(self, name: str) -> frozenset[str]:
         """The pages whose titles name this."""
