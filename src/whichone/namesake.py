@@ -128,9 +128,11 @@ class Namesake:
         with self._lock:
             return self._retriever.add(passages, names)
 
-    def remove(self, ids: str | Iterable[str] = (), *, entity: str | None = None) -> int:
+    def remove(
+        self, ids: str | int | Iterable[str | int] = (), *, entity: str | None = None
+    ) -> int:
         """Remove passages, or all passages of pages, by id, or those about an entity; how many."""
-        listed = [ids] if isinstance(ids, str) else [str(identity) for identity in ids]
+        listed = [str(ids)] if isinstance(ids, str | int) else [str(own) for own in ids]
         with self._lock:
             return self._retriever.remove(listed, () if entity is None else (str(entity),))
 
@@ -155,7 +157,9 @@ class Namesake:
         self, texts: Sequence[str], k: int = 5, *, filter: Mapping[str, Any] | None = None
     ) -> list[list[Hit]]:
         """The same for several questions at once."""
-        questions = [Question(id=str(n), text=text) for n, text in enumerate(texts)]
+        questions = [_question(n, text) for n, text in enumerate(_listed(texts))]
+        if k < 0:
+            raise UsageError(f"k is {k}: ask for at least one passage")
         with self._lock:
             index = self._retriever.index
             answers = []
@@ -181,4 +185,16 @@ class Namesake:
         resolved.
         """
         with self._lock:
-            return self._retriever.resolve(Question(id="asked", text=text), answer, filter)
+            return self._retriever.resolve(_question(0, text), answer, filter)
+
+
+def _question(number: int, text: Any) -> Question:
+    if not isinstance(text, str):
+        raise UsageError(f"a question is a text, not {text!r:.60}")
+    return Question(id=str(number), text=text)
+
+
+def _listed(texts: Any) -> Sequence[Any]:
+    if isinstance(texts, str):
+        raise UsageError("`search_many` takes a list of questions", hint="one: `search(text)`")
+    return list(texts)

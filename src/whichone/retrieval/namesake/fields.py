@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ FILES = ("field-hashes.npy", "field-starts.npy", "field-rows.npy", "field-names.
 Filter = Mapping[str, Any]
 COLUMNS = ("entity", "page")
 """Columns of a passage that a filter may name too."""
+_MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00:00(?:\.0+)?")
 
 
 class FieldIndex:
@@ -79,12 +81,11 @@ def filtered(wanted: Filter, parts: Sequence[FieldIndex], starts: Sequence[int])
     """The rows of all parts that a filter lets through; several fields must all agree."""
     known = sorted({name for part in parts for name in part.names} | set(COLUMNS))
     result: Rows | None = None
-    for name, value in wanted.items():
+    for name, values in _wanted(wanted):
         if name not in known:
             raise UsageError(
                 f"no passage has a field {name!r} to filter by", hint=did_you_mean(name, known)
             )
-        values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
         rows = [p.rows(name, values) + s for p, s in zip(parts, starts, strict=True)]
         these = np.concatenate(rows) if rows else np.zeros(0, np.int64)
         result = these if result is None else np.intersect1d(result, these, assume_unique=True)
@@ -95,11 +96,24 @@ def passes(wanted: Filter, record: Mapping[str, Any]) -> bool:
     """Whether one passage, with its columns and its fields, is let through."""
     (held,) = _values([record])
     values = set(held)
+    return all(any((name, _text(v)) in values for v in listed) for name, listed in _wanted(wanted))
+
+
+def _wanted(wanted: Filter) -> Iterator[tuple[str, list[Any]]]:
+    """The fields of a filter, each with the values that it lets through."""
+    if not isinstance(wanted, Mapping):
+        raise UsageError(
+            f"a filter is a mapping of fields to values, not {wanted!r:.60}",
+            hint='write {"tenant": "acme", "year": [2023, 2024]}',
+        )
     for name, value in wanted.items():
-        several = value if isinstance(value, list | tuple | set | frozenset) else [value]
-        if not any((name, _text(each)) in values for each in several):
-            return False
-    return True
+        if isinstance(value, Mapping):
+            raise UsageError(
+                f"the filter's {name!r} is a mapping: {value!r:.60}",
+                hint='write a value or a list of values: {"year": [2023, 2024]}',
+            )
+        several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+        yield name, list(value) if several else [value]
 
 
 def _values(records: Iterable[Mapping[str, Any]]) -> Iterator[list[tuple[str, str]]]:
@@ -115,8 +129,14 @@ def _values(records: Iterable[Mapping[str, Any]]) -> Iterator[list[tuple[str, st
 
 
 def _text(value: Any) -> str:
-    """Numbers and truth values as JSON writes them, so that 7 and "7" are one value."""
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    """A value as one text: 7, 7.0 and "7" are one value, and so are a day and its midnight."""
+    if hasattr(value, "item") and hasattr(value, "dtype"):
+        value = value.item()
+    plain = msgspec.to_builtins(value, enc_hook=str)
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)
+    text = plain if isinstance(plain, str) else json.dumps(plain, default=str)
+    return text[:10] if _MIDNIGHT.fullmatch(text) else text
 
 
 def _key(name: str, value: Any) -> str:

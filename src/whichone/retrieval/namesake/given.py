@@ -45,7 +45,8 @@ def things(names: Any) -> Iterator[Thing]:
         return
     if isinstance(names, Mapping):
         for name, listed in names.items():
-            for identity in [listed] if isinstance(listed, str) else listed:
+            several = isinstance(listed, Iterable) and not isinstance(listed, str)
+            for identity in listed if several else [listed]:
                 yield Thing(str(identity), (str(name),))
         return
     for number, record in enumerate(rows_of_table(names)):

@@ -66,6 +66,8 @@ class MappedLexical:
 
     def frequencies(self, keys: Sequence[int]) -> npt.NDArray[np.int64]:
         places, known = self._places(keys)
+        if not known.any():
+            return np.zeros(len(keys), np.int64)
         result = self._postings.frequencies.take(places).astype(np.int64)
         return np.where(known, result, 0)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+from whichone.errors import UsageError, did_you_mean
 
 Weight = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -54,3 +57,17 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     def changed_weights(self) -> dict[str, float]:
         """Weights of evidence that only some users have, and that is not learned."""
         return {"fact": self.fact, "popularity": self.popularity}
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> NamesakeParameters:
+        """From options as a user writes them; a `UsageError` says which of them is wrong."""
+        known = cls.__struct_fields__
+        for name in options:
+            if name not in known:
+                raise UsageError(
+                    f"`namesake` has no option {name!r}", hint=did_you_mean(name, known)
+                )
+        try:
+            return msgspec.convert(options, cls, strict=False)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"`namesake`: {error}") from None

@@ -27,6 +27,11 @@ Row = dict[str, Any]
 def passage_rows(passages: Any, next_number: Callable[[str], int] = lambda _: 0) -> Iterator[Row]:
     """Rows of the table of passages; `next_number` is a page's first free number."""
     counts: dict[str, int] = {}
+    if isinstance(passages, str | bytes | Mapping):
+        raise BadInput(
+            f"passages are a list of records, or a table, not {passages!r:.60}",
+            hint='write [{"id": ..., "title": ..., "text": ...}, ...]',
+        )
     for number, record in enumerate(rows_of_table(passages)):
         if isinstance(record, Passage):
             yield _of_passage(record)
@@ -85,22 +90,55 @@ def save_passages(
     if not first:
         raise BadInput("there are no passages")
     if len(first) < _PART:
-        table = _checked(pa.Table.from_pylist(first, PASSAGES.schema))
+        table = _checked(_table(first))
         return save_corpus(place, table, name=name, language=language)
     place.parent.mkdir(parents=True, exist_ok=True)
     parts: list[Path] = []
     try:
         while first:
             parts.append(place.parent / f".{place.name}-{len(parts):05}.parquet")
-            pq.write_table(pa.Table.from_pylist(first, PASSAGES.schema), parts[-1])
+            pq.write_table(_table(first), parts[-1])
             first = list(islice(iterator, _PART))
         with connect(spill=place.parent) as connection:
+            _check_parts(connection, parts)
             batches = sorted_batches(connection, parts, PASSAGES)
             reader = pa.RecordBatchReader.from_batches(PASSAGES.schema, batches)
             return save_corpus(place, reader, name=name, language=language)
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    try:
+        return pa.Table.from_pylist(rows, PASSAGES.schema)
+    except UnicodeEncodeError:
+        raise not_text(rows) from None
+
+
+def not_text(rows: Iterable[Row]) -> BadInput:
+    """Which passage has half a character (a lone surrogate) in it."""
+    for row in rows:
+        try:
+            "".join(map(str, row.values())).encode()
+        except UnicodeEncodeError:
+            own = str(row["source_id"] or row["id"]).encode("ascii", "replace").decode()
+            return BadInput(
+                f"the passage {own!r} contains half a character, which no file can contain",
+                hint='repair the text first: text.encode("utf-8", "replace").decode()',
+                ids=[own],
+            )
+    return BadInput("a passage contains half a character, which no file can contain")
+
+
+def _check_parts(connection: Any, parts: list[Path]) -> None:
+    files = ", ".join(f"'{part}'" for part in parts)
+    twice = connection.execute(
+        f"SELECT source_id FROM read_parquet([{files}]) WHERE source_id IS NOT NULL"
+        " GROUP BY source_id HAVING count(*) > 1 LIMIT 1"
+    ).fetchone()
+    if twice is not None:
+        raise BadInput(f"two passages have the id {twice[0]!r}", ids=[twice[0]])
 
 
 def _checked(table: pa.Table) -> pa.Table:

@@ -58,7 +58,7 @@ class NamesakeRetriever:
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> NamesakeRetriever:
         """An index of the corpus in the work folder: built, or opened where it is there already."""
-        parameters = msgspec.convert(options, NamesakeParameters, strict=False)
+        parameters = NamesakeParameters.of(options)
         built = {k: v for k, v in options.items() if k in _BUILT}
         encoder = find_encoder(parameters.encoder, device=parameters.device)
         model: dict[str, Any] = {"layout": 4}
@@ -79,7 +79,7 @@ class NamesakeRetriever:
         **options: Any,
     ) -> NamesakeRetriever:
         """Index a corpus, or any passages, into a folder; options are those it is opened with."""
-        parameters = msgspec.convert(options, NamesakeParameters, strict=False)
+        parameters = NamesakeParameters.of(options)
         kept = msgspec.to_builtins(parameters)
         for name in ("knowledge", "names", "judge"):
             if kept[name]:
@@ -98,7 +98,7 @@ class NamesakeRetriever:
         mine = {name: value for name, value in kept.items() if name in known}
         if options.get("encoder") == "auto" and "encoder" in mine:
             options = {name: value for name, value in options.items() if name != "encoder"}
-        parameters = msgspec.convert({**mine, **options}, NamesakeParameters, strict=False)
+        parameters = NamesakeParameters.of({**mine, **options})
         return cls(Path(folder), parameters)
 
     @property

@@ -27,7 +27,7 @@ from whichone.retrieval.namesake.given import Thing
 from whichone.retrieval.namesake.index import Index
 from whichone.retrieval.namesake.lexical import Keys
 from whichone.retrieval.namesake.part import Part, build_part, in_order
-from whichone.retrieval.namesake.passages import Row, passage_rows, save_passages
+from whichone.retrieval.namesake.passages import Row, not_text, passage_rows, save_passages
 
 STATE = "updates.json"
 FOLD = 500
@@ -272,7 +272,10 @@ class Updates:
             yield
 
     def _write(self, entry: Entry) -> None:
-        line = msgspec.json.encode(entry) + b"\n"
+        try:
+            line = msgspec.json.encode(entry) + b"\n"
+        except UnicodeEncodeError:
+            raise not_text(entry.add) from None
         with (self.folder / self._state.journal).open("ab") as file:
             if file.tell() != self._read_to:  # what a killed writer left unfinished
                 file.truncate(self._read_to)
