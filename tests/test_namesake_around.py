@@ -70,3 +70,27 @@ def test_texts_and_what_is_no_result() -> None:
     broken = whichone.Namesake.around(lambda text, k: [1, 2])
     with pytest.raises(BadInput, match="result 0 has no text"):
         broken.search("one", 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["the printer of Juergen Gross (Turin)", "J. Groß from Turin", "Herr Groß, nicht Leeds"]
+)
+def test_a_search_that_does_not_know_a_spelling(text: str) -> None:
+    """Who has the name is searched for by the name as it was given, and goes first."""
+    people = [
+        {"id": "c1", "name": "Jürgen Groß", "city": "Leeds"},
+        {"id": "c2", "name": "Jürgen Groß", "city": "Turin"},
+    ]
+    files = [
+        {"id": "t0", "text": "the printer of somebody else"},
+        {"id": "t1", "entity": "c1", "text": "note of Jürgen Groß"},
+        {"id": "t2", "entity": "c2", "text": "memo of Jürgen Groß"},
+    ]
+
+    def by_words(question: str, k: int) -> list[dict[str, str]]:
+        wanted = set(question.split())
+        ranked = sorted(files, key=lambda file: -len(wanted & set(file["text"].split())))
+        return [file for file in ranked if wanted & set(file["text"].split())][:k]
+
+    around = whichone.Namesake.around(by_words, names=people, language="de")
+    assert around.search(text, 1)[0]["id"] == "t2"

@@ -82,13 +82,15 @@ class Namesake:
         return opened
 
     @staticmethod
-    def around(search: Search, *, names: Any = None, wider: int = 3) -> NamesakeAround:
+    def around(
+        search: Search, *, names: Any = None, wider: int = 3, language: str = "en"
+    ) -> NamesakeAround:
         """Around a search that exists already, without an index: `search(text, k)` returns results.
 
         Results are records, passages, texts, or documents of LangChain, LlamaIndex and Haystack, and come back
-        as they were. `names` is as for `over`; a result belongs to a thing by its `entity` or its id.
+        as they were. `names` and `language` are as for `over`; a result belongs to a thing by its `entity` or its id.
         """
-        return NamesakeAround(search, names, wider=wider)
+        return NamesakeAround(search, names, wider=wider, language=language)
 
     @classmethod
     def open(cls, folder: str | Path, **options: Any) -> Namesake:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from whichone.corpus.names import CorpusNames, Named
+from whichone.corpus.tables import NAMES
 from whichone.errors import BadInput
+from whichone.files.mapped import MappedTable
+from whichone.files.tables import sort_rows
 from whichone.names import token_key
 from whichone.records import Question
 from whichone.retrieval.bm25 import Bm25Parameters
@@ -17,7 +22,9 @@ from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.part import Part
 from whichone.retrieval.namesake.passages import passage_rows
 from whichone.retrieval.namesake.reading import Searcher, reordered
+from whichone.retrieval.namesake.relations import RelationTable
 from whichone.retrieval.namesake.resolution import Resolution
+from whichone.retrieval.namesake.variants import NameVariants
 
 Search = Callable[..., Iterable[Any]]
 _MOST_BEARERS = 8
@@ -32,13 +39,17 @@ class NamesakeAround:
     documents of LangChain, LlamaIndex and Haystack; they come back as they were.
     """
 
-    def __init__(self, search: Search | None, names: Any = None, *, wider: int = 3) -> None:
+    def __init__(
+        self, search: Search | None, names: Any = None, *, wider: int = 3, language: str = "en"
+    ) -> None:
         self._search = search
         self._wider = wider
+        self._language = language
         self._things = list(things(names))
         self._by_id = {thing.id: thing for thing in self._things}
         pairs = [(name, n) for n, thing in enumerate(self._things) for name in thing.names]
-        self._names = PageNames(pairs)
+        openers = RelationTable.load(language).language.openers
+        self._names = PageNames(pairs, variants=_Variants(pairs), openers=openers)
 
     @property
     def sees(self) -> tuple[str, ...]:
@@ -58,19 +69,25 @@ class NamesakeAround:
         """The results of the question, then those of each bearer of a shared name."""
         assert self._search is not None
         results = list(self._search(text, self._wider * k, **options))
-        seen = {_record(hit, n)["id"] for n, hit in enumerate(results)}
-        for thing in self._bearers(text):
+        bearers, respelt = self._bearers(text)
+        more: list[Any] = []
+        for thing in bearers:
             words = " ".join([thing.names[0], *thing.attributes.values()])
-            for hit in self._search(f"{text} {words}", k, **options):
-                own = _record(hit, len(results))["id"]
-                if own not in seen:
-                    seen.add(own)
-                    results.append(hit)
-        return results
+            more += self._search(f"{text} {words}", self._wider * k if respelt else k, **options)
+        own = {thing.id for thing in bearers}
+        # a name written in another way may be unknown to the search: those who have it go first
+        first = [hit for hit in more if respelt and own & _about(_record(hit, 0))]
+        distinct: dict[str, Any] = {}
+        for number, hit in enumerate([*first, *results, *more]):
+            distinct.setdefault(_record(hit, number)["id"], hit)
+        return list(distinct.values())
 
-    def _bearers(self, text: str) -> list[Thing]:
-        listed = [m.pages for m in self._names.find(text) if len(m.pages) > 1]
-        return [self._things[n] for pages in listed for n in pages[:_MOST_BEARERS]]
+    def _bearers(self, text: str) -> tuple[list[Thing], bool]:
+        """Those who share a name of the question, or whose name it writes in another way; whether it does."""
+        mentions = self._names.find(text)
+        listed = [m for m in mentions if len(m.pages) > 1 or m.written]
+        things = [self._things[n] for m in listed for n in m.pages[:_MOST_BEARERS]]
+        return things, any(m.written for m in listed)
 
     def rerank(self, text: str, results: Sequence[Any]) -> list[Any]:
         """Results in a better order; those that belong to no bearer of a shared name keep their places."""
@@ -108,10 +125,29 @@ class NamesakeAround:
         lexical = Lexical([], Bm25Parameters())
         terms = [lexical.keys(f"{row['title'] or ''} {row['text']}") for row in rows]
         part = Part.of(rows, given, terms, Bm25Parameters(), _MEAN_LENGTH)
-        index = Index([part], Bm25Parameters())
+        index = Index([part], Bm25Parameters(), language=self._language)
         return Searcher(index, NamesakeParameters(encoder="none"), lambda: None), list(
             range(len(rows))
         )
+
+
+class _Variants:
+    """The given names as people write them; looked up only where a name is not written as it was given."""
+
+    def __init__(self, pairs: Sequence[tuple[str, int]]) -> None:
+        self._pairs = pairs
+
+    @functools.cached_property
+    def _known(self) -> NameVariants:
+        rows = [Named(name, "alias").row(number) for name, number in self._pairs]
+        table = MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES))
+        return NameVariants.of(CorpusNames.of(table))
+
+    def by_short_key(self, key: str, most: int) -> list[str]:
+        return self._known.by_short_key(key, most) if self._pairs else []
+
+    def words_like(self, word: str, most: int = 8) -> list[str]:
+        return self._known.words_like(word, most) if self._pairs else []
 
 
 def _record(hit: Any, number: int) -> dict[str, Any]:
@@ -146,6 +182,11 @@ def _record(hit: Any, number: int) -> dict[str, Any]:
     record.setdefault("id", f"result {number} {token_key(record['text'])[:60]}")
     record["id"] = str(record["id"])
     return {name: value for name, value in record.items() if name not in ("score", "page", "n")}
+
+
+def _about(record: Mapping[str, Any]) -> set[str]:
+    """What a result may be known by: whom it is about, and its own id."""
+    return {str(record[key]) for key in ("entity", "id") if record.get(key) is not None}
 
 
 def _first(thing: Any, *names: str) -> Any:
