@@ -1,11 +1,12 @@
-"""How fast `namesake` is without a model: opening, one question, an added passage, and 16 clients at once.
+"""How fast `namesake` is: opening, one question, an added passage, 16 clients at once, and with a judge.
 
-    python bench/namesake_service.py --passages 1000000 --work FOLDER [--clients 16]
+    python bench/namesake_service.py --passages 1000000 --work FOLDER [--clients 16] [--judge FOLDER ...]
 
 Invents passages of 60 words whose titles are names, a tenth of them shared, indexes them once into the work
 folder, and prints: seconds to open, CPU milliseconds a question (median, 95th percentile), milliseconds until an
 added passage is found, memory after opening and after all questions, and what 16 clients of `whichone serve --search`
-see. Times are those of this machine, whatever else runs on it.
+see. Memory is the process's own, and the mapped files that the system may take back at any time. A judge is asked about names of ten bearers each, with
+passages of the built-in corpus. Times are those of this machine, whatever else runs on it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -30,6 +32,7 @@ import numpy as np
 
 import whichone
 from namesake_worlds import CITIES, FIRMS, WORK
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.retrieval.namesake.passages import passage_rows, save_passages
 from whichone.retrieval.namesake.retriever import NamesakeRetriever
 
@@ -63,10 +66,13 @@ def questions(count: int, passages_: int) -> list[str]:
     return asked
 
 
-def resident() -> float:
-    """Resident memory in MB."""
+def resident() -> str:
+    """The process's own memory, and mapped files in memory."""
     text = Path("/proc/self/status").read_text()
-    return int(re.findall(r"VmRSS:\s+(\d+)", text)[0]) / 1024
+    own, mapped = (
+        int(re.findall(rf"{k}:\s+(\d+)", text)[0]) / 1024 for k in ("RssAnon", "RssFile")
+    )
+    return f"{own:.0f} MB own, {mapped:.0f} MB mapped"
 
 
 def quantiles(seconds: list[float]) -> str:
@@ -80,7 +86,12 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--judge", action="append", default=[])
     options = parser.parse_args()
+    for folder in options.judge:
+        with_judge(folder)
+    if not options.passages:
+        return
     place = options.work / f"service-{options.passages}"
     if not place.exists():
         began = time.process_time()
@@ -91,7 +102,7 @@ def main() -> None:
     whichone.Namesake.open(place).search("warm Up", 1)  # compiles BM25 where numba is installed
     began = time.perf_counter()
     namesake = whichone.Namesake.open(place)
-    print(f"opened in {time.perf_counter() - began:.2f} s, {resident():.0f} MB", flush=True)
+    print(f"opened in {time.perf_counter() - began:.2f} s, {resident()}", flush=True)
     asked = questions(options.questions, options.passages)
     for mode, wanted in (("", None), ("with a filter, ", {"tenant": "t7"})):
         took = []
@@ -99,17 +110,48 @@ def main() -> None:
             began = time.process_time()
             namesake.search(text, 10, filter=wanted)
             took.append(time.process_time() - began)
-        print(f"a question, {mode}CPU: {quantiles(took)}; {resident():.0f} MB", flush=True)
-    took = []
-    for n in range(20):
-        began = time.perf_counter()
+        print(f"a question, {mode}CPU: {quantiles(took)}; {resident()}", flush=True)
+    took, spent = [], []
+    for n in range(100):
+        began, cpu = time.perf_counter(), time.process_time()
         namesake.add([{"id": f"a{n}", "title": f"Zorvex Quandle{n}", "text": f"flim{n} flam"}])
         assert namesake.search(f"Zorvex Quandle{n}", 1)[0].id == f"a{n}"
         took.append(time.perf_counter() - began)
-    print(f"added and found: {quantiles(took)}", flush=True)
-    namesake.remove([f"a{n}" for n in range(20)])
+        spent.append(time.process_time() - cpu)
+    print(f"added and found: {quantiles(took)}; CPU: {quantiles(spent)}", flush=True)
+    namesake.remove([f"a{n}" for n in range(100)])
     serve(place, asked, options.clients)
     print(f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB", flush=True)
+
+
+def with_judge(folder: str, bearers: int = 10) -> None:
+    """What a question costs whose name ten have, by how many words of each passage are read."""
+    texts = [
+        text
+        for batch in Benchmark.open("builtin/amber").corpus.batches(["text"])
+        for text in batch["text"].to_pylist()
+    ]
+    texts = [text for text in texts if len(text.split()) >= 60][: 20 * bearers]
+    records = [
+        {"id": n, "title": name_of(10 * (n // bearers)), "text": text}
+        for n, text in enumerate(texts)
+    ]
+    namesake = whichone.Namesake.over(records, encoder="none", judge=folder)
+    with tempfile.TemporaryDirectory() as place:
+        namesake.save(Path(place) / "index")
+        for words in (120, 60, 30):
+            namesake = whichone.Namesake.open(Path(place) / "index", judge_words=words)
+            took, spent = [], []
+            for n in range(len(records) // bearers + 2):
+                text = f"Where was {name_of(10 * (n % (len(records) // bearers)))} born?"
+                began, cpu = time.perf_counter(), time.process_time()
+                namesake.search(text, 5)
+                took.append(time.perf_counter() - began)
+                spent.append(time.process_time() - cpu)
+            print(
+                f"{Path(folder).name}, {words} words of {bearers} bearers: {quantiles(took[2:])}; CPU: {quantiles(spent[2:])}",
+                flush=True,
+            )
 
 
 def serve(place: Path, asked: list[str], clients: int) -> None:

@@ -21,8 +21,6 @@ from whichone.retrieval.namesake.selection import Selection
 from whichone.retrieval.namesake.sentences import SentenceCloseness
 
 MOST_ENCODED = 64
-MOST_JUDGED = 10
-"""A cross-encoder reads the sentences of so many bearers at most."""
 _SHOWN = 160
 _OPENING = 600
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
@@ -165,7 +163,9 @@ class Weigher:
             self._weigh(weighed)
         if self._judge is not None and len(weighed) > 1:
             for evidence, (score, sentence) in zip(
-                weighed, self._judge.scores(asked.text, weighed[:MOST_JUDGED]), strict=False
+                weighed,
+                self._judge.scores(asked.text, weighed[: self._options.judged]),
+                strict=False,
             ):
                 evidence.values["pair"] = score
                 evidence.speaks_for.append(f"judged sentence ({score:.2f}): {sentence[:_SHOWN]}")

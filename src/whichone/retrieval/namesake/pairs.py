@@ -11,8 +11,6 @@ import numpy as np
 from whichone.errors import BadInput
 from whichone.retrieval.namesake.sentences import split_sentences
 
-_WORDS = 120
-
 
 class Judged(Protocol):
     """A bearer whose best page is read."""
@@ -29,8 +27,11 @@ class SentenceJudge:
         folder: str,
         passage: Callable[[int, str], tuple[str, str]],
         loaded: SentenceJudge | None = None,
+        *,
+        words: int = 120,
     ) -> None:
         self._passage = passage
+        self._words = words
         self._models: tuple[Any, Any] = _open(folder) if loaded is None else loaded._models
         self._cross, self._tokens = self._models
         self.kind = "cross" if self._cross is not None else "late"
@@ -43,7 +44,7 @@ class SentenceJudge:
     def scores(self, question: str, bearers: Sequence[Judged]) -> list[tuple[float, str]]:
         """For each bearer its score and the opening sentence of what was read."""
         read = [self._passage(bearer.page, question) for bearer in bearers]
-        texts = [f"{title}. {' '.join(text.split()[:_WORDS])}" for title, text in read]
+        texts = [f"{title}. {' '.join(text.split()[: self._words])}" for title, text in read]
         shown = [(split_sentences(text) or [""])[0] for _, text in read]
         if self._cross is not None:
             scores = self._cross.scores([(question, text) for text in texts]) / 10

@@ -26,6 +26,10 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     encoder: str = "auto"
     encode: Literal["bearers", "all"] = "bearers"
     judge: str | None = None
+    judged: Annotated[int, msgspec.Meta(ge=2, le=64)] = 10
+    """The judge reads so many bearers of a name at most, the likeliest."""
+    judge_words: Annotated[int, msgspec.Meta(ge=8, le=400)] = 120
+    """The judge reads so many words of each one's passage: what it costs."""
     knowledge: str | None = None
     names: str | None = None
     pool: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50

@@ -122,7 +122,9 @@ class Searcher:
         self._judge: SentenceJudge | None = None
         if parameters.judge:
             kept = before._judge if before is not None else None
-            self._judge = SentenceJudge(parameters.judge, self._passage_to_read, kept)
+            self._judge = SentenceJudge(
+                parameters.judge, self._passage_to_read, kept, words=parameters.judge_words
+            )
         self._pooler = Pooler(index, self._dense(), parameters, self._relations.language.openers)
         judged = self._judge.kind if self._judge is not None else None
         self.fit = EvidenceModel.load().fit(sentences=self._closeness is not None, judge=judged)
