@@ -180,6 +180,29 @@ def test_an_index_of_its_own_and_no_mention(trained: Path, place: Path, tmp_path
     assert index.describe()["cross"] is True
 
 
+@pytest.mark.slow
+def test_mentions_by_a_named_entity_recognizer(trained: Path, place: Path, tmp_path: Path) -> None:
+    """Any pipeline of spaCy's, here one of two rules: its entities are linked, other words are not."""
+    spacy = pytest.importorskip("spacy")
+    from whichone.retrieval.linkers.blink import Blink
+
+    pipeline = spacy.blank("en")
+    rules = [{"label": "PERSON", "pattern": name} for name in NAMES]
+    pipeline.add_pipe("entity_ruler").add_patterns(rules)
+    pipeline.to_disk(tmp_path / "ner")
+    corpus = Corpus.open(place / "corpus")
+    options = {"model": str(trained), "mentions": "spacy", "ner": str(tmp_path / "ner")}
+    linker = Blink.over(corpus, tmp_path / "work", **options, candidates=6, cross=False)
+    asked = [
+        Question(id="a", text="of ben is w5", task="qa"),
+        Question(id="b", text="w3 of w5", task="qa"),
+    ]
+    first, none = linker.search(asked, 3)
+    assert first.passages[0] == "enwiki:5"
+    assert first.notes["mentions"][0]["mention"] == "ben" and none.passages == ()
+    assert linker.describe()["mentions"] == "spacy"
+
+
 def test_a_mention_is_cut_to_its_context(place: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(place / "bert")
     assert BlinkText.with_marks(tokenizer) == 3
@@ -200,7 +223,28 @@ def test_a_mention_is_cut_to_its_context(place: Path) -> None:
     ]  # fmt: skip
     entity = text.entity_ids("ada w20", "w1 w2 w3 w4 w5")
     assert words(entity) == ["[CLS]", "ada", "w20", "[unused2]", "w1", "w2", "w3", "[SEP]"]
-    assert text.pair_ids([1, 0], [2, 3, 4]) == [1, 0, 3, 4]
+
+
+def test_a_checkpoint_without_room_is_refused(place: Path, tmp_path: Path) -> None:
+    from whichone.retrieval.linkers.blink.model import new_blink
+
+    short = transformers.BertConfig.from_pretrained(place / "bert", max_position_embeddings=32)
+    transformers.BertModel(short).save_pretrained(tmp_path / "short")
+    transformers.AutoTokenizer.from_pretrained(place / "bert").save_pretrained(tmp_path / "short")
+    with pytest.raises(UsageError, match="reads 32 tokens at most"):
+        new_blink(str(tmp_path / "short"), "cpu")
+
+
+def test_pairs_are_read_as_released(place: Path) -> None:
+    """The padded context, then the entity without its first token."""
+    from whichone.retrieval.linkers.blink.model import new_blink
+
+    blink = new_blink(str(place / "bert"), "cpu")
+    mention = MentionText(left="w1", mention="ada", right="")
+    (pair,) = blink.pair_ids(mention, [("ada w20", "w1")])
+    words = blink.text.tokenizer.convert_ids_to_tokens(pair.tolist())
+    assert words[:7] == ["[CLS]", "w1", "[unused0]", "ada", "[unused1]", "[SEP]", "[PAD]"]
+    assert words[32:38] == ["ada", "w20", "[unused2]", "w1", "[SEP]", "[PAD]"]
 
 
 def test_files_that_teach_nothing(place: Path, tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ from whichone.errors import UsageError
 @click.option("--candidates", default=64, show_default=True, help="Entities for the second stage.")
 @click.option("--cross-batch", default=2, show_default=True, help="Mentions a batch of that stage.")
 @click.option(
+    "--cross-epochs",
+    type=click.IntRange(min=1),
+    help="Epochs of that stage, which costs as much more as it has candidates. [default: as --epochs]",
+)
+@click.option(
     "--learn-from-dev",
     is_flag=True,
     help="Learn from files and benchmarks marked dev or test as well; without it they are refused.",
@@ -50,6 +55,7 @@ def command(
     held_out: tuple[str, ...],
     candidates: int,
     cross_batch: int,
+    cross_epochs: int | None,
     learn_from_dev: bool,
     preset: str,
     device: str | None,
@@ -89,6 +95,7 @@ def command(
         held_out=held_out,
         candidates=candidates,
         cross_batch=cross_batch,
+        cross_epochs=cross_epochs,
         learn_from_dev=learn_from_dev,
         device=device,
     )

@@ -90,9 +90,9 @@ class BiTraining(Training[LinkExample]):
         )
 
     def _scores(self, batch: Sequence[LinkExample]) -> torch.Tensor:
-        text, bi = self.blink.text, self.blink.bi
-        mentions = self.blink.tensors([text.mention_ids(e.mention) for e in batch])
-        entities = self.blink.tensors([text.entity_ids(e.title, e.text) for e in batch])
+        blink, bi = self.blink, self.blink.bi
+        mentions = blink.tensors([blink.mention_ids(e.mention) for e in batch])
+        entities = blink.tensors([blink.entity_ids(e.title, e.text) for e in batch])
         result: torch.Tensor = bi.context_encoder(*mentions) @ bi.cand_encoder(*entities).T
         return result.float()
 
@@ -127,12 +127,10 @@ class CrossTraining(Training[Candidates]):
     def loss(self, batch: Sequence[Candidates], epoch: int) -> torch.Tensor:
         import torch
 
-        text = self.blink.text
         ids, sizes = [], []
         for item in batch:
-            context = text.mention_ids(item.example.mention)
             about = [(item.example.title, item.example.text), *item.wrong]
-            ids += [text.pair_ids(context, text.entity_ids(*entity)) for entity in about]
+            ids += self.blink.pair_ids(item.example.mention, about)
             sizes.append(len(about))
         assert self.blink.cross is not None
         scores = self.blink.cross.encoder(*self.blink.tensors(ids)).float()[:, 0].split(sizes)
@@ -161,6 +159,7 @@ def train_linker(
     held_out: Sequence[str | Path] = (),
     candidates: int = CANDIDATES,
     cross_batch: int = 2,
+    cross_epochs: int | None = None,
     device: str | None = None,
     learn_from_dev: bool = False,
 ) -> dict[str, Trained]:
@@ -196,7 +195,9 @@ def train_linker(
         listed,
         watched,
         folder / "cross",
-        msgspec.structs.replace(settings, batch=max(2, cross_batch)),
+        msgspec.structs.replace(
+            settings, batch=max(2, cross_batch), epochs=cross_epochs or settings.epochs
+        ),
         {"model": "blink cross-encoder", **description, "candidates": candidates},
     ).run()
     _take_best(blink.cross, folder / "cross")

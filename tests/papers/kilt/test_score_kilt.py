@@ -99,10 +99,26 @@ def test_named_files_and_swapped_ones(files: tuple[Path, Path]) -> None:
     assert json.loads(named.stdout) == json.loads(score(guess, gold, "--json").stdout)
     error = score(gold, guess).exception
     assert isinstance(error, UsageError) and error.exit_code == 2
-    assert f"{gold} has input as gold has, {guess} has not" in error.message
+    assert f"{gold} has input, titles of pages as gold has, {guess} has not" in error.message
     assert f"{guess} {gold}" in str(error.hint)
+    warned = score("--gold", guess, "--guess", gold, "--on-error", "skip").stderr
+    assert f"warning: the files look swapped: {gold} has input" in warned
     for wrong in ((guess,), (guess, gold, gold), ("--gold", gold), (guess, gold, "--gold", gold)):
         assert isinstance(score(*wrong).exception, UsageError), wrong
+
+
+def test_gold_is_known_by_its_titles(tmp_path: Path) -> None:
+    """Entity linking: one answer each, and gold without inputs."""
+    records = [{"id": n, "output": [{"answer": "Her"}]} for n in range(3)]
+    places = tmp_path / "gold.jsonl", tmp_path / "guess.jsonl"
+    for place, entry in zip(
+        places, ({"wikipedia_id": "5", "title": "Her"}, {"wikipedia_id": "7"}), strict=True
+    ):
+        output = {"answer": "Her", "provenance": [entry]}
+        place.write_text("".join(json.dumps({**r, "output": [output]}) + "\n" for r in records))
+    error = score(*places).exception
+    assert isinstance(error, UsageError) and "has titles of pages as gold has" in error.message
+    assert score(*places[::-1]).exit_code == 0
 
 
 def test_from_python(files: tuple[Path, Path]) -> None:

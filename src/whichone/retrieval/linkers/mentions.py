@@ -72,7 +72,8 @@ def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
         pipeline = spacy.load(name)
     except OSError as error:
         raise Missing(f"there is no spaCy pipeline {name!r}", hint=str(error)) from error
-    if "ner" not in pipeline.pipe_names:
+    parts = pipeline.pipe_names
+    if not any("doc.ents" in pipeline.get_pipe_meta(part).assigns for part in parts):
         raise UsageError(f"the spaCy pipeline {name} finds no named entities (it has no ner)")
 
     def find(question: Question) -> list[Span]:

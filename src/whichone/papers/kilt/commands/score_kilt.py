@@ -76,7 +76,7 @@ def command(
     """Score predictions against gold, both in KILT's JSON lines (also .gz, .bz2, .zst).
 
     FILES are two, in the order of the official programs: the predictions, then the gold. Files that
-    look swapped are refused; --gold and --guess name them in any order.
+    look swapped are refused; --gold and --guess name them in any order, and what looks swapped is a warning then.
 
     \b
     whichone score kilt predictions.jsonl nq-dev-kilt.jsonl --json
@@ -85,7 +85,7 @@ def command(
     """
     from whichone.papers.kilt.scores.evaluate import evaluate
     from whichone.papers.kilt.scores.headline import headline, headline_of_file
-    from whichone.papers.kilt.scores.order import check_order
+    from whichone.papers.kilt.scores.order import check_order, swapped
     from whichone.papers.kilt.scores.scoring import PARTS, Settings
 
     if files and not (gold or guess) and len(files) == 2:
@@ -96,6 +96,8 @@ def command(
             "two files are scored: the predictions, then the gold",
             hint="whichone score kilt GUESS.jsonl GOLD.jsonl, or --gold GOLD.jsonl --guess GUESS.jsonl",
         )
+    elif reason := swapped(guess, gold):
+        click.echo(f"warning: {reason}", err=True)
     if not rank_keys:
         raise UsageError("--rank-keys is empty", hint="such as --rank-keys wikipedia_id")
     marked = headline(dataset) if dataset else headline_of_file(gold)

@@ -16,7 +16,7 @@ _LOOKED_AT = 200
 
 
 def signs_of_gold(records: Iterable[Any]) -> frozenset[str]:
-    """What gold has and predictions lack: inputs, several answers, BLEU of evidence, hidden outputs."""
+    """What gold has and predictions may lack: inputs, several answers, titles and BLEU of evidence, hidden outputs."""
     signs: set[str] = set()
     for record in records:
         if not isinstance(record, dict):
@@ -29,26 +29,36 @@ def signs_of_gold(records: Iterable[Any]) -> frozenset[str]:
         listed = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
         if sum("answer" in output for output in listed) > 1:
             signs.add("several answers")
-        for output in listed:
-            if any(
-                "bleu_score" in e for e in output.get("provenance") or () if isinstance(e, dict)
-            ):
-                signs.add("bleu_score")
+        keys = {key for output in listed for entry in _entries(output) for key in entry}
+        signs |= {"bleu_score"} & keys
+        signs |= {"titles of pages"} if "title" in keys else set()
     return frozenset(signs)
 
 
-def check_order(guess: str | Path, gold: str | Path) -> None:
-    """Stops where the predictions have all that marks gold in the gold file, and more.
+def _entries(output: dict[str, Any]) -> list[dict[str, Any]]:
+    listed = output.get("provenance")
+    return [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
+
+
+def swapped(guess: str | Path, gold: str | Path) -> str | None:
+    """Why the files look swapped: the predictions have all that marks gold in the gold file, and more.
 
     Compressed files and plain ones are looked at; what cannot be read is left to the scorer.
     """
     if Path(guess).is_fifo() or Path(gold).is_fifo():
-        return  # reading would use it up
+        return None  # reading would use it up
     theirs, ours = signs_of_gold(_first(guess)), signs_of_gold(_first(gold))
-    if theirs > ours:
+    if not theirs > ours:
+        return None
+    more = ", ".join(sorted(theirs - ours))
+    return f"the files look swapped: {guess} has {more} as gold has, {gold} has not"
+
+
+def check_order(guess: str | Path, gold: str | Path) -> None:
+    """Stops where two files that were named by their order alone look swapped."""
+    if reason := swapped(guess, gold):
         raise UsageError(
-            f"the files look swapped: {guess} has {', '.join(sorted(theirs - ours))} as gold has, "
-            f"{gold} has not",
+            reason,
             hint=f"the predictions come first, then the gold: {gold} {guess}; or say which is which "
             f"with --gold and --guess",
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from whichone.errors import BadInput, Missing, UsageError, missing_extra
 from whichone.files.folder import file_hash
@@ -19,7 +21,13 @@ from whichone.retrieval.linkers.blink.text import CONTEXT, ENTITY, BlinkText, Me
 if TYPE_CHECKING:
     import torch
 
-BATCH = 32
+BATCH, GPU_BATCH = 32, 256
+"""Texts that go through an encoder together, here and on a GPU."""
+REMEMBERED = 50_000
+"""Entities whose token ids are kept: the candidates of many mentions are the same few."""
+LEAST_ENTITY = 16
+"""Tokens of an entity that a checkpoint must have room for beside a mention."""
+Ids = npt.NDArray[np.int32]
 BI, CROSS = "biencoder", "crossencoder"
 _TOKENIZERS = ("vocab.txt", "tokenizer.json")
 
@@ -35,39 +43,53 @@ class BlinkModel:
             cross.to(device).eval()
         self.name, self.weights, self.device = name, weights, device
         self.size = int(bi.cand_encoder.bert_model.config.hidden_size)
+        self.entity_ids = lru_cache(REMEMBERED)(self._entity_ids)
 
     def describe(self) -> dict[str, Any]:
         return {"model": self.name, "weights": self.weights, "size": self.size}
 
     def mentions(self, mentions: Sequence[MentionText]) -> Vectors:
-        return self._encode(self.bi.context_encoder, [self.text.mention_ids(m) for m in mentions])
+        return self._encode(self.bi.context_encoder, [self.mention_ids(m) for m in mentions])
 
     def entities(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
-        pairs = zip(titles, texts, strict=True)
-        return self._encode(self.bi.cand_encoder, [self.text.entity_ids(*pair) for pair in pairs])
+        if not titles:
+            return np.zeros((0, self.size), np.float32)
+        ids = np.array(self.text.entities_ids(titles, texts), np.int32)
+        return self._encode(self.bi.cand_encoder, list(ids))
 
     def pairs(self, mention: MentionText, entities: Sequence[tuple[str, str]]) -> list[float]:
         """The cross-encoder's score of one mention with each entity (title, description)."""
         assert self.cross is not None
-        context = self.text.mention_ids(mention)
-        ids = [self.text.pair_ids(context, self.text.entity_ids(*entity)) for entity in entities]
-        results: list[float] = self._encode(self.cross.encoder, ids)[:, 0].tolist()
+        scores = self._encode(self.cross.encoder, self.pair_ids(mention, entities))
+        results: list[float] = scores[:, 0].tolist()
         return results
 
-    def tensors(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def mention_ids(self, mention: MentionText) -> Ids:
+        return np.array(self.text.mention_ids(mention), np.int32)
+
+    def _entity_ids(self, title: str, text: str) -> Ids:
+        return np.array(self.text.entity_ids(title, text), np.int32)
+
+    def pair_ids(self, mention: MentionText, entities: Sequence[tuple[str, str]]) -> list[Ids]:
+        """As released: the padded context, then the entity without its first token."""
+        context = self.mention_ids(mention)
+        return [np.concatenate([context, self.entity_ids(*entity)[1:]]) for entity in entities]
+
+    def tensors(self, ids: Sequence[Ids]) -> tuple[torch.Tensor, torch.Tensor]:
         import torch
 
-        held = torch.tensor(ids, device=self.device)
+        held = torch.from_numpy(np.stack(ids)).to(self.device).long()
         return held, (held != self.text.pad).long()
 
-    def _encode(self, encoder: Any, ids: Sequence[Sequence[int]]) -> Vectors:
+    def _encode(self, encoder: Any, ids: Sequence[Ids]) -> Vectors:
         import torch
 
         results = []
+        size = BATCH if self.device == "cpu" else GPU_BATCH
         with torch.inference_mode():
-            for start in range(0, len(ids), BATCH):
+            for start in range(0, len(ids), size):
                 results.append(
-                    encoder(*self.tensors(ids[start : start + BATCH])).float().cpu().numpy()
+                    encoder(*self.tensors(ids[start : start + size])).float().cpu().numpy()
                 )
         return np.concatenate(results) if results else np.zeros((0, self.size), np.float32)
 
@@ -155,6 +177,12 @@ def new_blink(
         bert.resize_token_embeddings(len(tokenizer))
     room = int(bert.config.max_position_embeddings)
     entity = min(entity, room - context + 1)
+    if entity < LEAST_ENTITY:
+        raise UsageError(
+            f"it reads {room} tokens at most; a mention with {context} and an entity with {LEAST_ENTITY} need "
+            f"{context + LEAST_ENTITY - 1}",
+            where=checkpoint,
+        )
     bi, cross = BiEncoder(bert.config), CrossEncoder(bert.config)
     for part in (bi.context_encoder, bi.cand_encoder, cross.encoder):
         part.bert_model.load_state_dict(bert.state_dict(), strict=False)

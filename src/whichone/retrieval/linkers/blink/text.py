@@ -54,12 +54,19 @@ class BlinkText:
         return self._padded([self._first, *inner, self._last], self.context)
 
     def entity_ids(self, title: str, text: str) -> list[int]:
-        inner = [*self._ids(title), self.marks[2], *self._ids(text)][: self.entity - 2]
-        return self._padded([self._first, *inner, self._last], self.entity)
+        return self.entities_ids([title], [text])[0]
 
-    def pair_ids(self, mention: Sequence[int], entity: Sequence[int]) -> list[int]:
-        """As released: the padded context, then the entity without its first token."""
-        return [*mention, *entity[1:]]
+    def entities_ids(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
+        """Of many at once, which the tokenizer does several times as fast."""
+        read = [
+            self.tokenizer(list(part), add_special_tokens=False, verbose=False)["input_ids"]
+            for part in (titles, texts)
+        ]
+        return [self._entity(title, text) for title, text in zip(*read, strict=True)]
+
+    def _entity(self, title: list[int], text: list[int]) -> list[int]:
+        inner = [*title, self.marks[2], *text][: self.entity - 2]
+        return self._padded([self._first, *inner, self._last], self.entity)
 
     def _padded(self, ids: list[int], length: int) -> list[int]:
         return [*ids, *[self.pad] * (length - len(ids))]
