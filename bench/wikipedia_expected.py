@@ -19,8 +19,8 @@ PASSAGES_AN_ARTICLE = 3.6
 PAPERS_ARTICLES = 5.9e6
 """Articles in the Wikipedia of 2019, of which AmbER and EntityQuestions were built."""
 PUBLISHED = {
-    "amber-h": {"sets": 2_093, "queries": 23_768},
-    "amber-n": {"sets": 5_237, "queries": 55_216},
+    "amber-human": {"sets": 2_093, "queries": 23_768},
+    "amber-nonhuman": {"sets": 5_237, "queries": 55_216},
     "entityquestions": {"queries": 22_068},
     "ambigdocs": {"queries": 36_098},
 }
@@ -38,23 +38,23 @@ class Expected:
 
 @dataclass(frozen=True)
 class Sizes:
-    """MB of unpacked text of each kind of dump."""
+    """MB of unpacked text of each kind of dump, and the articles that are expected in them."""
 
     pages: float
     wikidata: float
     views: float
+    articles: float
 
     @classmethod
     def of(cls, dumps: Mapping[str, Sequence[Path]]) -> Sizes:
+        pages = sum(map(_unpacked, dumps.get("pages", ())))
+        documents = [c.parent / "pages.jsonl" for c in dumps.get("catalogue", ())]
         return cls(
-            pages=sum(map(_unpacked, dumps.get("pages", ()))),
+            pages=pages + sum(map(_unpacked, documents)),
             wikidata=WIKIDATA_PACKS * sum(map(_unpacked, dumps.get("wikidata", ()))),
             views=sum(map(_unpacked, dumps.get("views", ()))),
+            articles=pages * ARTICLES_A_MB + sum(map(_lines, documents)),
         )
-
-    @property
-    def articles(self) -> float:
-        return self.pages * ARTICLES_A_MB
 
     @property
     def passages(self) -> float:
@@ -63,6 +63,11 @@ class Sizes:
 
 def _unpacked(file: Path) -> float:
     return file.stat().st_size / MB * UNPACKED.get(file.suffix, 1.0)
+
+
+def _lines(file: Path) -> int:
+    with file.open("rb") as lines:
+        return sum(1 for _ in lines)
 
 
 @dataclass(frozen=True)
@@ -84,8 +89,8 @@ RATES = {
     "views": Rate(0.0, 0.05, 0.9),  # a MB of lines
     "corpus": Rate(3.0, 31e-6, 0.9),  # a passage
     "bm25": Rate(3.0, 94e-6, 0.95),  # a passage
-    "amber-h": Rate(3.0, 4e-6, 0.5),  # an article
-    "amber-n": Rate(3.0, 6e-6, 0.5),
+    "amber-human": Rate(3.0, 4e-6, 0.5),  # an article
+    "amber-nonhuman": Rate(3.0, 6e-6, 0.5),
     "entityquestions": Rate(3.0, 20e-6, 0.5),
     "ambigdocs": Rate(3.0, 40e-6, 0.5),
     "check": Rate(3.0, 0.25, 0.5),  # a query at 22 million passages
@@ -110,8 +115,9 @@ def expected(step: str, sizes: Sizes, cores: int) -> Expected:
         disk = sizes.passages * DISK["passage" if step == "corpus" else "bm25"]
         counts = {"passages": round(sizes.passages)}
         return Expected(RATES[step].seconds(sizes.passages, cores), disk, counts)
-    if step in PUBLISHED:
-        return Expected(RATES[step].seconds(sizes.articles, cores), 0, _scaled(step, sizes))
+    if step in PUBLISHED or step.startswith("amber-"):
+        rate = RATES.get(step, RATES["amber-human"])
+        return Expected(rate.seconds(sizes.articles, cores), 0, _scaled(step, sizes))
     if step.startswith("score "):
         return Expected(3.0)
     if step.startswith("check "):
@@ -127,4 +133,4 @@ def expected(step: str, sizes: Sizes, cores: int) -> Expected:
 def _scaled(step: str, sizes: Sizes) -> dict[str, int]:
     """The papers' counts for a Wikipedia of this size, as if names were shared as often."""
     share = sizes.articles / PAPERS_ARTICLES
-    return {what: round(n * share) for what, n in PUBLISHED[step].items()}
+    return {what: round(n * share) for what, n in PUBLISHED.get(step, {}).items()}

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +32,9 @@ SOURCES = {
     "wikidata": ("*wikidata*.json*", "latest-all.json*"),
     "views": ("pageviews*", "pagecounts*", "pageview_complete*"),
     "redirects": ("*-redirect.sql*", "*-page.sql*"),
+    "catalogue": ("catalogue.toml",),
 }
 LEFT_OUT = ("-index", ".part", ".tmp", ".md5", ".sha1", "-rss")
-BENCHMARKS = ("amber-h", "amber-n", "entityquestions", "ambigdocs")
 MEASURES = "acc@1,acc@20,confused@20"
 JOURNAL = "steps.json"
 NOTHING = 3
@@ -48,6 +49,7 @@ class Step:
     words: tuple[str, ...]
     makes: Path | None = None
     needs: tuple[str, ...] = ()
+    builds: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,28 @@ class Plan:
     memory: str
     workers: int
     popularity: str
-    human: str
-    nonhuman: str
+    collections: tuple[str, ...]
+    relations: Path | None = None
     steps: list[Step] = field(default_factory=list)
+
+    def benchmarks(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Names of benchmarks and what is typed after `whichone build`, but for the places."""
+        for collection in self.collections:
+            named = f"amber-{Path(collection).stem}"
+            yield named, ("amber", "--collection", collection, "--popularity", self.popularity)
+        own = ("--relations", str(self.relations)) if self.relations else ()
+        yield "entityquestions", ("entityquestions", *own)
+        if self.relations:
+            asked = ",".join(tomllib.loads(self.relations.read_text()))
+            own = (
+                "--templates",
+                str(self.relations),
+                "--properties",
+                asked,
+                "--entailment",
+                "none",
+            )
+        yield "ambigdocs", ("ambigdocs", *own)
 
 
 def find_dumps(folder: Path) -> dict[str, list[Path]]:
@@ -93,18 +114,12 @@ def steps_of(plan: Plan) -> Iterator[Step]:
     )  # fmt: skip
     yield Step("corpus", ("corpus", str(kb), str(corpus), *bound), corpus, ("ingest",))
     over = ("--corpus", str(corpus), "--language", plan.language, *bound)
-    popularity = ("--popularity", plan.popularity)
-    for name, words in (
-        ("amber-h", ("amber", "--collection", plan.human, *popularity)),
-        ("amber-n", ("amber", "--collection", plan.nonhuman, *popularity)),
-        ("entityquestions", ("entityquestions",)),
-        ("ambigdocs", ("ambigdocs",)),
-    ):
+    for name, (verb, *options) in plan.benchmarks():
         place = plan.work / name
-        verb, *options = words
-        yield Step(name, ("build", verb, str(kb), str(place), *options, *over), place, ("corpus",))
+        words = ("build", verb, str(kb), str(place), *options, *over)
+        yield Step(name, words, place, ("corpus",), builds=True)
     yield Step("bm25", ("index", str(corpus), str(bm25), "--retriever", "bm25"), bm25, ("corpus",))
-    for name in BENCHMARKS:
+    for name, _ in plan.benchmarks():
         run = plan.work / "runs" / name
         words = ("retrieve", str(plan.work / name), str(run), "--index", str(bm25), "-k", "20")
         yield Step(f"check {name}", words, run, (name, "bm25"))
@@ -176,11 +191,11 @@ def run_step(step: Step, journal: Journal, call: Callable[..., int]) -> bool:
     used = round(os.times().children_user + os.times().children_system - cpu, 1)
     counts, disk = counts_of(step.makes), disk_of(step.makes)
     made = content(step.makes) if step.makes is not None else None
-    problem = "" if code == 0 else "nothing to build" if code == NOTHING else f"exit code {code}"
+    problem = f"exit code {code}" if code else ""
     journal.write(
         step.name, done=code == 0, seconds=seconds, cpu=used, disk=disk, counts=counts, content=made, problem=problem
     )  # fmt: skip
-    if code not in (0, NOTHING):
+    if code and not (code == NOTHING and step.builds):
         sys.exit(
             f"{step.name} ended with {code}: mend what it says and start the same command again"
         )
@@ -252,34 +267,34 @@ def main() -> None:
         help="views, sitelinks, links or none; views where there are any, else sitelinks",
     )
     parser.add_argument(
-        "--human", default="human", help="AmbER's collection of people, or a TOML file"
+        "--collections", default="human,nonhuman", help="of AmbER; TOML files of your own too"
     )
-    parser.add_argument(
-        "--nonhuman", default="nonhuman", help="AmbER's collection of other things, or a TOML file"
-    )
+    parser.add_argument("--relations", type=Path, help="a TOML file instead of the published 24")
     parser.add_argument("--steps", help="only these, with commas between")
     parser.add_argument(
         "--expect", action="store_true", help="print what each step will take, and stop"
     )
     given = parser.parse_args()
     dumps = find_dumps(given.dumps)
-    if not dumps["pages"]:
+    if not dumps["pages"] and not dumps["catalogue"]:
         sys.exit(f"{given.dumps} has no pages: {' or '.join(SOURCES['pages'])}")
-    if not dumps["wikidata"]:
+    facts = bool(dumps["wikidata"] or dumps["catalogue"])
+    if not facts:
         print(
-            "no Wikidata dump: without its facts there is nothing to ask; pages and corpus alone",
+            "no Wikidata dump: without facts there is nothing to ask; pages and corpus alone",
             file=sys.stderr,
         )
     plan = Plan(
         dumps, given.work, given.language, given.memory, given.workers,
-        given.popularity or ("views" if dumps["views"] else "sitelinks"), given.human, given.nonhuman,
+        given.popularity or ("views" if dumps["views"] else "sitelinks"),
+        tuple(given.collections.split(",")), given.relations,
     )  # fmt: skip
     wanted = given.steps.split(",") if given.steps else None
     plan.steps.extend(
         step
         for step in steps_of(plan)
         if (wanted is None or step.name in wanted)
-        and (dumps["wikidata"] or step.name in ("ingest", "corpus", "bm25", "verify"))
+        and (facts or step.name in ("ingest", "corpus", "bm25", "verify"))
     )
     sys.exit(run_plan(plan, only_expect=given.expect))
 

@@ -191,39 +191,6 @@ text = "text"
 """
 
 
-def commands(work: Path) -> Iterator[list[str]]:
-    kb, corpus = str(work / "kb"), str(work / "corpus")
-    yield ["ingest", "--catalogue", str(work / "catalogue" / "catalogue.toml"), kb]
-    yield ["corpus", kb, corpus]
-    yield [
-        "build",
-        "amber",
-        kb,
-        str(work / "amber"),
-        "--collection",
-        str(HERE / "amber.toml"),
-        "--popularity",
-        "none",
-        "--corpus",
-        corpus,
-    ]
-    relations = str(HERE / "relations.toml")
-    yield [
-        "build",
-        "entityquestions",
-        kb,
-        str(work / "entityquestions"),
-        "--relations",
-        relations,
-        "--frequency",
-        "links",
-        "--corpus",
-        corpus,
-    ]
-    yield ["build", "ambigdocs", kb, str(work / "ambigdocs"), "--names", "shared", "--entailment", "none", "--templates", relations,
-           "--properties", "occupation,nationality,born,director,released,performer,author", "--corpus", corpus]  # fmt: skip
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("passages", type=Path)
@@ -242,11 +209,9 @@ def main() -> None:
     print(
         f"{len(pages):,} pages; " + ", ".join(f"{n:,} {what}" for what, n in counts.most_common())
     )
-    for words in commands(given.work):
-        print(f"whichone {' '.join(words)}", flush=True)
-        code = subprocess.run([sys.executable, "-m", "whichone", *words]).returncode
-        if code:
-            sys.exit(code)
+    words = [str(HERE.parent / "wikipedia_full.py"), str(given.work / "catalogue"), str(given.work)]
+    own = ["--collections", str(HERE / "pages.toml"), "--relations", str(HERE / "relations.toml")]
+    sys.exit(subprocess.run([sys.executable, *words, *own, "--popularity", "none"]).returncode)
 
 
 if __name__ == "__main__":

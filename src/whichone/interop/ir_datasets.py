@@ -141,7 +141,10 @@ class Qrels(BaseQrels):  # type: ignore[misc]
 def dataset(benchmark: str | Path | Benchmark, name: str | None = None) -> Any:
     """A benchmark as a dataset of ir_datasets, in the ids that every export of it has."""
     opened = Benchmark.open(benchmark)
-    called = name or f"whichone/{opened.name}"
+    named = (
+        str(benchmark).replace("/", "-") if str(benchmark).startswith("builtin/") else opened.name
+    )
+    called = name or f"whichone/{named}"
     parts = (Docs(opened, called), Queries(opened, called), Qrels(opened))
     created = ir_datasets.Dataset(*parts)
     created.dataset_id = lambda: called

@@ -38,6 +38,8 @@ def test_a_dataset_of_ir_datasets(bells: Benchmark) -> None:
 
 def test_entityquestions_in_ir_datasets() -> None:
     dataset = provider.register("builtin/entityquestions")
+    assert dataset.dataset_id() == "whichone/builtin-entityquestions"
+    assert dataset.docs_store().get("enwiki:1001#0").text
     queries = {q.query_id for q in dataset.queries_iter()}
     assert queries and {q.query_id for q in dataset.qrels_iter()} <= queries
     documents = {d.doc_id for d in dataset.docs_iter()}
