@@ -26,7 +26,7 @@ BENCHMARKS = {
     "amber": "builtin/amber",
     "entityquestions": "builtin/entityquestions",
     "ambigdocs": "builtin/ambigdocs",
-    INVENTORS: ".benchmarks/inventors-parts/test",
+    INVENTORS: ".benchmarks/inventors-test/field",
 }
 DEPTH = 20
 MEASURES = ("acc@1", "acc@5", "confused@20")
@@ -48,6 +48,7 @@ FIRST_10 = (f"run={PLACE}/NAME/bm25", "depth=10")
 FIRST_5 = (f"run={PLACE}/NAME/bm25", "depth=5")
 SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bm25": ("bm25", ()),
+    "bm25-lucene": ("bm25", ("k1=1.2", "b=0.75")),
     "tfidf": ("tfidf", ()),
     "title-lookup": ("title-lookup", ()),
     "popular": ("popular", (KNOWLEDGE,)),
@@ -68,11 +69,12 @@ INSTEAD: dict[str, dict[str, tuple[str, tuple[str, ...]] | None]] = {
         "title-lookup": None,
         "popular": None,
         "namesake-kb": None,
+        "namesake-minilm": None,
         **{
-            name: ("rerank", (*FIRST_10, f"model={MODELS}/{model}", "by=vectors"))
+            name: ("rerank", (*FIRST_5, f"model={MODELS}/{model}", "by=vectors"))
             for name, model in ENCODERS.items()
         },
-        "late": ("rerank", (*FIRST_10, f"model={COLBERT}", "by=tokens")),
+        "late": ("rerank", (*FIRST_5, f"model={COLBERT}", "by=tokens")),
         "cross-encoder": ("rerank", (*FIRST_5, f"model={CROSS_ENCODER}")),
     },
 }
@@ -183,17 +185,18 @@ _ABOUT = {
     "entityquestions": "`builtin/entityquestions`: EntityQuestions of the built-in world.",
     "ambigdocs": "`builtin/ambigdocs`: AmbigDocs' questions of the built-in world. A question means every bearer of the name, so that systems are ranked on how many of the bearers "
     "have a passage among the first 3.",
-    INVENTORS: f"""Real people: the test split of [the inventors](inventors.md). Its data is not in this repository (it is 66 MB), its runs are: ids and scores.
+    INVENTORS: f"""Real people: the questions of the test split of [the inventors](inventors.md) that point at an inventor by the technical field, where words alone decide least. Its data is not in this repository (it is 66 MB), its runs are: ids and scores.
 Build it, then reproduce a run:
 
 ```text
 whichone fetch inventors
 whichone build inventors .benchmarks/inventors
 whichone build splits .benchmarks/inventors .benchmarks/inventors-parts --by split
+whichone build splits .benchmarks/inventors-parts/test .benchmarks/inventors-test --by clue
 whichone reproduce {PLACE}/{INVENTORS}/bm25
 ```
 
-Encoders and late interaction order BM25's first 10 here, the cross-encoder its first 5. `linker` links to pages by their titles, and a patent's title names nobody.""",
+Encoders, late interaction and the cross-encoder order BM25's first 5 here. `linker` links to pages by their titles, and a patent's title names nobody.""",
 }
 _HEAD = f"""# Leaderboard
 

@@ -37,8 +37,8 @@ SOURCES = {
 LEFT_OUT = ("-index", ".part", ".tmp", ".md5", ".sha1", "-rss")
 MEASURES = "acc@1,acc@20,confused@20"
 JOURNAL = "steps.json"
-NOTHING = 3
-"""Exit code of a command whose input gives nothing."""
+NOTHING = (2, 3)
+"""Exit codes of a build that has no questions in the language, or nothing left to ask."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Plan:
     popularity: str
     collections: tuple[str, ...]
     relations: Path | None = None
+    wiki: tuple[str, ...] = ()
     steps: list[Step] = field(default_factory=list)
 
     def benchmarks(self) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -109,7 +110,7 @@ def steps_of(plan: Plan) -> Iterator[Step]:
     ]
     yield Step(
         "ingest",
-        ("ingest", *files, "--language", plan.language, "--workers", str(plan.workers), *bound, str(kb)),
+        ("ingest", *files, "--language", plan.language, *plan.wiki, "--workers", str(plan.workers), *bound, str(kb)),
         kb,
     )  # fmt: skip
     yield Step("corpus", ("corpus", str(kb), str(corpus), *bound), corpus, ("ingest",))
@@ -195,7 +196,7 @@ def run_step(step: Step, journal: Journal, call: Callable[..., int]) -> bool:
     journal.write(
         step.name, done=code == 0, seconds=seconds, cpu=used, disk=disk, counts=counts, content=made, problem=problem
     )  # fmt: skip
-    if code and not (code == NOTHING and step.builds):
+    if code and not (code in NOTHING and step.builds):
         sys.exit(
             f"{step.name} ended with {code}: mend what it says and start the same command again"
         )
@@ -260,6 +261,7 @@ def main() -> None:
     )
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--language", default="en")
+    parser.add_argument("--wiki", help="if it is not that of the language, such as simplewiki")
     parser.add_argument("--memory", default="8GB", help="bound on sorting and joining")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
@@ -288,6 +290,7 @@ def main() -> None:
         dumps, given.work, given.language, given.memory, given.workers,
         given.popularity or ("views" if dumps["views"] else "sitelinks"),
         tuple(given.collections.split(",")), given.relations,
+        ("--wiki", given.wiki) if given.wiki else (),
     )  # fmt: skip
     wanted = given.steps.split(",") if given.steps else None
     plan.steps.extend(
