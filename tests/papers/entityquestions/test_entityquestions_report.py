@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.answer_in_passage import answer_in_top
 from whichone.measures.intervals import Estimate
-from whichone.measures.scores import score_run
+from whichone.measures.scores import Scores, score_run
 from whichone.papers.entityquestions.report.figure import bucket_places, curve, figure_1, kinds
 from whichone.papers.entityquestions.report.page import applying, entityquestions_section
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
@@ -161,6 +162,24 @@ def test_figure_1_has_a_curve_for_each_kind(made: tuple[Run, Benchmark]) -> None
     drawn = figure_1([scores], measure)
     assert drawn is not None
     assert "train ent" in drawn.svg
+
+
+def test_few_released_buckets_are_drawn_as_they_are() -> None:
+    """A handful of questions a bucket, seen entities alone, and a ninth bucket of somebody's own."""
+    queries = [
+        Query(
+            id=f"q{n}", task="EntityQuestions", input="?", relation="P159",
+            attributes={"bucket": n, "train_ent": True},
+        )
+        for n in range(9)
+    ]  # fmt: skip
+    assert bucket_places(queries)["P159"] == {f"q{n}": n for n in range(9)}
+    assert [kind[0] for kind in kinds(queries)] == ["train ent"]
+    measure = answer_in_top(20)
+    scores = Scores("s", "b", queries, [measure], {str(measure): np.ones(9)})
+    values = curve(scores, measure, bucket_places(queries)["P159"], kinds(queries)[0])
+    assert [value(v) for v in values] == [1.0] * 9
+    assert figure_1([scores], measure) is not None
 
 
 def test_buckets_are_made_of_popularity_where_there_are_none() -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from whichone.errors import BadInput, Missing, UsageError
@@ -308,6 +309,26 @@ def test_real_entity_linking_data(shared: Path, snapshot_folder: Path, tmp_path:
     assert account.kept + len((tmp_path / "o.dropped.jsonl").read_text().splitlines()) == len(
         records
     )
+
+
+def test_the_answer_of_a_link_is_the_title_of_its_page(
+    snapshot_folder: Path, tmp_path: Path
+) -> None:
+    """Elevant names Wikidata items, which nobody answers with."""
+    page, title, entity = next(
+        (row["page"], row["title"], row["entity"])
+        for row in pq.read_table(snapshot_folder / "pages.parquet").to_pylist()
+        if row["entity"]
+    )
+    label = {"span": [0, 2], "entity_id": entity, "name": "It"}
+    record = {"id": 1, "text": "It is one of them.", "labels": [label]}
+    file = tmp_path / "own.benchmark.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    out = tmp_path / "own.jsonl"
+    map_original("elevant", Original(files=[file]), snapshot_folder, out, MapPlan())
+    (kept,) = [json.loads(line) for line in out.read_text().splitlines()]
+    entry = {"wikipedia_id": page.partition(":")[2], "title": title}
+    assert kept["output"] == [{"answer": title, "provenance": [entry]}]
 
 
 def test_originals_are_mapped_at_once(snapshot_folder: Path, tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ def test_entity_linking_maps_by_page(snapshot_folder: Path, tmp_path: Path) -> N
     map_task(task, snapshot_folder, tmp_path / "out.jsonl", MapPlan())
     (kept,) = read(tmp_path / "out.jsonl")
     entry = {"wikipedia_id": "307", "title": "Abraham Lincoln"}
-    assert kept["output"] == [{"answer": "Honest Abe", "provenance": [entry]}]
+    assert kept["output"] == [{"answer": "Abraham Lincoln", "provenance": [entry]}], (
+        "a redirect is no title"
+    )
 
 
 def test_your_own_task_in_three_fields(snapshot_folder: Path, tmp_path: Path) -> None:

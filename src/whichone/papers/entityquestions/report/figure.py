@@ -21,9 +21,10 @@ Kind = tuple[str, Callable[[Query], bool]]
 
 
 def bucket_places(queries: Sequence[Query]) -> dict[str, dict[str, int]]:
-    """For each relation with enough queries the bucket of each query, by query id.
+    """For each relation the bucket of each query, by query id.
 
-    Buckets are the benchmark's own where it has some, else made of the queries' own frequencies.
+    Buckets are the benchmark's own where it has some, else made of the queries' own frequencies, if there
+    are enough of them.
     """
     by_relation: dict[str, list[Query]] = {}
     for query in queries:
@@ -31,16 +32,15 @@ def bucket_places(queries: Sequence[Query]) -> dict[str, dict[str, int]]:
             by_relation.setdefault(query.relation, []).append(query)
     places = {}
     for relation, members in by_relation.items():
-        if len(members) < LEAST_QUERIES:
-            continue
         own = {q.id: place for q in members if (place := _bucket(q)) is not None}
-        places[relation] = own or buckets_of({q.id: _frequency(q) for q in members})
+        if own or len(members) >= LEAST_QUERIES:
+            places[relation] = own or buckets_of({q.id: _frequency(q) for q in members})
     return places
 
 
 def _bucket(query: Query) -> int | None:
     place = query.attributes.get("bucket")
-    return place if isinstance(place, int) else None
+    return place if isinstance(place, int) and place >= 0 else None
 
 
 def _frequency(query: Query) -> float | None:
@@ -53,11 +53,12 @@ def _frequency(query: Query) -> float | None:
 
 def kinds(queries: Sequence[Query]) -> list[Kind]:
     """The curves of one system: "rand ent" and "train ent", else unique and shared names, else all."""
-    if any(q.attributes.get("rand_ent") for q in queries):
-        drawn: list[Kind] = [("rand ent", lambda q: bool(q.attributes.get("rand_ent")))]
-        if any(q.attributes.get("train_ent") for q in queries):
-            drawn.append(("train ent", lambda q: bool(q.attributes.get("train_ent"))))
-        return drawn
+    drawn: list[Kind] = [
+        ("rand ent", lambda q: bool(q.attributes.get("rand_ent"))),
+        ("train ent", lambda q: bool(q.attributes.get("train_ent"))),
+    ]
+    if known := [kind for kind in drawn if any(map(kind[1], queries))]:
+        return known
     if {q.attributes.get("shared_name") for q in queries} >= {True, False}:
         return [
             ("unique names", lambda q: not q.attributes.get("shared_name")),
@@ -70,11 +71,16 @@ def curve(
     scores: Scores, measure: Measure, places: dict[str, int], kind: Kind
 ) -> list[Estimate | None]:
     """One value a bucket, with its interval; None where there is no query."""
-    rows: list[list[int]] = [[] for _ in range(BUCKETS)]
+    rows: list[list[int]] = [[] for _ in range(_count(places))]
     for i, query in enumerate(scores.queries):
         if query.id in places and kind[1](query):
             rows[places[query.id]].append(i)
     return [estimate(scores, measure, np.array(r)) if r else None for r in rows]
+
+
+def _count(places: dict[str, int]) -> int:
+    """Eight, or as many as a benchmark of somebody's own has."""
+    return max(BUCKETS, 1 + max(places.values(), default=0))
 
 
 def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
@@ -99,7 +105,7 @@ def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
                 title=relation,
                 xlabel="bucket (0: most frequent)",
                 ylim=(0, 105),
-                xlim=(-0.4, BUCKETS - 0.6),
+                xlim=(-0.4, _count(places[relation]) - 0.6),
             )
         axes[0][0].set_ylabel("accuracy (%)")
         for colour, style, scores, kind in curves:
@@ -109,7 +115,7 @@ def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
             figure,
             "entityquestions-figure-1",
             "Accuracy by how often the entity is met (EntityQuestions, Figure 1)",
-            f"{measure} in eight buckets of equal summed frequency, with 95 % intervals; curves stand side by "
+            f"{measure} in buckets of equal summed frequency, with 95 % intervals; curves stand side by "
             "side within a bucket so that their intervals can be seen.",
         )
 

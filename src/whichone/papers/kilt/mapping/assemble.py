@@ -45,13 +45,15 @@ def assemble(
     *,
     train: bool,
     aliases: bool = False,
+    linking: bool = False,
     threshold: float = THRESHOLD,
 ) -> Kept:
     """The KILT record of a task record; `mapped` goes with its outputs.
 
     Train keeps every pair. Dev and test drop an output when any of its spans is below the threshold,
     and a record when no output with provenance is left. With `aliases` an output that does not map
-    stays as an answer, as in TriviaQA.
+    stays as an answer, as in TriviaQA. In entity `linking` the answer is the title of the page, whatever the
+    original calls it: a Wikidata id, a redirect, an older title.
     """
     outputs: list[dict[str, Any]] = []
     supported = dropped = 0
@@ -60,7 +62,7 @@ def assemble(
             piece.score >= threshold for piece in mapped_output
         )
         if mapped_output is None or good or train:
-            outputs.append(_output(output, mapped_output))
+            outputs.append(_output(output, mapped_output, linking=linking))
             supported += mapped_output is not None
         else:
             dropped += 1
@@ -74,10 +76,13 @@ def assemble(
     return Kept({**record, "output": outputs, **task.rest}, dropped)
 
 
-def _output(output: TaskOutput, values: Sequence[Mapped] | None) -> dict[str, Any]:
+def _output(
+    output: TaskOutput, values: Sequence[Mapped] | None, *, linking: bool = False
+) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
-    if output.answer is not None:
-        outputs["answer"] = output.answer
+    title = next((piece.title for piece in values or () if piece.title), None) if linking else None
+    if title or output.answer is not None:
+        outputs["answer"] = title or output.answer
     entries = [_entry(piece) for piece in values or () if piece.page is not None]
     if entries:
         outputs["provenance"] = entries

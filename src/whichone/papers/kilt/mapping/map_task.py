@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,8 @@ def map_records(
         for block in blocks(records, BLOCK):
             texts = block if kind == "el" or file is None else with_texts(block, old, file)
             mapped = mapper.map(texts)
-            yield from _kept(texts, mapped, account, dropped, train, aliases, plan.threshold)
+            shape = {"train": train, "aliases": aliases, "linking": kind == "el"}
+            yield from _kept(texts, mapped, account, dropped, shape, plan.threshold)
 
     out.parent.mkdir(parents=True, exist_ok=True)
     write_json_lines(out, kept())
@@ -139,8 +140,7 @@ def _kept(
     mapped: Sequence[Sequence[Sequence[Mapped] | None]],
     account: Account,
     dropped: Spool[dict[str, Any]],
-    train: bool,
-    aliases: bool,
+    shape: Mapping[str, bool],
     threshold: float,
 ) -> Iterator[dict[str, Any]]:
     for record, mapped_record in zip(records, mapped, strict=True):
@@ -150,9 +150,7 @@ def _kept(
             account.evidence += 1
             account.pages_not_found += piece.page is None
             account.histogram[min(BINS - 1, int(piece.score * BINS))] += 1
-        assembled = assemble(
-            record, mapped_record, train=train, aliases=aliases, threshold=threshold
-        )
+        assembled = assemble(record, mapped_record, **shape, threshold=threshold)
         account.outputs_dropped += assembled.dropped_outputs
         if assembled.record is None:
             dropped.append(_dropped(record, mapped_record))
