@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from finished_demo import demo, finished_demo
 
 FIGURES = {"all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail"}
-
-
-def demo(out: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "whichone", "demo", str(out), *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -42,12 +36,7 @@ def assert_equal(one: Path, other: Path) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("demo") / "out"
-    process = demo(out, "--json")
-    printed, talked = process.communicate(timeout=300)
-    assert process.returncode == 0, talked
-    (out.parent / "printed.json").write_text(printed)
-    return out
+    return finished_demo(tmp_path_factory) / "out"
 
 
 def test_the_document(undisturbed: Path) -> None:

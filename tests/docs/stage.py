@@ -161,11 +161,22 @@ def _corpora(stage: Path) -> None:
     lines(
         stage / "notizen.jsonl", [{"id": "1", "title": "Eid", "text": "Der Eid wurde geleistet."}]
     )
-    words = ["build", "noise", str(stage / "BENCH"), str(stage / "NOISY")]
+    few = _few(stage)
+    words = ["build", "noise", str(few), str(stage / "NOISY")]
     assert CliRunner().invoke(whichone, words, catch_exceptions=False).exit_code == 0
     retrieve(stage / "NOISY", stage / "NOISY_RUN", retriever="bm25", k=20)
     (stage / "notes").mkdir()
     (stage / "notes" / "one.md").write_text("---\nowner: 7\n---\n# One\n\nJo Mill is a nurse.\n")
+
+
+def _few(stage: Path) -> Path:
+    """The questions of a few names of BENCH, for what takes long with each question."""
+    bench = Benchmark.open(stage / "BENCH")
+    sets = bench.sets[::9]
+    names = {name_set.id for name_set in sets}
+    queries = [query for query in bench.queries if query.name_set in names]
+    save_benchmark(stage / "FEW", name="few", queries=queries, sets=sets, corpus=bench.corpus)
+    return stage / "FEW"
 
 
 def _other_runs(stage: Path) -> None:

@@ -1,0 +1,28 @@
+"""One whole `whichone demo` for all tests that need what it makes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from once import built_once
+
+
+def demo(out: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "whichone", "demo", str(out), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished_demo(factory: pytest.TempPathFactory) -> Path:
+    """`out`, as it was made, and `printed.json`, what `--json` printed."""
+    return built_once(factory, "demo", _make)
+
+
+def _make(place: Path) -> None:
+    place.mkdir()
+    process = demo(place / "out", "--json")
+    printed, talked = process.communicate(timeout=300)
+    assert process.returncode == 0, talked
+    (place / "printed.json").write_text(printed)
