@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from conftest import Cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.java]
-pytest.importorskip("pyspark")
+cloudpickle = pytest.importorskip("pyspark.cloudpickle")
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +93,12 @@ def test_two_workers_read_one_path(
     tmp_path: Path, lasting_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
     folder = wide_knowledge_base(tmp_path / "kb")
     with opened_engine("spark", folder, memory="2GB", master=lasting_cluster.url) as engine:
-        engine.session.conf.set("spark.sql.files.maxPartitionBytes", str(64 << 10))  # type: ignore[attr-defined]
+        session = engine.session  # type: ignore[attr-defined]
+        session.conf.set("spark.sql.files.maxPartitionBytes", str(64 << 10))
+        both_workers(session)
         own = knowledge_tables(engine, folder)
         asked = ((str(n), b"%d" % n) for n in range(0, PAGES, 10))
         seen = [line.decode().split(" ", 2) for line in lines(own, asked)]
@@ -103,6 +106,14 @@ def test_two_workers_read_one_path(
     assert all(page == given for page, given, _ in seen)
     readers = {f for f in lasting_cluster.folders for *_, at in seen if Path(at).is_relative_to(f)}
     assert readers == set(lasting_cluster.folders)
+
+
+def both_workers(session: Any) -> None:
+    """Wait until both are there: one alone would have read everything before the other came."""
+    deadline = time.monotonic() + 120
+    while session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
+        assert time.monotonic() < deadline, "a worker did not come"
+        time.sleep(0.1)
 
 
 def lines(own: Any, asked: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
