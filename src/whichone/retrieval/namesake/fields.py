@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, did_you_mean
-from whichone.files.hash_index import hashes
+from whichone.files.hash_index import HashIndex, hashes
 
 Rows = npt.NDArray[np.int64]
 FILES = ("field-hashes.npy", "field-starts.npy", "field-rows.npy", "field-names.json")
 Filter = Mapping[str, Any]
+_CHUNK = 1 << 20
 COLUMNS = ("entity", "page")
 """Columns of a passage that a filter may name too."""
 _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00:00(?:\.0+)?")
@@ -35,30 +37,23 @@ class FieldIndex:
     def of(cls, corpus: Corpus) -> FieldIndex:
         """Read off a corpus, in memory."""
         names: set[str] = set()
-        pairs: list[npt.NDArray[np.uint64]] = []
-        owners: list[Rows] = []
-        first = 0
-        for batch in corpus.batches(["fields", *COLUMNS]):
-            texts, rows = [], []
-            for row, values in enumerate(_values(batch.to_pylist()), first):
-                for name, value in values:
-                    names.add(name)
-                    texts.append(_key(name, value))
-                    rows.append(row)
-            pairs.append(hashes(texts))
-            owners.append(np.array(rows, np.int64))
-            first += batch.num_rows
-        every = np.concatenate(pairs) if pairs else np.zeros(0, np.uint64)
-        owner = np.concatenate(owners) if owners else np.zeros(0, np.int64)
+        forms = list(_each_value(corpus, names))
+        every = np.concatenate([np.zeros(0, np.uint64), *(keys for keys, _ in forms)])
+        owner = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in forms)])
         order = np.argsort(every, kind="stable")
         keys, starts = np.unique(every[order], return_index=True)
         return cls(frozenset(names), keys, np.append(starts, len(every)), owner[order])
 
-    def save(self, folder: Path) -> None:
-        np.save(folder / FILES[0], self._keys)
-        np.save(folder / FILES[1], self._starts)
-        np.save(folder / FILES[2], self._rows)
-        (folder / FILES[3]).write_text(json.dumps(sorted(self.names)))
+    @classmethod
+    def write(cls, corpus: Corpus, folder: Path) -> None:
+        """The files for a corpus of any size, sorted on disk."""
+        names: set[str] = set()
+        HashIndex.write(folder, "field-all", _each_value(corpus, names))
+        every = np.load(folder / "field-all-hashes.npy", mmap_mode="r").view(np.ndarray)
+        _write_keys(every, folder)
+        (folder / "field-all-rows.npy").replace(folder / FILES[2])
+        (folder / "field-all-hashes.npy").unlink()
+        (folder / FILES[3]).write_text(json.dumps(sorted(names)))
 
     @classmethod
     def open(cls, folder: Path) -> FieldIndex:
@@ -114,6 +109,45 @@ def _wanted(wanted: Filter) -> Iterator[tuple[str, list[Any]]]:
             )
         several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
         yield name, list(value) if several else [value]
+
+
+def _each_value(corpus: Corpus, names: set[str]) -> Iterator[tuple[npt.NDArray[np.uint64], Rows]]:
+    """In blocks, the hash of each field's value and its row; the names of fields go into `names`."""
+    first = 0
+    for batch in corpus.batches(["fields", *COLUMNS]):
+        texts, rows = [], []
+        for row, values in enumerate(_values(batch.to_pylist()), first):
+            for name, value in values:
+                names.add(name)
+                texts.append(_key(name, value))
+                rows.append(row)
+        first += batch.num_rows
+        yield hashes(texts), np.array(rows, np.int64)
+
+
+def _write_keys(every: npt.NDArray[np.uint64], folder: Path) -> None:
+    """Each hash once with where it begins, of hashes in their order, a chunk at a time."""
+    with (
+        tempfile.TemporaryFile(dir=folder) as keys,
+        tempfile.TemporaryFile(dir=folder) as starts,
+    ):
+        count = 0
+        for at in range(0, len(every), _CHUNK):
+            chunk = every[max(at - 1, 0) : at + _CHUNK]
+            new = np.flatnonzero(chunk[1:] != chunk[:-1]) + 1
+            new = new if at else np.concatenate([np.zeros(1, np.int64), new])
+            chunk[new].tofile(keys)
+            (new + max(at - 1, 0)).astype(np.int64).tofile(starts)
+            count += len(new)
+        np.array([len(every)], np.int64).tofile(starts)
+        keys.flush()
+        starts.flush()
+        for file, raw, kind, size in (
+            (FILES[0], keys, np.uint64, count),
+            (FILES[1], starts, np.int64, count + 1),
+        ):
+            mapped = np.memmap(raw, kind, "r", shape=(size,)) if size else np.zeros(0, kind)
+            np.save(folder / file, mapped)
 
 
 def _values(records: Iterable[Mapping[str, Any]]) -> Iterator[list[tuple[str, str]]]:

@@ -98,8 +98,8 @@ def build_part(
     with created(Path(folder), NAME, corpus, options, resume=True) as (place, held):
         if not (place.partial / "bm25" / MANIFEST).exists():
             Bm25.build(held, place.partial / "bm25")
-        FieldIndex.of(held).save(place.partial)
-        NameVariants.of(held.names).save(place.partial)
+        FieldIndex.write(held, place.partial)
+        NameVariants.write(held.names, place.partial)
         written = [*fields.FILES, *VARIANTS]
         listed = list(names)
         if listed:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.corpus.names import CorpusNames
-from whichone.files.hash_index import hashes
+from whichone.files.hash_index import HashIndex, hashes
 from whichone.files.mapped import MappedTable, write_mapped
+from whichone.files.seen import Seen
 from whichone.retrieval.namesake.spelling import (
     ARTICLES,
     ENDINGS,
@@ -49,41 +50,29 @@ class NameVariants:
     @classmethod
     def of(cls, names: CorpusNames) -> NameVariants:
         """Read off the names of a corpus."""
-        numbers: dict[str, int] = {}
-        short: list[npt.NDArray[np.uint64]] = []
-        rows: list[npt.NDArray[np.int64]] = []
-        last, row = None, 0
-        for batch in names.table.batches(["key", "kind"]):
-            texts, owners = [], []
-            for key, kind in zip(batch["key"].to_pylist(), batch["kind"].to_pylist(), strict=True):
-                if key != last and kind in _KINDS:
-                    words = [word for word in key.split() if word.isalnum()]
-                    for word in words:
-                        numbers.setdefault(word, len(numbers))
-                    for text in short_keys(words):
-                        texts.append(text)
-                        owners.append(row)
-                    last = key
-                row += 1
-            short.append(hashes(texts))
-            rows.append(np.array(owners, np.int64))
-        entries, owner = [], []
-        for word, number in numbers.items():
-            forms = {form for plain in foldings(word) for form in (plain, *deletions(plain))}
-            entries += sorted(forms)
-            owner += [number] * len(forms)
+        short = list(_short_forms(names))
+        numbers = dict.fromkeys(word for words in _each_word(names) for word in words)
         words_table = pa.table({"word": pa.array(list(numbers), pa.string())}, _WORDS)
-        arrays = [
-            *_sorted(np.concatenate(short) if short else np.zeros(0, np.uint64), _joined(rows)),
-            *_sorted(hashes(entries), np.array(owner, np.int64)),
-        ]
-        return cls(names, arrays, MappedTable.of(words_table))
+        words = MappedTable.of(words_table)
+        forms = list(_word_forms(words))
+        arrays = [*_sorted(short), *_sorted(forms)]
+        return cls(names, arrays, words)
 
-    def save(self, folder: Path) -> None:
-        arrays = (self._short, self._rows, self._word_hashes, self._numbers)
-        for file, array in zip(FILES, arrays, strict=False):
-            np.save(folder / file, array)
-        write_mapped(folder / FILES[4], self._words.batches(), _WORDS)
+    @classmethod
+    def write(cls, names: CorpusNames, folder: Path) -> None:
+        """The files of all names of a corpus of any size, sorted on disk."""
+        HashIndex.write(folder, "short", _short_forms(names))
+        seen = Seen(folder)
+
+        def new_words() -> Iterator[pa.RecordBatch]:
+            for words in _each_word(names):
+                before = seen.add(words, [0] * len(words))
+                new = [word for word, known in zip(words, before, strict=True) if known is None]
+                yield pa.RecordBatch.from_pydict({"word": new}, _WORDS)
+
+        write_mapped(folder / FILES[4], new_words(), _WORDS)
+        HashIndex.write(folder, "word", _word_forms(MappedTable.open(folder / FILES[4])))
+        (folder / "word-rows.npy").replace(folder / FILES[3])
 
     @classmethod
     def open(cls, folder: Path, names: CorpusNames) -> NameVariants:
@@ -148,14 +137,54 @@ def squeezed(words: Iterable[str]) -> str:
     return f"={''.join(words)}"
 
 
-def _sorted(values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> list[Any]:
+Forms = Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]]
+"""Hashes of written forms, and the row or number that each is a form of."""
+
+
+def _names(names: CorpusNames) -> Iterator[list[tuple[int, list[str]]]]:
+    """In blocks, the row of each name once and its words."""
+    last, row = None, 0
+    for batch in names.table.batches(["key", "kind"]):
+        block = []
+        for key, kind in zip(batch["key"].to_pylist(), batch["kind"].to_pylist(), strict=True):
+            if key != last and kind in _KINDS:
+                block.append((row, [word for word in key.split() if word.isalnum()]))
+                last = key
+            row += 1
+        yield block
+
+
+def _each_word(names: CorpusNames) -> Iterator[list[str]]:
+    return ([word for _, words in block for word in words] for block in _names(names))
+
+
+def _short_forms(names: CorpusNames) -> Forms:
+    for block in _names(names):
+        texts = [(text, row) for row, words in block for text in short_keys(words)]
+        yield hashes(text for text, _ in texts), np.array([row for _, row in texts], np.int64)
+
+
+def _word_forms(words: MappedTable) -> Forms:
+    first = 0
+    for batch in words.batches(["word"]):
+        entries: list[str] = []
+        owner: list[int] = []
+        for number, word in enumerate(batch["word"].to_pylist(), first):
+            forms = {form for plain in foldings(word) for form in (plain, *deletions(plain))}
+            entries += sorted(forms)
+            owner += [number] * len(forms)
+        first += batch.num_rows
+        yield hashes(entries), np.array(owner, np.int64)
+
+
+def _sorted(
+    forms: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]],
+) -> list[npt.NDArray[Any]]:
+    values = np.concatenate([np.zeros(0, np.uint64), *(h for h, _ in forms)])
+    rows = np.concatenate([np.zeros(0, np.int64), *(r for _, r in forms)])
     order = np.argsort(values, kind="stable")
     kept = rows[order]
     return [values[order], kept.astype(np.int32) if len(kept) and kept.max() < 2**31 else kept]
-
-
-def _joined(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def _places(values: Any, text: str) -> range:

@@ -1,0 +1,61 @@
+"""The files of names and fields that are sorted on disk are those that would be made in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.save import save_corpus
+from whichone.records import Passage
+from whichone.retrieval.namesake import fields
+from whichone.retrieval.namesake.fields import FieldIndex
+from whichone.retrieval.namesake.variants import NameVariants
+
+NAMES = ("Seán O'Brien", "Ann Lee", "Ann B. Lee", "Anne Lee (poet)", "Jean-Luc Picard", "Ann Lee")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    passages = [
+        Passage(id=f"p:{n}#{i}", page=f"p:{n}", title=f"{name} ({n})", text="t", entity=f"e{n % 3}")
+        for n, name in enumerate(NAMES * 5)
+        for i in range(2)
+    ]
+    return save_corpus(tmp_path / "corpus", passages)
+
+
+def test_variants_of_names(corpus: Corpus, tmp_path: Path) -> None:
+    NameVariants.write(corpus.names, tmp_path)
+    written, made = NameVariants.open(tmp_path, corpus.names), NameVariants.of(corpus.names)
+    for name in ("_short", "_rows", "_word_hashes", "_numbers"):
+        np.testing.assert_array_equal(getattr(written, name), getattr(made, name))
+    assert written._words.table().equals(made._words.table())
+    assert written.words_like("brian") == made.words_like("brian") == ["brien"]
+    assert made.by_short_key("a lee", 9)
+    assert written.by_short_key("a lee", 9) == made.by_short_key("a lee", 9)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
+def test_fields(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(fields, "_CHUNK", chunk)
+    FieldIndex.write(corpus, tmp_path)
+    written, made = FieldIndex.open(tmp_path), FieldIndex.of(corpus)
+    assert written.names == made.names == {"entity", "page"}
+    for name in ("_keys", "_starts", "_rows"):
+        np.testing.assert_array_equal(getattr(written, name), getattr(made, name))
+    assert written.rows("entity", ["e1"]).tolist() == made.rows("entity", ["e1"]).tolist()
+    assert written.rows("page", ["p:7"]).tolist() == sorted(corpus.rows_of(corpus.page_row("p:7")))
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == sorted(fields.FILES)
+
+
+def test_a_corpus_without_passages(tmp_path: Path) -> None:
+    empty = save_corpus(tmp_path / "corpus", [])
+    FieldIndex.write(empty, tmp_path)
+    NameVariants.write(empty.names, tmp_path)
+    assert len(FieldIndex.open(tmp_path).rows("page", ["p"])) == 0
+    assert NameVariants.open(tmp_path, empty.names).words_like("word") == []
