@@ -126,6 +126,14 @@ def test_who_is_meant_in_four_languages(
     assert [bearer.title for bearer in catalogues[language].resolve(text).bearers] == [meant]
 
 
+def test_a_verb_that_opens_a_sentence_is_no_misspelt_name() -> None:
+    records = [{"id": t, "title": t, "text": t} for t in ("Bend", "Lima", "Pay")]
+    namesake = whichone.Namesake.over(records, encoder="none")
+    for text in ("Send Lima an e-mail.", "Play the song of Lima."):
+        assert [hit.id for hit in namesake.search(text, 1)] == ["Lima"]
+        assert [bearer.id for bearer in namesake.resolve(text).bearers] == ["Lima"]
+
+
 def test_a_last_name_alone_is_open(namesake: whichone.Namesake) -> None:
     believed = namesake.resolve("What does Walker do?")
     assert {bearer.title for bearer in believed.bearers} == {"Paul Walker", "Daniel Walker"}

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from whichone.corpus.first_sentence import names_in_first_sentence
 from whichone.names import plain_signs, without_parentheses
-from whichone.retrieval.namesake.spelling import folded, nicknames
+from whichone.retrieval.namesake.spelling import GENERATIONS, folded, nicknames
 
 _WORD = re.compile(r"[^\W_]+")
-_GENERATIONS = frozenset(["jr", "sr", "junior", "senior", "ii", "iii", "iv"])
 _MOST_ADDED = 2
 
 Words = tuple[str, ...]
@@ -20,7 +19,7 @@ def name_words(name: str) -> Words:
     """The words of a person's name in plain letters, without "Jr." and what follows a comma."""
     bare = plain_signs(without_parentheses(name)).casefold().partition(",")[0]
     words = [folded(word) for word in _WORD.findall(bare)]
-    while len(words) > 2 and words[-1] in _GENERATIONS:
+    while len(words) > 2 and words[-1] in GENERATIONS:
         words.pop()
     return tuple(words)
 

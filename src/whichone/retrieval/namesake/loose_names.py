@@ -58,13 +58,14 @@ def loose_names(
     used = list(taken)
     for start, end in runs:
         for first, last in _inside(start, end, words):
+            if (first, last) == (0, 1) and any(taken) and cased:
+                continue  # a capital because a sentence begins: "Send Ada Park the form"
             if all(used[n] or not words[n].isalnum() for n in range(first, last)):
                 continue
             if any(used[first:last]) and not cased:
                 continue
-            loose = reader.read(first, last)
-            if loose is None and (first, last) == (start, end):
-                loose = reader.extended(first, last)
+            longer = reader.extended(first, last) if (first, last) == (start, end) else None
+            loose = longer or reader.read(first, last)
             if loose is not None:
                 results.append(loose)
                 used[loose.start : loose.end] = [True] * (loose.end - loose.start)
@@ -219,7 +220,7 @@ class _Reader:
         """Every word by one that is the same in plain letters; or one word by one an edit away."""
         near = {n: self._variants.words_like(t) for n, t in enumerate(tokens) if t.isalnum()}
         same = {
-            n: [w for w in listed if folded(w) == folded(tokens[n])] or listed[:1]
+            n: [w for w in listed if set(foldings(w)) & set(foldings(tokens[n]))]
             for n, listed in near.items()
         }
         if plain:
@@ -229,6 +230,7 @@ class _Reader:
                 keys = [f"{key} {choice}".strip() for key in keys for choice in choices][:MOST_KEYS]
             yield from keys
             return
+        same = {n: same[n] or listed[:1] for n, listed in near.items()}
         known = sum(tokens[n] in listed for n, listed in near.items())
         for n, listed in near.items():
             if tokens[n] in listed and known == len(near) == 1:

@@ -16,7 +16,8 @@ from whichone.files.mapped import MappedTable, write_mapped
 from whichone.files.seen import Seen
 from whichone.retrieval.namesake.spelling import (
     ARTICLES,
-    ENDINGS,
+    COMPANIES,
+    GENERATIONS,
     PARTICLES,
     deletions,
     folded,
@@ -113,7 +114,9 @@ def short_keys(words: Iterable[str]) -> Iterator[str]:
     keys: dict[str, None] = {}
     for plain in ([folded(w) for w in tokens], [list(foldings(w))[-1] for w in tokens]):
         core = core_words(plain)
-        keys.update(dict.fromkeys((squeezed(plain), squeezed(core))))
+        keys[squeezed(plain)] = None
+        if len(core) > 1 or plain[-1] in COMPANIES:  # "Apple" is "Apple Inc.", "Ray" not "Ray Jr."
+            keys[squeezed(core)] = None
         if 2 <= len(core) <= LONGEST_WORDS and not any(map(str.isdigit, core)):
             first, last = core[0], core[-1]
             keys.update(dict.fromkeys((last, first, f"{first[0]} {last}", f"{first} {last}")))
@@ -127,7 +130,7 @@ def core_words(words: Sequence[str]) -> list[str]:
     core = list(words)
     if len(core) > 1 and core[0] in ARTICLES:
         core = core[1:]
-    while len(core) > 1 and core[-1] in ENDINGS:
+    while len(core) > 1 and core[-1] in COMPANIES | GENERATIONS:
         core.pop()
     return core
 
