@@ -24,6 +24,9 @@ Keys = tuple[int, ...]
 
 NEGLIGIBLE = 1e-3
 """A term that weighs less is in all passages but a few: reading its list would change no order."""
+LONG = 200_000
+"""Lists of more passages are not read whole where a question has rarer terms."""
+LARGE = 2_000_000
 MANY = 1_000
 LOOKED_UP = 50_000
 """Where a filter leaves no more passages than this, each of them is scored."""
@@ -72,7 +75,25 @@ class MappedLexical:
         return np.where(known, result, 0)
 
     def best(self, weights: Mapping[int, float], k: int) -> Best:
-        return self._scorer.best_weighted(self._repeats(weights), k)
+        """The best passages; where some terms have long lists, among those that have one of the others.
+
+        A passage without a rare term could only be among the best by its frequent terms together; where that is possible, more of the
+        others are looked at, once, and every list is read only in an index that is not large.
+        """
+        repeats = self._repeats(weights)
+        frequencies = self._postings.frequencies
+        rare = {term: value for term, value in repeats.items() if frequencies[term] < LONG}
+        if not rare or len(rare) == len(repeats):
+            return self._scorer.best_weighted(repeats, k)
+        frequent = [term for term in repeats if term not in rare]
+        most = float(self._postings.idf(frequent) @ [repeats[term] for term in frequent])
+        for wanted in (4 * k, 32 * k):
+            rows, some = self._scorer.best_weighted(rare, wanted)
+            result = top(rows, self._scorer.of_weighted(repeats, rows), k)
+            least = float(some[-1]) if len(rows) == wanted else 0.0
+            if len(result[1]) == k and result[1][-1] >= least + most:
+                return result
+        return result if len(self) >= LARGE else self._scorer.best_weighted(repeats, k)
 
     def of(self, weights: Mapping[int, float], rows: Rows) -> Floats:
         scorer = self._scorer if len(rows) < MANY else self._wide

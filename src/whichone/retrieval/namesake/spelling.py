@@ -46,7 +46,27 @@ PARTICLES = frozenset(
 ARTICLES = frozenset(
     ["the", "der", "die", "das", "le", "la", "les", "l", "el", "los", "las", "il", "lo"]
 )
-COMPANIES = frozenset(["inc", "ltd", "llc", "corp", "co", "plc", "gmbh", "ag", "kg", "se", "sa", "sarl", "srl", "bv", "nv", "oy", "ab"])
+COMPANIES = frozenset(
+    [
+        "inc",
+        "ltd",
+        "llc",
+        "corp",
+        "co",
+        "plc",
+        "gmbh",
+        "ag",
+        "kg",
+        "se",
+        "sa",
+        "sarl",
+        "srl",
+        "bv",
+        "nv",
+        "oy",
+        "ab",
+    ]
+)
 GENERATIONS = frozenset(["jr", "sr", "junior", "senior", "ii", "iii", "iv"])
 HONORIFICS = frozenset(
     [
