@@ -40,34 +40,33 @@ def queries(n: int) -> dict[str, str]:
     groups = max(persons // (3 * SHARING), 1)
     sharing = f"(i < {persons} and hash(i) % {SHARING} = 0)"
     label = f"case when {sharing} then 'Shared ' || hash(i + 7) % {groups} else 'Label ' || i end"
-    everyone = f"range({n + VALUES}) t(i)"
     return {
         "entities": f"""
             select 'Q' || i entity, {label} "label", null::varchar description,
               case when i < {persons} then ['Q5'] else ['Q34379'] end types, 1::int sitelinks,
-              case when i < {persons} then 'T' || i end title, i position, 'bench' source from {everyone}""",
+              case when i < {persons} then 'T' || i end title, i position, 'bench' source from numbers""",
         "names": f"""
             select 'Q' || i entity, name, lower(name) "key", 'en' "language",
               case when place = 0 then 'label' else 'alias' end kind, 1::bigint count, place::int place
             from (select i, place, case when place = 0 then {label}
-                else 'Alias ' || place || ' ' || i end name from {everyone}, range(3) p(place))""",
+                else 'Alias ' || place || ' ' || i end name from numbers, range(3) p(place))""",
         "facts": f"""
             select 'Q' || i entity, ({PROPERTIES})[(1 + hash(i * 31 + place) % 10)::bigint] property,
               'entity' kind, 'Q' || ({n} + hash(i * 17 + place) % {VALUES}) "value",
               null::varchar unit, null::tinyint "precision", null::varchar "language",
-              'normal' rank, place::int place from range({n}) t(i), range(3) p(place)""",
+              'normal' rank, place::int place from numbers, range(3) p(place) where i < {n}""",
         "properties": f"""
             select p property, p || ' label' "label", 'wikibase-item' datatype, 0::bigint position
             from (select unnest({PROPERTIES}) p)""",
         "views": f"""
             select 'T' || i title, (10 + {n} * 10 // (1 + hash(i) % {n}))::bigint "views",
-              'bench' source from range({persons}) t(i)""",
+              'bench' source from numbers where i < {persons}""",
         "pages": f"""
             select 'enwiki:' || i page, 'T' || i title, 'Q' || i entity, 'article' kind,
               ['T' || i, 'Of whom it is said: Label ' || ({n} + hash(i * 17) % {VALUES}) || ' and Label '
                 || ({n} + hash(i * 17 + 1) % {VALUES}) || '.'] paragraphs,
               []::varchar[] categories, 1::bigint revision, null::varchar "timestamp", i position,
-              null::varchar history from range({persons}) t(i) where {sharing}""",
+              null::varchar history from numbers where {sharing}""",
     }  # fmt: skip
 
 
@@ -76,6 +75,8 @@ def invent(place: Path, entities: int, memory: str) -> dict[str, int]:
     made = queries(entities)
     config = {"memory_limit": memory, "preserve_insertion_order": "false"}
     con = duckdb.connect(config={**config, "temp_directory": str(place / "spill")})
+    # a table is read by all cores, a range by one
+    con.execute(f"create temp table numbers as select i from range({entities + VALUES}) t(i)")
     rows: dict[str, int] = {}
     with Folder.create(place / "kb", tables.KIND) as folder:
         for schema in tables.ALL:
