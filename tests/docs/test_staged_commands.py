@@ -34,6 +34,7 @@ NOT_RUN = {
     r"--cut tokens": "a tokeniser",
     r"experiments/ladder": "models; tests/training/test_dpr_preset.py reads the file",
     r"experiments/entityquestions": "models; tests/training/test_published_experiments.py runs them",
+    r"WORK/|kore50|KORE50": "real pages and linking sets; bench/linking.py makes them",
     r"--redirects": "SQL dumps; tests/knowledge/test_ingest_redirects.py has them",
     r"--shares|build amber|PLACES|--catalogue staff": "run in its own page's blocks",
 }

@@ -17,6 +17,7 @@ from whichone.measures.scores import score_run
 from whichone.papers.amber.build import build_amber
 from whichone.papers.amber.collection import load_collection
 from whichone.papers.amber.files import export_amber, import_amber
+from whichone.papers.amber.report.templates import templates_section
 from whichone.records import Passage
 from whichone.runs.retrieve import retrieve
 
@@ -125,4 +126,20 @@ def test_wrong_places(tmp_path: Path) -> None:
         import_amber(folder, tmp_path / "bench", collection=["a", "b"])
     tiny(tmp_path / "N" / "qa")
     made = import_amber([tmp_path / "H", tmp_path / "N"], tmp_path / "two")
-    assert {s.collection for s in made.sets} == {"H", "N"}
+    assert {s.collection for s in made.sets} == {"H", "N"}, (
+        "one collection may not swallow the other"
+    )
+
+
+def test_a_collection_is_known_by_its_properties(tmp_path: Path) -> None:
+    """Folders may have any names: Tables 2 and 10 are made all the same."""
+    human = tiny(tmp_path / "H" / "qa")
+    (tmp_path / "N" / "fc").mkdir(parents=True)
+    film = json.dumps(TINY).replace("P1303", "P161").replace("Abe Lincoln", "Her")
+    (tmp_path / "N" / "fc" / "amber_sets.jsonl").write_text(film + "\n")
+    made = import_amber([human, tmp_path / "N"], tmp_path / "two")
+    assert {s.name: s.collection for s in made.sets} == {"Abe Lincoln": "human", "Her": "nonhuman"}
+    section = templates_section([], made)
+    assert section is not None
+    assert [table.key for table in section.tables] == ["amber-tasks", "amber-templates"]
+    assert import_amber(human, tmp_path / "one").sets[0].collection == "human"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -12,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines, write_json_lines
-from whichone.papers.amber.collection import builtin_names, labels
+from whichone.papers.amber.collection import PUBLISHED, builtin_names, labels, load_collection
 from whichone.papers.amber.instantiate import SEPARATOR, TASKS
 from whichone.papers.amber.layout import (
     SETS_FILE,
@@ -26,6 +27,8 @@ from whichone.papers.amber.pages import Place, in_place, open_place
 from whichone.records import Bearer, NameSet, Output, Query, Role, page_id
 
 _MOST_POPULAR = 308  # what a float can contain; whoever writes more means views
+LOOKED_AT = 200
+"""Lines by whose properties a collection is recognised."""
 _CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
 
 
@@ -95,7 +98,7 @@ def import_amber(
     """Released `amber_sets.jsonl` files, or folders of them, as one benchmark.
 
     The files hold no text: without a corpus or a knowledge base it can be scored but not searched.
-    `collection` is one name for all, or one for each path; else the folders' names say it.
+    `collection` is one name for all, or one for each path; else the folders' names say it, or the properties asked for.
     """
     files = _files(path)
     collections = _collections(path, files, collection)
@@ -159,13 +162,43 @@ def _collections(
         of_path = dict(zip(given, named if len(named) > 1 else [*named] * len(given), strict=True))
         return {f: next(n for p, n in of_path.items() if f == p or p in f.parents) for f in files}
     known = builtin_names()
+    by_properties = _recognised(given, files)
     all_files: dict[Path, str] = {}
     for file in files:
         words = [part.lower() for part in file.parts]
-        own = next((p for p in given if p in file.parents), None)
-        said = next((name for name in known if name in words), None)
-        all_files[file] = said or (own.resolve().name if own and len(given) > 1 else "amber")
+        own = next((p for p in given if p == file or p in file.parents), file)
+        said = next((name for name in known if name in words), None) or by_properties[own]
+        several = own.is_dir() and len(given) > 1
+        all_files[file] = said or (own.resolve().name if several else "amber")
     return all_files
+
+
+def _recognised(given: Sequence[Path], files: Sequence[Path]) -> dict[Path, str | None]:
+    """The collection of each path by what it asks for; none where two paths would be the same one."""
+    found = {p: _by_properties([f for f in files if p == f or p in f.parents]) for p in given}
+    folders = [found[p] for p in given if p.is_dir()]
+    return {p: None if folders.count(name) > 1 else name for p, name in found.items()}
+
+
+def _by_properties(files: Sequence[Path]) -> str | None:
+    """The published collection that alone has every property asked for in the first lines of these files."""
+    asked: set[str] = set()
+    for file in files:
+        for _, record in islice(read_json_lines(file), LOOKED_AT):
+            asked |= _properties(record)
+    fits = [
+        name for name in PUBLISHED if asked and asked <= set(load_collection(name).property_ids)
+    ]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _properties(record: Any) -> set[str]:
+    """What a line asks for; what is wrong with another kind of line is said when it is read."""
+    try:
+        queries = [query for about in record["qids"].values() for query in about["queries"]]
+        return {query["meta"]["pid"] for query in queries}
+    except (KeyError, TypeError, AttributeError):
+        return set()
 
 
 def _titles(record: Mapping[str, Any], source: str) -> dict[str, str]:

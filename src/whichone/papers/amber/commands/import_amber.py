@@ -21,7 +21,7 @@ from whichone.cli.options import gold_outside_option, json_option
 @click.option(
     "--collection",
     multiple=True,
-    help="What to call the collection, of all FILES or of each; else recognised by folder names.",
+    help="What to call the collection, of all FILES or of each; else recognised by folder names and properties.",
 )
 @click.option(
     "--corpus",
