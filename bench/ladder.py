@@ -3,6 +3,7 @@
     python bench/ladder.py prepare ../shared artefacts/ladder           # questions, lists to learn from
     python bench/ladder.py vectors artefacts/ladder --models .models    # every encoder over the corpora; best on a GPU
     whichone experiment docs/experiments/ladder.toml
+    python bench/ladder.py cost artefacts/ladder --models .models       # CPU time of the rows that a GPU ranked
     python bench/ladder.py section artefacts/ladder                     # tables and paired tests, as Markdown
 
 Every system is asked the same questions: of the half of the names that nothing was trained on, all on shared names,
@@ -26,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=["prepare", "vectors", "section"])
+    parser.add_argument("stage", choices=["prepare", "vectors", "cost", "section"])
     parser.add_argument("places", nargs="+", type=Path, metavar="[SHARED] WORK")
     parser.add_argument("--models", type=Path, default=Path(".models"))
     parser.add_argument("--only", default="", help="vectors: encoders, between commas")
@@ -45,6 +46,10 @@ def main() -> None:
 
         only = options.only.split(",") if options.only else None
         vectors(work, work / "vectors", options.models, only)
+    elif options.stage == "cost":
+        from bearers.costs import measure
+
+        measure(work, options.models)
     else:
         from bearers.section import section
 

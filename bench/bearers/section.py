@@ -10,20 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from bearers.costs import FILE
+
+PLAN = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "ladder.toml"
 MEASURES = ("acc@1", "acc@5", "confused@20")
 BEARERS = ("over all bearers", "bearers as they are listed")
 Keep = Callable[[Any], bool]
 
 
 def section(work: Path) -> None:
-    cells = json.loads((work / "cells" / "experiment.json").read_text())["cells"]
-    done = [cell for cell in cells if cell["status"] == "done"]
-    for place in dict.fromkeys(cell["benchmark"] for cell in done):
-        of_place = [cell for cell in done if cell["benchmark"] == place]
-        print_benchmark(place, of_place)
+    """Every cell of the experiment that is done."""
+    from whichone.experiment.cells import cells
+    from whichone.experiment.plan import read_plan
+
+    listed = [c for c in cells(read_plan(PLAN), work / "cells") if c.status == "done"]
+    for place in dict.fromkeys(cell.benchmark for cell in listed):
+        print_benchmark(place, [cell for cell in listed if cell.benchmark == place])
 
 
-def print_benchmark(place: str, cells: Sequence[Mapping[str, Any]]) -> None:
+def print_benchmark(place: str, cells: Sequence[Any]) -> None:
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.measures.measure import parse_measures
     from whichone.measures.scores import score_run
@@ -31,9 +36,11 @@ def print_benchmark(place: str, cells: Sequence[Mapping[str, Any]]) -> None:
 
     benchmark = Benchmark.open(place)
     measures = parse_measures(list(MEASURES))
-    runs = {cell["name"]: Run.open(cell["path"]) for cell in cells}
+    runs = {cell.name: Run.open(cell.path) for cell in cells}
     scores = {name: score_run(run, benchmark, measures) for name, run in runs.items()}
-    costs = {name: cost(run) for name, run in runs.items()}
+    apart = json.loads(file.read_text()) if (file := Path(place).parent / FILE).exists() else {}
+    elsewhere = apart.get(Path(place).name, {})
+    costs = {name: cost(run, elsewhere.get(name)) for name, run in runs.items()}
     systems = {n: s for n, s in scores.items() if not n.endswith(BEARERS)}
     among = {n: s for n, s in scores.items() if n.endswith(BEARERS)}
     every = slices(benchmark.queries)
@@ -104,11 +111,12 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}".removeprefix("0")
 
 
-def cost(run: Any) -> str:
-    made = run.folder.manifest.made
-    asked = run.folder.manifest.counts["questions"]
-    seconds = made.get("cpu_seconds")
-    return "" if seconds is None else f"{1_000 * seconds / asked:.0f}"
+def cost(run: Any, apart: float | None) -> str:
+    """Milliseconds of CPU time a question; of a row that a GPU ranked, as measured apart."""
+    manifest = run.folder.manifest
+    whole = manifest.made.get("cpu_seconds")
+    each = apart if apart is not None or whole is None else whole / manifest.counts["questions"]
+    return "" if each is None else f"{1_000 * each:.0f}"
 
 
 def print_tests(title: str, scores: Mapping[str, Any], parts: Mapping[str, Keep]) -> None:
