@@ -191,7 +191,8 @@ def _searched(row: dict[str, Any]) -> str:
 def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
     """What the figures of a table mean."""
     note = (
-        f"Percent with {interval_note(systems[0]['resampled'])}. † significantly below the "
+        f"Percent with {interval_note(systems[0]['resampled'])}. Ranks are places by the figures as shown, and "
+        "equal figures share one: a better rank alone does not mean a better system. † significantly below the "
         f"best in {measure} (paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
     )
     if any(not r["complete"] for r in systems):
