@@ -10,19 +10,18 @@ from typing import Any
 
 from whichone.records import Question, Ranking
 
-BENCHMARKS = ("48k", "amber")
-
 
 class Ranked:
-    """`file` has rows of passages for each question, `kind` of them is taken, `data` names the passages."""
+    """`file` has rows of passages for each question, `kind` of them is taken; `passages` are the corpora's files, between commas."""
 
     def __init__(self, rankings: dict[str, list[str]], described: dict[str, Any]) -> None:
         self._rankings, self._described = rankings, described
 
     @classmethod
-    def over(cls, corpus: Any, work: Path, *, file: str, kind: str, data: str) -> Ranked:
-        for benchmark in BENCHMARKS:
-            ids = [p["id"] for p in _lines(Path(data) / f"passages-{benchmark}.jsonl.gz")]
+    def over(cls, corpus: Any, work: Path, *, file: str, kind: str, passages: str) -> Ranked:
+        for place in map(Path, passages.split(",")):
+            benchmark = place.name.removeprefix("passages-").partition(".")[0]
+            ids = [p["id"] for p in _lines(place)]
             if len(ids) == len(corpus) and corpus.rows(ids[:1]) == [0]:
                 rankings = {
                     row["id"]: [ids[n] for n in row["rows"]]
@@ -30,7 +29,7 @@ class Ranked:
                     if row["b"] == benchmark and row["kind"] == kind
                 }
                 return cls(rankings, {"file": Path(file).name, "kind": kind})
-        raise SystemExit(f"{data}: these are passages of another corpus")
+        raise SystemExit(f"{passages}: these are passages of another corpus")
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "ranked elsewhere", **self._described}
