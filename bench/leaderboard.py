@@ -114,6 +114,18 @@ def make(benchmark: str, system: str) -> None:
     words += ["--retriever", retriever, "--name", system]
     words += [word for option in options for word in ("-o", option)]
     subprocess.run([sys.executable, "-m", "whichone", *words], cwd=ROOT, check=True)
+    _without_place(folder(benchmark, system) / "manifest.json")
+
+
+def _without_place(file: Path) -> None:
+    """A run names its benchmark by the whole path; a published one by that from the root of the repository."""
+    from whichone.files.manifest import decode_manifest, encode_manifest
+
+    manifest = decode_manifest(file)
+    place = str(manifest.made.get("benchmark", ""))
+    if place.startswith(f"{ROOT}/"):
+        manifest.made["benchmark"] = os.path.relpath(place, ROOT)
+        file.write_bytes(encode_manifest(manifest))
 
 
 def page() -> str:
