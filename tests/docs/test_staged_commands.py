@@ -31,6 +31,7 @@ NOT_RUN = {
     r"--original": "the original files of a dataset; tests/papers/kilt has them",
     r"import run (FILE|run\.tsv)": "files of linkers and MS MARCO; tests/retrieval has them",
     r"mentions=spacy": "a spaCy model; tests/retrieval/linkers has one",
+    r"\.benchmarks/inventors|published/inventors": "real people's data; tests/test_published_runs.py",
     r"--cut tokens": "a tokeniser",
     r"experiments/ladder": "models; tests/training/test_dpr_preset.py reads the file",
     r"experiments/entityquestions": "models; tests/training/test_published_experiments.py runs them",

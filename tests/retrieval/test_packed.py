@@ -64,7 +64,7 @@ def test_vectors_equal_those_of_the_library() -> None:
     assert torch.allclose(vectors.float(), torch.tensor(expected), atol=1e-4)
 
 
-def test_only_averaged_transformers_are_packed(tmp_path: Path) -> None:
+def test_averaged_and_first_token_transformers_are_packed(tmp_path: Path) -> None:
     """In single precision the packed way gives the library's vectors; other poolings go its way."""
     torch = pytest.importorskip("torch")
     library = pytest.importorskip("sentence_transformers")
@@ -85,6 +85,12 @@ def test_only_averaged_transformers_are_packed(tmp_path: Path) -> None:
     texts = ["a b a", "b", "a b a b a b a b a b a b"]
     wanted = mean.encode(texts, normalize_embeddings=True)
     assert np.allclose(packed.passages([""] * 3, texts), wanted, atol=1e-5)
-    first = modules.Pooling(16, pooling_mode="cls")
-    other = library.SentenceTransformer(modules=[inner, first], device="cpu")
+    pooling = modules.Pooling(16, pooling_mode="cls")
+    first = library.SentenceTransformer(modules=[inner, pooling], device="cpu")
+    packed = packed_model(first, torch.float32)
+    assert packed is not None
+    wanted = first.encode(texts, normalize_embeddings=True)
+    assert np.allclose(packed.passages([""] * 3, texts), wanted, atol=1e-5)
+    pooling = modules.Pooling(16, pooling_mode="max")
+    other = library.SentenceTransformer(modules=[inner, pooling], device="cpu")
     assert packed_model(other, torch.float32) is None

@@ -1,4 +1,4 @@
-"""Passage vectors that others published: DPR's own pickles, Parquet (wiki_dpr), or `.npz` with ids."""
+"""Passage vectors that others published: DPR's own pickles, Parquet (wiki_dpr), or `.npz` with ids, also int8 with scales."""
 
 from __future__ import annotations
 
@@ -132,7 +132,10 @@ def _size(file: Path) -> int:
 def _blocks(file: Path) -> Iterator[Block]:
     if file.suffix == ".npz":
         with np.load(file) as held:
-            yield [str(i) for i in held["ids"]], np.asarray(held["vectors"], np.float32)
+            vectors = np.asarray(held["vectors"], np.float32)
+            if "scales" in held:  # int8, one scale a passage
+                vectors = vectors * np.asarray(held["scales"], np.float32)[:, None]
+            yield [str(i) for i in held["ids"]], vectors
     elif file.suffix == ".parquet":
         yield from _parquet(file)
     else:
