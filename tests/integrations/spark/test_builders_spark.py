@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,9 +83,17 @@ def wide_knowledge_base(path: Path) -> Folder:
     return Folder.open(path, tables.KIND)
 
 
-def read_by(page: PageRow) -> bytes:
-    """Which worker read a page: its process runs below that worker's folder."""
+def read_by(page: PageRow, meeting: str) -> bytes:
+    """Which worker read a page: its process runs below that worker's folder.
+
+    Whoever comes to the meeting first waits for the other, who would else find all work done.
+    """
     assert page.paragraphs == [f"Text of {page.page}"]
+    Path(meeting, str(Path.cwd()).replace("/", "_")).touch()
+    deadline = time.monotonic() + 120
+    while len(list(Path(meeting).iterdir())) < 2:
+        assert time.monotonic() < deadline, "no other worker reads"
+        time.sleep(0.1)
     return f"{page.page} {page.asked.decode()} {Path.cwd()}".encode()
 
 
@@ -101,7 +109,10 @@ def test_two_workers_read_one_path(
         both_workers(session)
         own = knowledge_tables(engine, folder)
         asked = ((str(n), b"%d" % n) for n in range(0, PAGES, 10))
-        seen = [line.decode().split(" ", 2) for line in lines(own, asked)]
+        (tmp_path / "meeting").mkdir()
+        reading = functools.partial(read_by, meeting=str(tmp_path / "meeting"))
+        lines = look_on_pages(own.engine, own.pages, "page", asked, reading)
+        seen = [line.decode().split(" ", 2) for line in lines]
     assert sorted(int(page) for page, *_ in seen) == list(range(0, PAGES, 10))
     assert all(page == given for page, given, _ in seen)
     readers = {f for f in lasting_cluster.folders for *_, at in seen if Path(at).is_relative_to(f)}
@@ -114,10 +125,6 @@ def both_workers(session: Any) -> None:
     while session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
         assert time.monotonic() < deadline, "a worker did not come"
         time.sleep(0.1)
-
-
-def lines(own: Any, asked: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
-    return look_on_pages(own.engine, own.pages, "page", asked, read_by)
 
 
 def test_rows_come_through_files_a_batch_at_a_time(
