@@ -14,9 +14,10 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -73,18 +74,27 @@ def make_knowledge_base(path: Path, entities: int, memory: str, words: int) -> F
               null::varchar history from range({n if words else 0}) t(i)""",
     }  # fmt: skip
     con = duckdb.connect(config={"memory_limit": memory, "temp_directory": str(path / "spill")})
-    with Folder.create(path / "kb", tables.KIND) as folder:
+    return write_knowledge_base(con, path / "kb", queries)
+
+
+def write_knowledge_base(
+    con: Any,
+    path: Path,
+    queries: Mapping[str, str],
+    orders: Mapping[str, str] = MappingProxyType({}),
+) -> Folder:
+    """Tables by the queries that invent them; those without a query are empty."""
+    with Folder.create(path, tables.KIND) as folder:
         for schema in tables.ALL:
             if schema.name not in queries:
                 folder.write(schema, schema.empty())
                 continue
             columns = ", ".join(f'"{c}"' for c in schema.schema.names)
-            file = folder.partial / schema.file
-            con.execute(
-                f"copy (select {columns} from ({queries[schema.name]})) "
-                f"to '{file}' (format parquet, compression zstd)"
-            )
-            folder.adopt(schema.file)
+            written = con.execute(
+                f"copy (select {columns} from ({queries[schema.name]}) {orders.get(schema.name, '')}) "
+                f"to '{folder.partial / schema.file}' (format parquet, compression zstd)"
+            ).fetchone()
+            folder.adopt(schema.file, rows=int(written[0]))
         folder.commit(name="bench")
         return folder
 

@@ -94,7 +94,7 @@ class Prose:
     language: str = ""
 
 
-_CITIES = [
+CITIES = [
     "Leeds",
     "Turin",
     "Oslo",
@@ -112,7 +112,7 @@ _CITIES = [
     "Bergen",
     "Basel",
 ]
-_FIRMS = [
+FIRMS = [
     "Acme",
     "Globex",
     "Initech",
@@ -124,7 +124,7 @@ _FIRMS = [
     "Meridian",
     "Solaris",
 ]
-_WORK = [
+WORK = [
     "nurse",
     "welder",
     "baker",
@@ -151,7 +151,7 @@ _THINGS = [
     "password",
 ]
 _YEARS = [str(year) for year in range(1950, 2006)]
-_PEOPLE = {"city": _CITIES, "firm": _FIRMS, "work": _WORK, "thing": _THINGS, "year": _YEARS}
+_PEOPLE = {"city": CITIES, "firm": FIRMS, "work": WORK, "thing": _THINGS, "year": _YEARS}
 _SAID = {"city": "from {city}", "firm": "at {firm}", "work": "the {work}", "year": "({year})"}
 
 KINDS = {
@@ -170,7 +170,7 @@ KINDS = {
         ["{name} | mat. {work} | DN {size} | {city} plant | {firm} | EUR {price}"],
         ["What does the {who} cost?", "price of {who}", "Who makes the {who}?"],
         {"size": "DN {size}", "city": "made in {city}", "work": "in {work}"},
-        {"size": [str(n) for n in range(10, 200, 5)], "city": _CITIES, "firm": _FIRMS, "price": [str(n) for n in range(3, 90)],
+        {"size": [str(n) for n in range(10, 200, 5)], "city": CITIES, "firm": FIRMS, "price": [str(n) for n in range(3, 90)],
          "work": ["steel", "brass", "copper", "nylon", "zinc", "bronze", "titanium", "PVC"]},
         names="parts",
     ),

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import namesake_prose
+from namesake_prose import CITIES, FIRMS, WORK
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_of
 from whichone.retrieval.bm25 import Bm25
@@ -71,50 +72,6 @@ _ENDS = [
     "vin",
     "wen",
     "za",
-]
-CITIES = [
-    "Leeds",
-    "Turin",
-    "Oslo",
-    "Porto",
-    "Ghent",
-    "Lyon",
-    "Graz",
-    "Brno",
-    "Malmo",
-    "Cadiz",
-    "Riga",
-    "Split",
-    "Vigo",
-    "Tartu",
-    "Bergen",
-    "Basel",
-]
-WORK = [
-    "nurse",
-    "welder",
-    "baker",
-    "notary",
-    "miller",
-    "surveyor",
-    "tailor",
-    "pilot",
-    "potter",
-    "brewer",
-    "printer",
-    "carver",
-]
-FIRMS = [
-    "Acme",
-    "Globex",
-    "Initech",
-    "Umbra",
-    "Norwind",
-    "Halcyon",
-    "Vantage",
-    "Kestrel",
-    "Meridian",
-    "Solaris",
 ]
 HOBBIES = [
     "chess",

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import duckdb
 
+from amber_build import write_knowledge_base
 from peak_memory import measure
 from whichone.files.folder import Folder
 from whichone.knowledge import tables
@@ -72,29 +73,13 @@ def queries(n: int) -> dict[str, str]:
 
 def invent(place: Path, entities: int, memory: str) -> dict[str, int]:
     """The knowledge base in `place/kb`; how many rows each table has."""
-    made = queries(entities)
     config = {"memory_limit": memory, "preserve_insertion_order": "false"}
     con = duckdb.connect(config={**config, "temp_directory": str(place / "spill")})
     # a table is read by all cores, a range by one
     con.execute(f"create temp table numbers as select i from range({entities + VALUES}) t(i)")
-    rows: dict[str, int] = {}
-    with Folder.create(place / "kb", tables.KIND) as folder:
-        for schema in tables.ALL:
-            if schema.name not in made:
-                folder.write(schema, schema.empty())
-                continue
-            columns = ", ".join(f'"{c}"' for c in schema.schema.names)
-            order = (
-                "order by page" if schema is tables.PAGES else ""
-            )  # a corpus is cut in this order
-            counted = con.execute(
-                f"copy (select {columns} from ({made[schema.name]}) {order}) "
-                f"to '{folder.partial / schema.file}' (format parquet, compression zstd)"
-            ).fetchone()
-            rows[schema.name] = int(counted[0]) if counted else 0
-            folder.adopt(schema.file, rows=rows[schema.name])
-        folder.commit(name="invented")
-    return rows
+    # a corpus is cut in the order of pages
+    folder = write_knowledge_base(con, place / "kb", queries(entities), {"pages": "order by page"})
+    return {s.name: folder.manifest.files[s.file].rows or 0 for s in tables.ALL}
 
 
 def disk(folder: Path) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from whichone.corpus.names import Named, names_of_page
 from whichone.corpus.tables import NAMES
 from whichone.files.mapped import BATCH, MappedTable, write_mapped
 from whichone.files.runs import merged, write_run
+from whichone.files.spool import blocks
 from whichone.files.workers import available_cores, run_jobs
 from whichone.names import token_key
 from whichone.progress import progress
@@ -115,8 +115,7 @@ def own_names(folder: Path, number: int) -> Path:
 
 def _further_names(folder: Path, corpus: Corpus, more: PageNames) -> Iterator[Path]:
     rows, number = NameRows(), 0
-    names = iter(more)
-    while part := list(islice(names, BATCH)):
+    for part in blocks(more, BATCH):
         known = corpus.page_rows([page for page, _ in part])
         for row, (_, named) in zip(known, part, strict=True):
             if row is not None and named.name.strip():

@@ -23,7 +23,23 @@ _PLACE = 8
 
 
 class OnDisk(Sequence[T], Generic[T]):
-    """A sequence that is equal to every other sequence of the same records."""
+    """A sequence that is equal to every other sequence of the same records; a slice of it is a `Selection`."""
+
+    def _at(self, number: int) -> T:
+        """The record at a place from the front."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        if isinstance(place, slice):
+            return Selection(self, np.arange(len(self))[place])
+        number = int(place) + (len(self) if place < 0 else 0)
+        if not 0 <= number < len(self):
+            raise IndexError(place)
+        return self._at(number)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or len(other) != len(self):
@@ -72,16 +88,7 @@ class Spool(OnDisk[T], Generic[T]):
         for line in self._raw():
             yield decode(line)
 
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        if isinstance(place, slice):
-            return Selection(self, np.arange(self._count)[place])
-        number = int(place) + (self._count if place < 0 else 0)
-        if not 0 <= number < self._count:
-            raise IndexError(place)
+    def _at(self, number: int) -> T:
         self._flush()
         start, end = self._start(number), self._start(number + 1)
         return self._decode(os.pread(self._lines.fileno(), end - start, start))
@@ -121,14 +128,8 @@ class Selection(OnDisk[T], Generic[T]):
     def __len__(self) -> int:
         return len(self.places)
 
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        if isinstance(place, slice):
-            return Selection(self._records, self.places[place])
-        return self._records[int(self.places[place])]
+    def _at(self, number: int) -> T:
+        return self._records[int(self.places[number])]
 
     def __iter__(self) -> Iterator[T]:
         return (self._records[int(place)] for place in self.places)

@@ -1,4 +1,4 @@
-"""Ranks of systems: those that a test cannot tell apart share one."""
+"""Ranks of systems: those that a test does not distinguish share one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def low_is_good(measure: str) -> bool:
 
 RULE = (
     "a new rank begins where every system above is significantly better than every system below (paired permutation "
-    f"test by cluster, Holm-corrected, p < {LEVEL}), so systems that cannot be told apart share a rank"
+    f"test by cluster, Holm-corrected, p < {LEVEL}), so systems that are not distinguished share a rank"
 )
 """The rule of `tied_ranks` in words, for notes below tables."""
 
@@ -33,9 +33,9 @@ def tied_ranks(
 ) -> dict[str, int]:
     """Ranks, best first: a new one begins where every system above is significantly better than every system below.
 
-    It is one more than the number of systems above. Not to be told apart is not transitive, so a rank can also contain
-    two systems that can, when a third one between them cannot be told from either: as in the clusters of WMT's tables.
-    `comparisons` are those of every pair on one measure, corrected together; a pair without one counts as not told apart.
+    It is one more than the number of systems above. A third system between two may be significantly different from
+    neither of them: all three then share a rank, even where the two differ, as in the clusters of WMT's tables.
+    `comparisons` are those of every pair on one measure, corrected together; a pair without one counts as equal.
     """
     values: dict[str, float] = {}
     apart: set[frozenset[str]] = set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
+from whichone.files.spool import blocks
 from whichone.measures.intervals import Estimate, interval, interval_note
 from whichone.measures.measure import Measure, Retrieved
 from whichone.records import Passage, Query
@@ -36,8 +36,7 @@ class PassageBlocks:
 
     def going_through(self, queries: Sequence[Query]) -> Iterator[Query]:
         """The queries themselves, the passages of each known while it is the current one."""
-        remaining = iter(queries)
-        while block := list(islice(remaining, READ_TOGETHER)):
+        for block in blocks(queries, READ_TOGETHER):
             wanted = dict.fromkeys(i for q in block for i in self._ranked.get(q.id, ()))
             self._known = self._fetch(list(wanted))
             yield from block

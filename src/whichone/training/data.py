@@ -35,8 +35,8 @@ from whichone.training.sources import (
 )
 from whichone.training.splits import (
     A,
+    HeldOutKeys,
     Leaks,
-    TestKeys,
     check_share,
     name_of,
     refuse,
@@ -140,12 +140,12 @@ def checked(parts: Sequence[Part[A]], named: Sequence[Query], plan: Plan) -> lis
             hint="relations are named as the benchmark names them: P19 (`whichone show BENCH`)",
         )
     tokens = plan.disjoint == "tokens"
-    tests = [TestKeys(part.test, tokens=tokens) for part in parts]
-    others = TestKeys(named, tokens=tokens)
+    tests = [HeldOutKeys(part.test, tokens=tokens) for part in parts]
+    others = HeldOutKeys(named, tokens=tokens)
     kept: list[Part[A]] = []
     for number, part in enumerate(parts):
         own = part.own_split and plan.disjoint == "splits" and len(part.test) > 0
-        within = [TestKeys(part.test, within_relation=True)] if own else []
+        within = [HeldOutKeys(part.test, within_relation=True)] if own else []
         across = [keys for n, keys in enumerate(tests) if n != number or not own] + [others]
         examples = part.examples
         if plan.drop_leaks:

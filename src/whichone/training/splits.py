@@ -70,14 +70,12 @@ def split_by_name(
     return train, test
 
 
-class TestKeys:
+class HeldOutKeys:
     """What training data may not share with some queries: their names, gold pages and questions.
 
     With `tokens` the words of their names too. With `within_relation` a name or page may be learned of with
     another relation than it is asked about, as in the published splits of EntityQuestions.
     """
-
-    __test__ = False  # no test case, whatever its name begins with
 
     def __init__(
         self, queries: Iterable[Query], *, tokens: bool = False, within_relation: bool = False
@@ -122,7 +120,7 @@ class TestKeys:
 class Leaks:
     """What is on both sides: how many different things of each kind, some of them, and who has them."""
 
-    def __init__(self, train: Sequence[Asked], tests: Sequence[TestKeys]) -> None:
+    def __init__(self, train: Sequence[Asked], tests: Sequence[HeldOutKeys]) -> None:
         self.sharing = np.zeros(len(train), bool)
         """Which of the examples have something that test data have."""
         self._different = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}
@@ -171,7 +169,7 @@ def check_leaks(
     within_relation: bool = False,
 ) -> None:
     """Refuse what is on both sides, counting and naming it."""
-    refuse(Leaks(train, [TestKeys(test, tokens=tokens, within_relation=within_relation)]))
+    refuse(Leaks(train, [HeldOutKeys(test, tokens=tokens, within_relation=within_relation)]))
 
 
 def refuse(both: Leaks) -> None:
@@ -190,7 +188,7 @@ def without_leaks(
     within_relation: bool = False,
 ) -> Sequence[A]:
     """The examples that share nothing with the test data; what was shared is counted and said."""
-    keys = TestKeys(test, tokens=tokens, within_relation=within_relation)
+    keys = HeldOutKeys(test, tokens=tokens, within_relation=within_relation)
     return without(train, Leaks(train, [keys]))
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
+
+from whichone.files.spool import blocks
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
     from whichone.knowledge.engine.engines import Engine
 
-_FOUND = pa.schema([("found", pa.binary())])
+_SEEN = pa.schema([("seen", pa.binary())])
 _ASKED = 4_096
 
 
@@ -42,15 +43,14 @@ def look_on_pages(
     questions = engine.table(_table(on, asked))
     columns = [field for field in PageRow._fields if field != "asked"]
     rows = pages.select(*columns).inner_join(questions, on).select(*PageRow._fields)
-    for batch in engine.mapped(rows, _Looks(looking), _FOUND):
+    for batch in engine.mapped(rows, _Looks(looking), _SEEN):
         yield from batch.column(0).to_pylist()
 
 
 def _table(on: str, asked: Iterable[tuple[str, bytes]]) -> pa.Table:
     schema = pa.schema([(on, pa.string()), ("asked", pa.binary())])
-    rows = iter(asked)
     batches = []
-    while piece := list(islice(rows, _ASKED)):
+    for piece in blocks(asked, _ASKED):
         keys, given = zip(*piece, strict=True)
         columns = [pa.array(keys, pa.string()), pa.array(given, pa.binary())]
         batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
@@ -67,5 +67,5 @@ class _Looks:
         for batch in batches:
             columns = (column.to_pylist() for column in batch.columns)
             rows = (PageRow(*values) for values in zip(*columns, strict=True))
-            found = [seen for row in rows if (seen := self._looking(row)) is not None]
-            yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], schema=_FOUND)
+            results = [seen for row in rows if (seen := self._looking(row)) is not None]
+            yield pa.RecordBatch.from_arrays([pa.array(results, pa.binary())], schema=_SEEN)

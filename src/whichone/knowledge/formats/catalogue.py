@@ -46,6 +46,7 @@ from whichone.files.documents import document_files
 from whichone.files.folder import file_hash
 from whichone.files.lines import open_binary
 from whichone.files.parts import ByteRange, Chunk
+from whichone.files.spool import blocks
 from whichone.files.tables import connect
 from whichone.knowledge.formats.catalogue_documents import (
     DocumentReader,
@@ -375,15 +376,14 @@ class CatalogueSource:
             yield "rows", batch
             part += 1
         if self._listed_documents is not None:
-            listed = self._rows(self._listed_documents)
-            while batch := list(itertools.islice(listed, _BATCH)):
+            for batch in blocks(self._rows(self._listed_documents), _BATCH):
                 yield "documents", batch
         if self._reader.folder is None or not self._all_documents():
             return
         apart = other_documents(self._reader.folder, self.catalogue.documents)
         nobodys = nobodys_documents(texts, ids) if texts is not None else iter(())
         files = itertools.chain(map(str, apart), map(str, nobodys))
-        while names := list(itertools.islice(files, _FILES)):
+        for names in blocks(files, _FILES):
             yield "files", names
 
     def behind(self, finished: Sequence[ByteRange]) -> int:
