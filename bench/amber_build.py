@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import duckdb
 
 from whichone.benchmarks.account import Account
 from whichone.files.folder import Folder
+from whichone.files.tables import TableSchema, write_table
 from whichone.knowledge import tables
 from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.amber.alignment import align, beginning
@@ -77,26 +77,30 @@ def make_knowledge_base(path: Path, entities: int, memory: str, words: int) -> F
     return write_knowledge_base(con, path / "kb", queries)
 
 
-def write_knowledge_base(
-    con: Any,
-    path: Path,
-    queries: Mapping[str, str],
-    orders: Mapping[str, str] = MappingProxyType({}),
-) -> Folder:
+def write_knowledge_base(con: Any, path: Path, queries: Mapping[str, str]) -> Folder:
     """Tables by the queries that invent them; those without a query are empty."""
     with Folder.create(path, tables.KIND) as folder:
         for schema in tables.ALL:
-            if schema.name not in queries:
-                folder.write(schema, schema.empty())
-                continue
-            columns = ", ".join(f'"{c}"' for c in schema.schema.names)
-            written = con.execute(
-                f"copy (select {columns} from ({queries[schema.name]}) {orders.get(schema.name, '')}) "
-                f"to '{folder.partial / schema.file}' (format parquet, compression zstd)"
-            ).fetchone()
-            folder.adopt(schema.file, rows=int(written[0]))
+            file = folder.partial / schema.file
+            folder.adopt(
+                schema.file, rows=write_invented(con, file, schema, queries.get(schema.name))
+            )
         folder.commit(name="bench")
         return folder
+
+
+def write_invented(
+    con: Any, file: Path, schema: TableSchema, query: str | None, order: str = ""
+) -> int:
+    """One table by the query that invents it, empty without; how many rows."""
+    if query is None:
+        return write_table(file, schema.empty(), schema)
+    columns = ", ".join(f'"{c}"' for c in schema.schema.names)
+    written = con.execute(
+        f"copy (select {columns} from ({query}) {order}) "
+        f"to '{file}' (format parquet, compression zstd)"
+    ).fetchone()
+    return int(written[0])
 
 
 Pair = tuple[float, float]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -43,7 +46,9 @@ def measure(command: Sequence[str], timeout: float | None = None) -> Usage:
     try:
         output, code = process.communicate(timeout=timeout)[0], process.returncode
     except subprocess.TimeoutExpired:
-        process.kill()
+        for pid in descendants(process.pid):  # children would keep the output open
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         output, code = process.communicate()[0], 124
     done.set()
     watcher.join()
