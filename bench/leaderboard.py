@@ -153,10 +153,11 @@ def _section(text: str, benchmark: str) -> str:
 def _table(benchmark: str, names: list[str]) -> str:
     import numpy as np
 
+    from whichone.measures.clusters import cluster_note
     from whichone.measures.measure import parse_measures
     from whichone.measures.ranks import ranks_of
     from whichone.measures.score import score_folder
-    from whichone.measures.scores import cluster_note, estimate
+    from whichone.measures.scores import estimate
 
     named = OF_ALL_BEARERS if benchmark == "ambigdocs" else MEASURES
     measures = parse_measures(named)

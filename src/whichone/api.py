@@ -21,9 +21,10 @@ from whichone.api_answers import (
 )
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
+from whichone.measures.clusters import cluster_note
 from whichone.measures.measure import parse_measures
 from whichone.measures.outcome_judge import judging
-from whichone.measures.scores import Scores, cluster_note, score_run
+from whichone.measures.scores import Scores, score_run
 from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
 from whichone.measures.usual import COMPARED
 from whichone.plain_tables import html_table, text_table

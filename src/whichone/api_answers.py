@@ -19,9 +19,10 @@ from whichone.measures.answer_summary import (
     summary_measures,
     trace_rows,
 )
+from whichone.measures.clusters import cluster_note
 from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.outcome_judge import Judging
-from whichone.measures.scores import Scores, cluster_note
+from whichone.measures.scores import Scores
 from whichone.measures.summary import percent
 from whichone.plain_tables import html_table, text_table
 from whichone.records import Question, Ranking

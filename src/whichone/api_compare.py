@@ -13,10 +13,11 @@ import pyarrow as pa
 from whichone.api import Result
 from whichone.benchmarks.benchmark import Where
 from whichone.errors import UsageError
+from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import Comparison, comparison_rows
 from whichone.measures.comparison import compare as compare_scores
 from whichone.measures.score import distinctly_named, score_folder
-from whichone.measures.scores import Scores, cluster_note
+from whichone.measures.scores import Scores
 from whichone.plain_tables import html_table, text_table
 from whichone.runs.run import Run
 

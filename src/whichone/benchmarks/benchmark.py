@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.benchmarks.licence import with_licence
+from whichone.benchmarks.stored import StoredQueries, StoredSets
 from whichone.benchmarks.tables import KIND, QUERIES, SETS
 from whichone.benchmarks.write_tables import (
     QueryChecks,
@@ -35,6 +36,7 @@ from whichone.errors import NAMED, BadInput, sample
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.files.seen import Seen
+from whichone.files.spool import IN_MEMORY
 from whichone.records import NameSet, Passage, Query, Question
 
 MIGRATED = "migrated from"
@@ -97,7 +99,11 @@ class Benchmark:
         return self.folder.table("queries")
 
     @functools.cached_property
-    def queries(self) -> tuple[Query, ...]:
+    def queries(self) -> Sequence[Query]:
+        """All queries: objects where they are few, else read from the table whenever they are gone through."""
+        stored = StoredQueries(self.folder.path(QUERIES.file))
+        if len(stored) > IN_MEMORY:
+            return stored
         with without_collector():
             return tuple(queries_of_table(self.query_table))
 
@@ -126,8 +132,10 @@ class Benchmark:
         return [query.question() for query in self.queries]
 
     @functools.cached_property
-    def sets(self) -> tuple[NameSet, ...]:
-        return tuple(self.each_set())
+    def sets(self) -> Sequence[NameSet]:
+        """All name sets: objects where they are few, else read from where they are kept on disk."""
+        stored = self._stored_sets
+        return tuple(self.each_set()) if stored is None else stored.records
 
     def each_set(self) -> Iterator[NameSet]:
         """The name sets in their order, read a block at a time and not kept."""
@@ -164,11 +172,24 @@ class Benchmark:
 
     def other_pages(self, query: Query) -> frozenset[str]:
         """Pages of the other bearers of the query's name; a page that is gold is no other."""
-        known = self._other_pages.get(query.id)
-        if known is None:
-            known = other_pages(query, self._sets_by_id.get(query.name_set or ""))
-            self._other_pages[query.id] = known
-        return known
+        return self.others_of([query])[0]
+
+    def others_of(self, queries: Sequence[Query]) -> list[frozenset[str]]:
+        """The same of many queries at once."""
+        if self._stored_sets is not None:
+            return [other_pages(q, s) for q, s in zip(queries, self.sets_of(queries), strict=True)]
+        known, sets = self._other_pages, self._sets_by_id
+        for query in queries:
+            if query.id not in known:
+                known[query.id] = other_pages(query, sets.get(query.name_set or ""))
+        return [known[query.id] for query in queries]
+
+    def sets_of(self, queries: Sequence[Query]) -> list[NameSet | None]:
+        """The name set of each query, None where it has none."""
+        keys = [query.name_set or "" for query in queries]
+        if self._stored_sets is not None:
+            return self._stored_sets.of(keys)
+        return [self._sets_by_id.get(key) for key in keys]
 
     @functools.cached_property
     def _other_pages(self) -> dict[str, frozenset[str]]:
@@ -178,6 +199,14 @@ class Benchmark:
     @functools.cached_property
     def _sets_by_id(self) -> dict[str, NameSet]:
         return {s.id: s for s in self.sets}
+
+    @functools.cached_property
+    def _stored_sets(self) -> StoredSets | None:
+        """The name sets on disk; None where they are few, and so are the queries."""
+        rows = self.folder.manifest.files[SETS.file].rows
+        if len(self.queries) <= IN_MEMORY and (rows is None or rows <= IN_MEMORY):
+            return None
+        return StoredSets(self.each_set())
 
 
 def other_pages(query: Query, name_set: NameSet | None) -> frozenset[str]:

@@ -7,16 +7,19 @@ rows there are.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from whichone.files.mapped import MappedTable, write_mapped
-from whichone.files.tables import TableSchema, sort_rows
+from whichone.files.tables import TableSchema, sort_rows, write_batches, write_table
 
 RANGE = 16_384
 """About so many rows are merged at a time where nobody says otherwise."""
+RUN = 262_144
+"""Rows of tables that are sorted in memory; where there are more they are sorted in runs of about so many."""
 
 _SAMPLE = 512
 
@@ -26,6 +29,27 @@ def write_run(path: Path, table: pa.Table, schema: TableSchema) -> int:
     fitted = table.select(schema.schema.names).cast(schema.schema)
     batches = sort_rows(fitted, schema).combine_chunks().to_batches()
     return write_mapped(path, batches, schema.schema)
+
+
+def write_merged(path: Path, tables: Iterable[pa.Table], schema: TableSchema) -> int:
+    """Write the rows of all tables as one table in key order, sorted on disk where they are many; how many rows."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".runs-") as place:
+        runs: list[Path] = []
+        held: list[pa.Table] = []
+        for table in tables:
+            held.append(table)
+            if sum(t.num_rows for t in held) >= RUN:
+                runs.append(Path(place) / f"{len(runs):05}.arrow")
+                write_run(runs[-1], pa.concat_tables(held).combine_chunks(), schema)
+                held = []
+        rest = pa.concat_tables(held) if held else schema.empty()
+        if not runs:
+            return write_table(path, rest, schema)
+        runs.append(Path(place) / f"{len(runs):05}.arrow")
+        write_run(runs[-1], rest.combine_chunks(), schema)
+        del held, rest
+        batches = (b for table in merged(runs, schema, RUN // 8) for b in table.to_batches())
+        return write_batches(path, batches, schema)
 
 
 def merged(runs: Sequence[Path], schema: TableSchema, rows: int = RANGE) -> Iterator[pa.Table]:

@@ -18,6 +18,8 @@ from whichone.files.lines import encode_text
 
 T = TypeVar("T")
 
+IN_MEMORY = 131_072
+"""Records of one kind that a command keeps as objects; where there are more they stay on disk."""
 _BLOCK = 1 << 20
 _PLACE = 8
 
@@ -28,6 +30,10 @@ class OnDisk(Sequence[T], Generic[T]):
     def _at(self, number: int) -> T:
         """The record at a place from the front."""
         raise NotImplementedError
+
+    def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
+        """The records at these places from the front, in the order asked for."""
+        return (self._at(int(place)) for place in places)
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -117,11 +123,11 @@ class Selection(OnDisk[T], Generic[T]):
     """Some records of a sequence by their places, read where they are."""
 
     def __init__(self, records: Sequence[T], places: npt.NDArray[Any] | Sequence[int]) -> None:
-        self._records: Sequence[T] = records
+        self.records: Sequence[T] = records
         if isinstance(records, Selection):
-            self._records, places = records._records, records.places[np.asarray(places, np.int64)]
+            self.records, places = records.records, records.places[np.asarray(places, np.int64)]
         self.places: npt.NDArray[Any] = np.asarray(
-            places, np.int32 if len(self._records) < 2**31 else np.int64
+            places, np.int32 if len(self.records) < 2**31 else np.int64
         )
         """Where they are; of a choice among chosen ones where they are in all."""
 
@@ -129,10 +135,23 @@ class Selection(OnDisk[T], Generic[T]):
         return len(self.places)
 
     def _at(self, number: int) -> T:
-        return self._records[int(self.places[number])]
+        return self.records[int(self.places[number])]
 
     def __iter__(self) -> Iterator[T]:
-        return (self._records[int(place)] for place in self.places)
+        if isinstance(self.records, OnDisk):
+            return self.records.chosen(self.places)
+        return (self.records[int(place)] for place in self.places)
+
+
+def numbers(count: int, kind: Any, fill: float = 0) -> npt.NDArray[Any]:
+    """An array with one value in all places, mapped from a file without a name where it is long."""
+    if count <= IN_MEMORY:
+        return np.full(count, fill, kind)
+    with tempfile.TemporaryFile() as file:
+        array = np.memmap(file, kind, "w+", shape=(count,))
+    if fill != 0:
+        array[:] = fill
+    return array
 
 
 def existing(near: str | Path | None) -> Path | None:

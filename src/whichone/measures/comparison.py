@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import BadInput, UsageError
+from whichone.measures.clusters import clusters_of
 from whichone.measures.intervals import Estimate, cluster_sums, interval
 from whichone.measures.measure import Measure
-from whichone.measures.scores import Scores, cluster, subset
+from whichone.measures.scores import Scores, subset
 from whichone.records import Query
 
 PERMUTATIONS = 10_000
@@ -108,12 +109,12 @@ def comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 def _parts(
     systems: Sequence[Scores], by: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], dict[str, Scores], npt.NDArray[np.str_]]]:
+) -> Iterator[tuple[dict[str, Any], dict[str, Scores], npt.NDArray[np.integer[Any]]]]:
     """For each slice what is common to its queries, every system's part, and the queries' clusters."""
     for where, chosen in slices(systems[0], by):
         parts = {s.system: subset(s, chosen) if by else s for s in systems}
         queries = parts[systems[0].system].queries
-        yield where, parts, np.array([":".join(cluster(q)) for q in queries])
+        yield where, parts, clusters_of(queries).numbers
 
 
 def slices(
@@ -150,7 +151,7 @@ def check_same_benchmark(asked: Sequence[tuple[str, str]]) -> None:
 
 
 def _pair(
-    a: Scores, b: Scores, measure: Measure, names: npt.NDArray[np.str_], seed: int
+    a: Scores, b: Scores, measure: Measure, names: npt.NDArray[np.integer[Any]], seed: int
 ) -> Comparison:
     values_a, values_b, clusters = _paired_values(a, b, measure, names)
     differences = values_b - values_a
@@ -174,8 +175,8 @@ def _pair(
 
 
 def _paired_values(
-    a: Scores, b: Scores, measure: Measure, names: npt.NDArray[np.str_]
-) -> tuple[Floats, Floats, npt.NDArray[np.str_]]:
+    a: Scores, b: Scores, measure: Measure, names: npt.NDArray[np.integer[Any]]
+) -> tuple[Floats, Floats, npt.NDArray[np.integer[Any]]]:
     """Both systems' values where both apply: one a query, or one a name set for all-correct."""
     values_a, values_b = a.values[str(measure)], b.values[str(measure)]
     keep = ~(np.isnan(values_a) | np.isnan(values_b))

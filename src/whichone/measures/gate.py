@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import UsageError, did_you_mean
+from whichone.measures.clusters import cluster
 from whichone.measures.comparison import Comparison, compare, slices
 from whichone.measures.intervals import Estimate, cluster_sums, interval, jackknife
 from whichone.measures.measure import parse_measure
-from whichone.measures.scores import Scores, cluster, estimate, subset
+from whichone.measures.scores import Scores, estimate, subset
 from whichone.measures.worst import Mistake
 
 Verdict = Literal["passed", "failed", "undecided"]

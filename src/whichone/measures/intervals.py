@@ -10,6 +10,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from whichone.files.spool import IN_MEMORY
+from whichone.files.spool import numbers as on_disk
+
 LEVEL = 0.95
 FEWEST = 8
 """Clusters below which no interval is given: none of the methods in `bench/intervals.py` keeps its level there."""
@@ -52,7 +55,8 @@ def interval(
     numbers = np.asarray(values, np.float64)
     groups = np.arange(len(numbers)) if clusters is None else np.asarray(clusters)
     keep = ~np.isnan(numbers)
-    numbers, groups = numbers[keep], groups[keep]
+    if not keep.all():
+        numbers, groups = numbers[keep], groups[keep]
     if not len(numbers):
         return Estimate(None, None, None, 0, 0, "no value")
     return sums_interval(*cluster_sums(numbers, groups), bounds=bounds, level=level)
@@ -66,19 +70,42 @@ def sums_interval(
     level: float = LEVEL,
 ) -> Estimate:
     """The same from the sum and the number of the values of each cluster."""
+    often = None
+    if len(sums) > IN_MEMORY and (alike := _alike(sums, counts)) is not None:
+        sums, counts, often = alike
+    total, number = _total(sums, often), _total(counts, often)
     with np.errstate(invalid="ignore", divide="ignore"):
-        left_out = (sums.sum() - sums) / (counts.sum() - counts)
-    means, place, alike = np.unique(sums / counts, return_inverse=True, return_counts=True)
-    common = alike.argmax()
+        left_out = (total - sums) / (number - counts)
+    means, place = np.unique(sums / counts, return_inverse=True)
+    common = np.bincount(place, often).argmax()
     return jackknife(
-        float(sums.sum() / counts.sum()),
+        float(total / number),
         left_out,
         counts,
-        n=int(counts.sum()),
+        n=int(number),
         differing=place != common if bounds[0] < means[common] < bounds[1] else None,
         bounds=bounds,
         level=level,
+        often=often,
     )
+
+
+def _total(values: npt.NDArray[Any], often: Floats | None) -> Any:
+    return values.sum() if often is None else values @ often
+
+
+def _alike(sums: Floats, counts: Floats) -> tuple[Floats, Floats, Floats] | None:
+    """The different pairs of a sum and a number among many clusters, and how often each occurs; None where most differ."""
+    pairs: npt.NDArray[np.complex128] = np.empty(0, np.complex128)
+    often: Floats = np.empty(0)
+    for start in range(0, len(sums), IN_MEMORY):
+        part = sums[start : start + IN_MEMORY] + 1j * counts[start : start + IN_MEMORY]
+        new, times = np.unique(part, return_counts=True)
+        pairs, place = np.unique(np.concatenate([pairs, new]), return_inverse=True)
+        often = np.bincount(place, np.concatenate([often, times])).astype(np.float64)
+        if len(pairs) > IN_MEMORY:
+            return None
+    return pairs.real, pairs.imag, often
 
 
 def jackknife(
@@ -90,6 +117,7 @@ def jackknife(
     differing: npt.NDArray[np.bool_] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = LEVEL,
+    often: Floats | None = None,
 ) -> Estimate:
     """The interval of a statistic, given what it is without each cluster and how large the clusters are.
 
@@ -99,8 +127,9 @@ def jackknife(
     one above those of the clusters that are `differing` from the most common value, where that is within the
     bounds (two systems that are equal on most names): they carry all there is to know. Where no cluster changes the
     value, up to 1 - 0.025 ** (1 / clusters) of all clusters may still differ, and by as much as can be.
+    `often` says how many clusters each entry is, where equal ones are one entry.
     """
-    size = len(counts)
+    size = len(counts) if often is None else int(often.sum())
     if size < FEWEST:
         return Estimate(value, None, None, n, size, f"none, fewer than {FEWEST} clusters")
     least, greatest = bounds
@@ -109,12 +138,13 @@ def jackknife(
         share = 1 - ((1 - level) / 2) ** (1 / size)
         low, high = value - share * (value - least), value + share * (greatest - value)
         return Estimate(value, low, high, n, size, SAME)
-    error = math.sqrt((size - 1) / size * float(((left_out - value) ** 2).sum()))
+    error = math.sqrt((size - 1) / size * float(_total((left_out - value) ** 2, often)))
     if not bounded and not error:
         return Estimate(value, None, None, n, size, "none, all clusters the same")
-    freedom = degrees_of_freedom(counts)
-    if differing is not None and 0 < differing.sum() < size - 1:
-        freedom = min(freedom, 1 + degrees_of_freedom(counts[differing]))
+    freedom = degrees_of_freedom(counts, often)
+    if differing is not None and 0 < _total(differing, often) < size - 1:
+        these = None if often is None else often[differing]
+        freedom = min(freedom, 1 + degrees_of_freedom(counts[differing], these))
     half = t_quantile((1 + level) / 2, freedom) * error
     place = (value - least) / (greatest - least) if bounded else 0.0
     spread = place * (1 - place) * (greatest - least) if 0 < place < 1 else 0.0
@@ -129,19 +159,19 @@ def _share(odds: float) -> float:
     return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
 
 
-def degrees_of_freedom(counts: Floats) -> float:
+def degrees_of_freedom(counts: Floats, often: Floats | None = None) -> float:
     """Satterthwaite's for the jackknife variance of a mean over clusters of these sizes.
 
     Bell and McCaffrey 2002 with independent values as the working model: clusters less one where all are
     of one size, close to 1 where one cluster is nearly all there is.
     """
-    if len(counts) < 2:
+    if (len(counts) if often is None else often.sum()) < 2:
         return 1.0
-    total = counts.sum()
+    total = _total(counts, often)
     weights = counts / (total * (total - counts))
-    squares = (weights**2).sum()
-    trace = squares + total**2 * (squares**2 - (weights**4).sum())
-    return max(1.0, float(weights.sum() ** 2 / trace))
+    squares = _total(weights**2, often)
+    trace = squares + total**2 * (squares**2 - _total(weights**4, often))
+    return max(1.0, float(_total(weights, often) ** 2 / trace))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -175,7 +205,12 @@ def _nodes() -> tuple[Floats, Floats]:
 
 
 def cluster_sums(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Floats]:
-    """Sum and number of the values of each cluster, clusters in order of first appearance."""
+    """Sum and number of the values of each cluster, clusters in order of first appearance.
+
+    Where there are many values, clusters that are numbers are taken in their own order.
+    """
+    if len(values) > IN_MEMORY and clusters.dtype.kind in "iu":
+        return _sums_of_many(values, clusters)
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))
@@ -184,6 +219,24 @@ def cluster_sums(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Fl
         np.bincount(inverse, weights=values, minlength=len(first)).astype(np.float64),
         np.bincount(inverse, minlength=len(first)).astype(np.float64),
     )
+
+
+def _sums_of_many(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+    """The same a part at a time, in arrays on disk; `clusters` are numbers from 0 on."""
+    size = int(clusters.max()) + 1
+    sums, counts = on_disk(size, np.float64), on_disk(size, np.float64)
+    for start in range(0, len(values), IN_MEMORY):
+        part = clusters[start : start + IN_MEMORY]
+        np.add.at(sums, part, values[start : start + IN_MEMORY])
+        np.add.at(counts, part, 1.0)
+    end = 0
+    for start in range(0, size, IN_MEMORY):  # numbers that no value has are left out
+        kept = counts[start : start + IN_MEMORY] > 0
+        there = slice(end, end + int(kept.sum()))
+        sums[there] = sums[start : start + IN_MEMORY][kept]
+        counts[there] = counts[start : start + IN_MEMORY][kept]
+        end = there.stop
+    return sums[:end], counts[:end]
 
 
 def interval_note(rule: str, clusters: int | None = None) -> str:

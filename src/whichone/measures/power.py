@@ -14,7 +14,7 @@ from whichone.errors import UsageError
 from whichone.measures.comparison import check_comparable
 from whichone.measures.intervals import FEWEST, cluster_sums
 from whichone.measures.measure import Measure
-from whichone.measures.scores import Scores, cluster
+from whichone.measures.scores import Scores
 
 
 class Needed(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ def names_needed(
     for a, b in combinations(systems, 2):
         values = b.values[str(measure)] - a.values[str(measure)]
         keep = ~np.isnan(values)
-        groups = np.array([":".join(cluster(q)) for q in a.queries])
+        groups = a.clusters
         sums, counts = cluster_sums(values[keep], groups[keep])
         if len(sums) < FEWEST:
             raise UsageError(

@@ -15,10 +15,13 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
-from whichone.files.spool import blocks
-from whichone.measures.intervals import Estimate, interval, interval_note
+from whichone.files.seen import Seen
+from whichone.files.spool import OnDisk, Selection, blocks, numbers
+from whichone.measures.clusters import clusters_of, set_numbers
+from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import Measure, Retrieved
 from whichone.records import Passage, Query
+from whichone.runs.ranked import of_many
 from whichone.runs.results import MARK, more_than_corpus, sees
 from whichone.runs.run import Run
 
@@ -34,12 +37,13 @@ class PassageBlocks:
         self._ranked = ranked
         self._known: dict[str, Passage] = {}
 
-    def going_through(self, queries: Sequence[Query]) -> Iterator[Query]:
-        """The queries themselves, the passages of each known while it is the current one."""
+    def going_through(self, queries: Iterable[Query]) -> Iterator[tuple[Query, Sequence[str]]]:
+        """The queries with what was returned for each, its passages known while it is the current one."""
         for block in blocks(queries, READ_TOGETHER):
-            wanted = dict.fromkeys(i for q in block for i in self._ranked.get(q.id, ()))
+            lists = of_many(self._ranked, [query.id for query in block])
+            wanted = dict.fromkeys(identity for ids in lists for identity in ids)
             self._known = self._fetch(list(wanted))
-            yield from block
+            yield from zip(block, lists, strict=True)
 
     def __call__(self, identity: str) -> Passage:
         result = self._known.get(identity)
@@ -80,20 +84,17 @@ class Scores:
     """What the system was given, where it says so: "corpus", "knowledge base", "gold"."""
 
     @functools.cached_property
-    def clusters(self) -> npt.NDArray[np.int64]:
-        """The cluster of each query as a number; numbers are in the order of the clusters' names."""
-        names = [":".join(cluster(q)) for q in self.queries]
-        numbers = {name: n for n, name in enumerate(sorted(set(names)))}
-        return np.array([numbers[name] for name in names], np.int64)
+    def clusters(self) -> npt.NDArray[np.integer[Any]]:
+        """The cluster of each query as a number; numbers are in the order of the clusters' names.
+
+        Where there are too many queries to keep, the number is the place of the cluster's first query.
+        """
+        return clusters_of(self.queries).numbers
 
     @functools.cached_property
-    def set_numbers(self) -> npt.NDArray[np.int64]:
+    def set_numbers(self) -> npt.NDArray[np.integer[Any]]:
         """The name set of each query as a number, in the order of the queries; -1 for those without one."""
-        numbers: dict[str, int] = {}
-        sets = (q.name_set for q in self.queries)
-        return np.array(
-            [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in sets], np.int64
-        )
+        return set_numbers(self.queries)
 
     @property
     def marked(self) -> str:
@@ -174,68 +175,56 @@ class Scores:
 
 def subset(scores: Scores, chosen: Callable[[Query], bool]) -> Scores:
     """The same table for some of its queries."""
-    keep = np.array([chosen(q) for q in scores.queries], bool)
-    queries = [q for q, kept in zip(scores.queries, keep, strict=True) if kept]
-    values = {name: v[keep] for name, v in scores.values.items()}
-    return replace(scores, queries=queries, values=values)
+    return with_rows(scores, np.flatnonzero([chosen(q) for q in scores.queries]))
 
 
-def cluster(query: Query) -> tuple[str, str]:
-    """What resampling draws together: name set, else entity, else gold page, else the query."""
-    if query.name_set:
-        return "name set", query.name_set
-    if query.entity:
-        return "entity", query.entity
-    gold = query.gold_pages()
-    return ("gold page", min(gold)) if gold else ("query", query.id)
-
-
-def cluster_rule(queries: Sequence[Query]) -> str:
-    """The kinds of clusters a set of queries has, for the line under a table."""
-    kinds = [cluster(q)[0] for q in queries]
-    return " and ".join(k for k in ("name set", "entity", "gold page", "query") if k in kinds)
-
-
-def cluster_note(queries: Sequence[Query]) -> str:
-    """The kind of the intervals over these queries, and of how many clusters they are."""
-    return interval_note(cluster_rule(queries), len({cluster(q) for q in queries}))
+def with_rows(scores: Scores, rows: npt.NDArray[np.int64]) -> Scores:
+    """The same table for the queries at these places."""
+    every = scores.queries
+    queries = Selection(every, rows) if isinstance(every, OnDisk) else [every[n] for n in rows]
+    return replace(scores, queries=queries, values={n: v[rows] for n, v in scores.values.items()})
 
 
 def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:
     """Every measure of every query of one run; a failed or missing query scores as wrong."""
-    pages = run.ranked_pages()
-    known = {q.id for q in benchmark.queries}
-    strangers = sorted(pages.keys() - known)
-    if strangers:
-        raise BadInput(f"the run names unknown queries: {sample(strangers)}", file=run.path)
-    failures = run.failures
+    pages, failures = run.ranked_pages(), run.failures
     order = run.ranked_passages() if any(m.needs_text for m in measures) else {}
-    lookup = PassageBlocks(benchmark.corpus, order) if order else None
-    queries = lookup.going_through(benchmark.queries) if lookup else benchmark.queries
-    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
+    lookup = PassageBlocks(benchmark.corpus, order)
+    values = {str(m): numbers(len(benchmark.queries), np.float64, np.nan) for m in measures}
     single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
-    waiting: list[tuple[int, Retrieved]] = []
-    for i, query in enumerate(queries):
-        retrieved = Retrieved(
-            query=query,
-            pages=pages.get(query.id, ()),
-            gold=query.gold_pages(),
-            others=benchmark.other_pages(query),
-            passages=order.get(query.id, ()),
-            passage=lookup,
-            failed=query.id in failures,
-        )
-        for measured, column in single:
-            value = measured(retrieved)
-            if value is not None:
-                column[i] = value
-        if len(single) < len(measures):
-            waiting.append((i, retrieved))
-            if len(waiting) == BLOCK:
-                _score_together(measures, waiting, values)
-                waiting = []
-    _score_together(measures, waiting, values)
-    empty = known - pages.keys() - failures.keys()
+    place = ranked = 0
+    empty: list[str] = []
+    for block in blocks(benchmark.queries, BLOCK):
+        lists = of_many(pages, [query.id for query in block])
+        shown = lookup.going_through(block) if order else ((query, ()) for query in block)
+        waiting: list[tuple[int, Retrieved]] = []
+        for (query, passages), results, others in zip(
+            shown, lists, benchmark.others_of(block), strict=True
+        ):
+            retrieved = Retrieved(
+                query=query,
+                pages=results,
+                gold=query.gold_pages(),
+                others=others,
+                passages=passages,
+                passage=lookup if order else None,
+                failed=query.id in failures,
+            )
+            for measured, column in single:
+                value = measured(retrieved)
+                if value is not None:
+                    column[place] = value
+            if len(single) < len(measures):
+                waiting.append((place, retrieved))
+            if results:
+                ranked += 1
+            elif not retrieved.failed:
+                empty.append(query.id)
+            place += 1
+        _score_together(measures, waiting, values)
+    if ranked < len(pages):
+        strangers = _strangers(pages, benchmark.queries)
+        raise BadInput(f"the run names unknown queries: {sample(strangers)}", file=run.path)
     return Scores(
         run.name,
         benchmark.id,
@@ -247,6 +236,17 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         int(run.folder.manifest.counts.get("learned_from", 0)),
         sees(run.folder),
     )
+
+
+def _strangers(pages: Iterable[str], queries: Iterable[Query]) -> list[str]:
+    """The questions that no query has."""
+    known = Seen()
+    for block in blocks(queries, BLOCK):
+        known.add([query.id for query in block], [0] * len(block))
+    strangers: list[str] = []
+    for ids in blocks(pages, BLOCK):
+        strangers += [i for i, n in zip(ids, known.numbers(ids), strict=True) if n is None]
+    return sorted(strangers)
 
 
 def _score_together(
@@ -278,16 +278,28 @@ def slice_scores(
     scores: Scores, by: Sequence[str] = ()
 ) -> list[tuple[dict[str, Any], dict[str, Estimate]]]:
     """For every combination of the slicing columns: its values, and each measure with its interval."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    readers = [scores.column(name) for name in by]
-    for i, query in enumerate(scores.queries):
-        groups.setdefault(tuple(read(query) for read in readers), []).append(i)
     rows = []
-    for key in sorted(groups, key=lambda k: [(v is None, str(v)) for v in k]):
-        where = np.array(groups[key])
+    for key, where in groups_of(scores.queries, [scores.column(name) for name in by]):
         estimates = {str(m): estimate(scores, m, where) for m in scores.measures}
         rows.append((dict(zip(by, key, strict=True)), estimates))
     return rows
+
+
+def groups_of(
+    queries: Sequence[Query], readers: Sequence[Callable[[Query], Any]]
+) -> list[tuple[tuple[Any, ...], npt.NDArray[np.int64]]]:
+    """The rows of the queries by what the readers read of each, in the order of these values."""
+    if not readers:
+        return [((), np.arange(len(queries)))] if len(queries) else []
+    places: dict[tuple[Any, ...], int] = {}
+    groups = numbers(len(queries), np.int32)
+    for i, query in enumerate(queries):
+        key = tuple(read(query) for read in readers)
+        groups[i] = places.setdefault(key, len(places))
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups, minlength=len(places)))
+    rows = dict(zip(places, np.split(order, ends[:-1]), strict=True))
+    return [(k, rows[k]) for k in sorted(rows, key=lambda k: [(v is None, str(v)) for v in k])]
 
 
 def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:

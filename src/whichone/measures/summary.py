@@ -10,9 +10,10 @@ import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
+from whichone.measures.clusters import cluster_note
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster_note, estimate, score_run
+from whichone.measures.scores import Scores, estimate, score_run
 from whichone.records import Query
 from whichone.runs.run import Run
 

@@ -12,9 +12,9 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import ThreeChoices
 from whichone.errors import BadInput
 from whichone.measures.answer_scores import score_answers
+from whichone.measures.clusters import cluster, cluster_note
 from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import cluster, cluster_note
 from whichone.measures.summary import group_of, percent
 from whichone.records import Query
 from whichone.runs.answers import Answers

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import benchmark_of
+from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import compare, holm
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster_note, subset
+from whichone.measures.scores import Scores, subset
 from whichone.measures.summary import DEPTH, SummaryRow, collection_of, group_of, summarise
 from whichone.records import Query
 from whichone.report.table import Cell, Table

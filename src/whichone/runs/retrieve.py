@@ -26,6 +26,8 @@ from whichone.errors import (
 )
 from whichone.files.folder import Folder, wait_until_unlocked
 from whichone.files.lines import read_json_lines
+from whichone.files.seen import Seen
+from whichone.files.spool import blocks
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.protocols import Retriever
@@ -39,6 +41,7 @@ from whichone.secrets import masked_options, remember_secrets
 EXAMPLES = "examples.jsonl"
 """What `whichone train` learned from; it is beside `best`, or one above for one of several encoders."""
 _MODELS = ("encoder", "passage_encoder", "model")
+_BLOCK = 4_096
 
 
 class _Example(msgspec.Struct):
@@ -47,16 +50,20 @@ class _Example(msgspec.Struct):
 
 def learned_from(options: Mapping[str, Any], benchmark: Benchmark) -> int:
     """How many of the questions a model among the options was trained on, by their text."""
-    learned: set[str] = set()
+    learned = Seen()
     for name in _MODELS:
         folder = Path(str(options.get(name) or ""))
         if folder.name and folder.is_dir():
             place = folder.resolve()
             for file in (place / EXAMPLES, *(above / EXAMPLES for above in place.parents[:2])):
                 if file.is_file():
-                    learned.update(e.question for _, e in read_json_lines(file, _Example))
+                    for block in blocks(read_json_lines(file, _Example), _BLOCK):
+                        learned.add([e.question for _, e in block], [0] * len(block))
                     break
-    return sum(query.input in learned for query in benchmark.queries) if learned else 0
+    if not len(learned):
+        return 0
+    asked = blocks((query.input for query in benchmark.queries), _BLOCK)
+    return sum(number is not None for block in asked for number in learned.numbers(block))
 
 
 ASKED_ELSEWHERE = frozenset({"haystack", "http", "langchain", "llama-index", "mteb"})

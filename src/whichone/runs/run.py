@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from whichone.files.tables import TableSchema
+from whichone.runs.ranked import ROWS_IN_MEMORY, StoredRankings, by_question
 from whichone.runs.results import Results
 
 KIND = "run"
@@ -49,30 +47,25 @@ class Run(Results):
     def rankings(self) -> pa.Table:
         return self.folder.table("rankings")
 
-    def ranked_pages(self) -> dict[str, list[str]]:
+    def ranked_pages(self) -> Mapping[str, Sequence[str]]:
         """For each question the pages in order of their best passage, each once."""
         return self._ranked_pages
 
     @functools.cached_property
-    def _ranked_pages(self) -> dict[str, list[str]]:
-        return {q: list(dict.fromkeys(pages)) for q, pages in self._by_question("page")}
+    def _ranked_pages(self) -> Mapping[str, Sequence[str]]:
+        if self._many:
+            return StoredRankings(self.folder.path(RANKINGS.file), "page", once=True)
+        table = self.folder.table(RANKINGS.name, ["question", "page"])
+        return {q: list(dict.fromkeys(pages)) for q, pages in by_question(table, "page")}
 
-    def ranked_passages(self) -> dict[str, list[str]]:
+    def ranked_passages(self) -> Mapping[str, Sequence[str]]:
         """For each question what the system returned, best first."""
-        return dict(self._by_question("passage"))
+        if self._many:
+            return StoredRankings(self.folder.path(RANKINGS.file), "passage", once=False)
+        table = self.folder.table(RANKINGS.name, ["question", "passage"])
+        return dict(by_question(table, "passage"))
 
-    def _by_question(self, column: str) -> Iterator[tuple[str, list[str]]]:
-        """A column's values for each question; the table is in the order of questions and ranks.
-
-        Equal values are one object: most runs return a page many times.
-        """
-        table = self.folder.table("rankings", ["question", column])
-        questions = pc.dictionary_encode(table["question"].combine_chunks())
-        values = pc.dictionary_encode(table[column].combine_chunks())
-        distinct = np.array(values.dictionary.to_pylist(), object)
-        places = values.indices.to_numpy()
-        owners = questions.indices.to_numpy()
-        bounds = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), len(owners)]
-        names = questions.dictionary.to_pylist()
-        for start, end in itertools.pairwise(bounds):
-            yield names[owners[start]], distinct[places[start:end]].tolist()
+    @property
+    def _many(self) -> bool:
+        rows = self.folder.manifest.files[RANKINGS.file].rows
+        return rows is not None and rows > ROWS_IN_MEMORY

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
-from whichone.files.tables import write_sorted
+from whichone.files.runs import write_merged
+from whichone.files.spool import blocks, numbers
+from whichone.files.tables import TableSchema, read_table
 from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
@@ -93,19 +95,20 @@ class Runner:
             at = done.folder.manifest.made.get("at")
             talk(f"{path}: was made this way at {at}; nothing is asked again")
             return done
-        questions = self.benchmark.questions()
+        total = len(self.benchmark.queries)
         started = time.perf_counter()
         with Folder.create(path, KIND, resume=True) as folder:
             _begin(folder, identity, code)
-            blocks = self._blocks(folder, questions)
-            _some_answered(folder, blocks, len(questions))
-            counts = _assemble(folder, blocks)
+            self._ask_blocks(folder, total)
+            finished = _Finished(folder)
+            _some_answered(finished, total)
+            counts = _assemble(finished)
             folder.commit(
                 name=name,
                 parameters={**parameters, "returns": self.check.returns},
                 parents={"benchmark": self.benchmark.id, **parts_of(self.benchmark)},
                 counts={
-                    "questions": len(questions),
+                    "questions": total,
                     **counts,
                     **({"learned_from": self.learned} if self.learned else {}),
                 },
@@ -115,29 +118,27 @@ class Runner:
                     **({"inputs": inputs} if inputs else {}),
                     "benchmark": self.benchmark.place,
                     "seconds": round(time.perf_counter() - started, 3),
-                    **_latency(blocks),
+                    **_latency(finished, total),
                 },
             )
         return Run.open(path)
 
-    def _blocks(self, folder: Folder, questions: Sequence[Question]) -> list[_Block]:
-        blocks = []
-        with progress("retrieving", len(questions), "questions") as advance:
-            for number, start in enumerate(range(0, len(questions), self.block)):
-                part = questions[start : start + self.block]
+    def _ask_blocks(self, folder: Folder, total: int) -> None:
+        """Ask what was not asked before; a finished block is two files."""
+        questions = (query.question() for query in self.benchmark.queries)
+        with progress("retrieving", total, "questions") as advance:
+            for number, part in enumerate(blocks(questions, self.block)):
                 note = folder.partial / f"block-{number:06}.json"
                 if note.exists():
-                    block = msgspec.json.decode(note.read_bytes(), type=_Block)
-                    self.check.returns = self.check.returns or block.returns
+                    done = msgspec.json.decode(note.read_bytes(), type=_Block)
+                    self.check.returns = self.check.returns or done.returns
                 else:
                     before = time.process_time()
                     block, rows = self._one_block(part)
                     block.cpu = time.process_time() - before
                     pq.write_table(rows, folder.partial / f"rankings-{number:06}.parquet")
                     write_atomic(note, msgspec.json.encode(block))
-                blocks.append(block)
                 advance(len(part))
-        return blocks
 
     def _one_block(self, questions: Sequence[Question]) -> tuple[_Block, pa.Table]:
         block = _Block()
@@ -218,13 +219,44 @@ def _check_options(k: object, block: object, on_error: object, returns: object) 
         raise UsageError(f"returns is 'page' or 'passage', not {returns!r}")
 
 
-def _some_answered(folder: Folder, blocks: Sequence[_Block], questions: int) -> None:
+class _Finished:
+    """The finished blocks of a run, read from their files each time they are gone through."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.notes = sorted(folder.partial.glob("block-*.json"))
+        self.parts = sorted(folder.partial.glob("rankings-*.parquet"))
+
+    def __iter__(self) -> Iterator[_Block]:
+        decode = msgspec.json.Decoder(_Block).decode
+        return (decode(note.read_bytes()) for note in self.notes)
+
+    def write(
+        self, schema: TableSchema, rows: Callable[[_Block], Sequence[Mapping[str, object]]]
+    ) -> int:
+        """Write a table of what `rows` makes of each block."""
+        tables = (schema.from_rows(rows(block)) for block in self)
+        return self._write(schema, tables)
+
+    def write_rankings(self) -> int:
+        return self._write(RANKINGS, (read_table(part) for part in self.parts))
+
+    def _write(self, schema: TableSchema, tables: Iterable[pa.Table]) -> int:
+        count = write_merged(self.folder.partial / schema.file, tables, schema)
+        self.folder.adopt(schema.file, rows=count)
+        return count
+
+
+def _some_answered(finished: _Finished, questions: int) -> None:
     """A system that failed at everything made no run; nothing of it is kept for the next start."""
-    errors = [error for block in blocks for error in block.failures.values()]
-    if errors and len(errors) == questions:
-        for file in folder.partial.glob("block-*.json"):
+    failed, last = 0, ""
+    for block in finished:
+        failed += len(block.failures)
+        last = next(reversed(block.failures.values()), last)
+    if failed and failed == questions:
+        for file in finished.notes:
             file.unlink()
-        raise BadInput(f"all {questions:,} questions failed, the last one so: {errors[-1]}")
+        raise BadInput(f"all {questions:,} questions failed, the last one so: {last}")
 
 
 def _within(
@@ -334,39 +366,42 @@ def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> Non
     folder.journal.append({"code": code})
 
 
-def _assemble(folder: Folder, blocks: Sequence[_Block]) -> dict[str, Any]:
-    parts = sorted(folder.partial.glob("rankings-*.parquet"))
-    rows = write_sorted(folder.partial / RANKINGS.file, parts, RANKINGS)
-    folder.adopt(RANKINGS.file, rows=rows)
-    failures = [{"question": q, "error": e} for b in blocks for q, e in b.failures.items()]
+def _assemble(finished: _Finished) -> dict[str, Any]:
+    finished.write_rankings()
+    failures = finished.write(
+        FAILURES, lambda b: [{"question": q, "error": e} for q, e in b.failures.items()]
+    )
+    finished.write(TIMING, lambda b: [{"question": q, "seconds": s} for q, s in b.seconds.items()])
     encode = msgspec.json.encode
-    notes = [
-        {"question": q, "notes": encode(n).decode()} for b in blocks for q, n in b.notes.items()
-    ]
-    seconds = [{"question": q, "seconds": s} for b in blocks for q, s in b.seconds.items()]
-    folder.write(FAILURES, FAILURES.from_rows(failures))
-    folder.write(TIMING, TIMING.from_rows(seconds))
-    if notes:
-        folder.write(NOTES, NOTES.from_rows(notes))
+    if any(block.notes for block in finished):
+        finished.write(
+            NOTES,
+            lambda b: [{"question": q, "notes": encode(n).decode()} for q, n in b.notes.items()],
+        )
     return {
-        "failures": len(failures),
-        "empty": sum(b.empty for b in blocks),
-        "fewer_than_k": sum(b.short for b in blocks),
+        "failures": failures,
+        "empty": sum(b.empty for b in finished),
+        "fewer_than_k": sum(b.short for b in finished),
     }
 
 
-def _latency(blocks: Sequence[_Block]) -> dict[str, Any]:
+def _latency(finished: _Finished, questions: int) -> dict[str, Any]:
     import numpy as np
 
-    seconds = [s for b in blocks for s in b.seconds.values()]
-    if not seconds:
+    seconds, count = numbers(questions, np.float64), 0
+    cpu: float | None = 0.0
+    for block in finished:
+        values = list(block.seconds.values())
+        seconds[count : count + len(values)] = values
+        count += len(values)
+        cpu = None if cpu is None or block.cpu is None else cpu + block.cpu
+    if not count:
         return {}
-    p50, p95 = np.percentile(seconds, [50, 95])
-    cpu = [b.cpu for b in blocks if b.cpu is not None]
+    p50, p95 = np.percentile(seconds[:count], [50, 95])
     return {
         "latency_p50": round(float(p50), 6),
         "latency_p95": round(float(p95), 6),
-        **({"cpu_seconds": round(sum(cpu), 3)} if len(cpu) == len(blocks) else {}),
+        **({"cpu_seconds": round(cpu, 3)} if cpu is not None else {}),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -38,5 +39,5 @@ def _file(query: Query, otherwise: str) -> str:
     return known.file(split) if known else f"{name}-{split}-kilt.jsonl"
 
 
-def _write(path: Path, queries: list[Query] | tuple[Query, ...]) -> int:
+def _write(path: Path, queries: Sequence[Query]) -> int:
     return write_lines(path, (msgspec.json.encode(record_of(query)) for query in queries))

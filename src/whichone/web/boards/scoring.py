@@ -22,10 +22,11 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder
 from whichone.measures.answer_scores import score_answers
+from whichone.measures.clusters import cluster, cluster_rule
 from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import cluster_sums
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, cluster, cluster_rule, estimate, score_run
+from whichone.measures.scores import Scores, estimate, score_run
 from whichone.measures.usual import board_measures, of_papers, usual_measures
 from whichone.runs.answers import Answers
 from whichone.runs.run import KIND as RUN

@@ -1,0 +1,85 @@
+"""Queries and name sets of a benchmark that has too many of them to keep: read from disk by their place or id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from whichone.benchmarks.write_tables import BLOCK, queries_of_file, queries_of_table
+from whichone.errors import BrokenFolder
+from whichone.files.seen import Seen
+from whichone.files.spool import OnDisk, Spool, blocks
+from whichone.records import NameSet, Query
+
+
+class StoredQueries(OnDisk[Query]):
+    """The queries of a table; of those that are asked for by their place one row group is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            metadata = pq.read_metadata(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+        rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+        self._starts = np.cumsum([0, *rows])
+        self._group: tuple[int, pa.Table] | None = None
+        self.kept: dict[str, Any] = {}
+        """What was computed over all of them, by its name."""
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __iter__(self) -> Iterator[Query]:
+        return queries_of_file(self._path)
+
+    def _at(self, number: int) -> Query:
+        return next(self.chosen(np.array([number])))
+
+    def chosen(self, places: npt.NDArray[Any]) -> Iterator[Query]:
+        for start in range(0, len(places), BLOCK):
+            part = np.asarray(places[start : start + BLOCK], np.int64)
+            groups = np.searchsorted(self._starts, part, "right") - 1
+            bounds = [*np.flatnonzero(np.diff(groups, prepend=-1)).tolist(), len(part)]
+            for first, last in pairwise(bounds):
+                group = int(groups[first])
+                rows = part[first:last] - self._starts[group]
+                yield from queries_of_table(self._rows_of(group).take(pa.array(rows)))
+
+    def _rows_of(self, group: int) -> pa.Table:
+        if self._group is None or self._group[0] != group:
+            with pq.ParquetFile(self._path) as file:
+                self._group = group, file.read_row_group(group)
+        return self._group[1]
+
+
+class StoredSets:
+    """Name sets as lines on disk, looked up by their ids."""
+
+    def __init__(self, sets: Iterable[NameSet]) -> None:
+        self.records: Spool[NameSet] = Spool(NameSet)
+        self._places = Seen()
+        for block in blocks(sets, BLOCK):
+            first = len(self.records)
+            self.records.extend(block)
+            self._places.add([s.id for s in block], range(first, first + len(block)))
+
+    def of(self, keys: Sequence[str]) -> list[NameSet | None]:
+        """The set of each id, None where there is none."""
+        if not len(self.records):
+            return [None] * len(keys)
+        distinct = list(dict.fromkeys(filter(None, keys)))
+        places = self._places.numbers(distinct)
+        known = {
+            key: self.records[place]
+            for key, place in zip(distinct, places, strict=True)
+            if place is not None
+        }
+        return [known.get(key) for key in keys]

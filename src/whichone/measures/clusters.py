@@ -1,0 +1,121 @@
+"""Which queries are drawn together when scores are resampled: their clusters, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.benchmarks.stored import StoredQueries
+from whichone.files.seen import Seen
+from whichone.files.spool import IN_MEMORY, Selection, blocks, numbers
+from whichone.measures.intervals import interval_note
+from whichone.records import Query
+
+KINDS = ("name set", "entity", "gold page", "query")
+_BLOCK = 4_096
+
+
+def cluster(query: Query) -> tuple[str, str]:
+    """What resampling draws together: name set, else entity, else gold page, else the query."""
+    if query.name_set:
+        return "name set", query.name_set
+    if query.entity:
+        return "entity", query.entity
+    gold = query.gold_pages()
+    return ("gold page", min(gold)) if gold else ("query", query.id)
+
+
+def cluster_rule(queries: Sequence[Query]) -> str:
+    """The kinds of clusters a set of queries has, for the line under a table."""
+    kinds = clusters_of(queries).kinds
+    return " and ".join(kind for kind in KINDS if kind in kinds)
+
+
+def cluster_note(queries: Sequence[Query]) -> str:
+    """The kind of the intervals over these queries, and of how many clusters they are."""
+    return interval_note(cluster_rule(queries), clusters_of(queries).count)
+
+
+class Clusters(msgspec.Struct, frozen=True):
+    """The cluster of each query as a number, and its kind as a place in `KINDS`."""
+
+    numbers: npt.NDArray[np.integer[Any]]
+    kind_numbers: npt.NDArray[np.int8]
+
+    @property
+    def count(self) -> int:
+        """How many clusters there are."""
+        present = numbers(int(self.numbers.max(initial=-1)) + 1, np.bool_)
+        for start in range(0, len(self.numbers), IN_MEMORY):
+            present[self.numbers[start : start + IN_MEMORY]] = True
+        return int(np.count_nonzero(present))
+
+    @property
+    def kinds(self) -> list[str]:
+        return [KINDS[n] for n in np.flatnonzero(np.bincount(self.kind_numbers))]
+
+
+def clusters_of(queries: Sequence[Query]) -> Clusters:
+    """The clusters of these queries; of stored ones they are found once."""
+    if isinstance(queries, Selection) and isinstance(queries.records, StoredQueries):
+        every = clusters_of(queries.records)
+        return Clusters(every.numbers[queries.places], every.kind_numbers[queries.places])
+    if isinstance(queries, StoredQueries):
+        if "clusters" not in queries.kept:
+            queries.kept["clusters"] = _clusters_on_disk(queries)
+        kept: Clusters = queries.kept["clusters"]
+        return kept
+    pairs = [cluster(query) for query in queries]
+    places = {pair: n for n, pair in enumerate(sorted(set(pairs), key=":".join))}
+    kinds = np.array([KINDS.index(kind) for kind, _ in pairs], np.int8)
+    return Clusters(np.array([places[pair] for pair in pairs], np.int64), kinds)
+
+
+def _clusters_on_disk(queries: Sequence[Query]) -> Clusters:
+    kinds, place = numbers(len(queries), np.int8), 0
+
+    def names(block: Sequence[Query]) -> list[str]:
+        nonlocal place
+        pairs = [cluster(query) for query in block]
+        kinds[place : place + len(pairs)] = [KINDS.index(kind) for kind, _ in pairs]
+        place += len(pairs)
+        return [":".join(pair) for pair in pairs]
+
+    return Clusters(first_places(queries, names), kinds)
+
+
+def set_numbers(queries: Sequence[Query]) -> npt.NDArray[np.integer[Any]]:
+    """The name set of each query as a number, in the order of the queries; -1 for those without one."""
+    if isinstance(queries, Selection) and isinstance(queries.records, StoredQueries):
+        chosen: npt.NDArray[np.integer[Any]] = set_numbers(queries.records)[queries.places]
+        return chosen
+    if isinstance(queries, StoredQueries):
+        if "sets" not in queries.kept:
+            queries.kept["sets"] = first_places(queries, lambda b: [q.name_set for q in b])
+        kept: npt.NDArray[np.integer[Any]] = queries.kept["sets"]
+        return kept
+    places: dict[str, int] = {}
+    sets = (q.name_set for q in queries)
+    return np.array(
+        [-1 if s is None else places.setdefault(s, len(places)) for s in sets], np.int64
+    )
+
+
+def first_places(
+    queries: Sequence[Query], keys: Callable[[Sequence[Query]], Sequence[str | None]]
+) -> npt.NDArray[np.integer[Any]]:
+    """For each of many queries the place of the first one with its key, -1 where it has none."""
+    firsts, seen, start = numbers(len(queries), np.int64, -1), Seen(), 0
+    for block in blocks(queries, _BLOCK):
+        listed = keys(block)
+        rows = [n for n, key in enumerate(listed) if key is not None]
+        texts = [key for key in listed if key is not None]
+        own = [start + n for n in rows]
+        for place, earlier in zip(own, seen.add(texts, own), strict=True):
+            firsts[place] = place if earlier is None else earlier
+        start += len(block)
+    return firsts

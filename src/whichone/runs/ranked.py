@@ -1,0 +1,95 @@
+"""What a run returned for each question: in memory where it is little, else in a file without a name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from whichone.errors import BrokenFolder
+from whichone.files.seen import Seen
+from whichone.files.spool import Spool, blocks
+
+ROWS_IN_MEMORY = 2_500_000
+"""Rows of rankings that are kept as lists of strings; where there are more they stay on disk."""
+_ROWS = 65_536
+_BLOCK = 4_096
+
+
+def by_question(table: pa.Table | pa.RecordBatch, column: str) -> Iterator[tuple[str, list[str]]]:
+    """A column's values for each question of a table in the order of questions and ranks.
+
+    Equal values are one object: most runs return a page many times.
+    """
+    whole = pa.table(table)
+    questions = pc.dictionary_encode(whole["question"].combine_chunks())
+    values = pc.dictionary_encode(whole[column].combine_chunks())
+    distinct = np.array(values.dictionary.to_pylist(), object)
+    places = values.indices.to_numpy()
+    owners = questions.indices.to_numpy()
+    bounds = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), len(owners)]
+    names = questions.dictionary.to_pylist()
+    for start, end in itertools.pairwise(bounds):
+        yield names[owners[start]], distinct[places[start:end]].tolist()
+
+
+class StoredRankings(Mapping[str, Sequence[str]]):
+    """The values of one column by question; of each question `once` takes every value once."""
+
+    def __init__(self, path: Path, column: str, *, once: bool) -> None:
+        self._lists: Spool[tuple[str, list[str]]] = Spool(tuple[str, list[str]])
+        self._places = Seen()
+        for block in blocks(_streamed(path, column), _BLOCK):
+            first = len(self._lists)
+            self._places.add([q for q, _ in block], range(first, first + len(block)))
+            self._lists.extend(
+                (q, [*dict.fromkeys(values)] if once else values) for q, values in block
+            )
+
+    def many(self, questions: Sequence[str]) -> list[Sequence[str]]:
+        """The values of each question, none where it has none."""
+        places = self._places.numbers(questions)
+        return [() if place is None else self._lists[place][1] for place in places]
+
+    def __getitem__(self, question: str) -> Sequence[str]:
+        place = self._places.numbers([question])[0]
+        if place is None:
+            raise KeyError(question)
+        return self._lists[place][1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (question for question, _ in self._lists)
+
+    def __len__(self) -> int:
+        return len(self._lists)
+
+
+def of_many(ranked: Mapping[str, Sequence[str]], questions: Sequence[str]) -> list[Sequence[str]]:
+    """The values of each question, none where it has none: many at once where they are on disk."""
+    if isinstance(ranked, StoredRankings):
+        return ranked.many(questions)
+    return [ranked.get(question, ()) for question in questions]
+
+
+def _streamed(path: Path, column: str) -> Iterator[tuple[str, list[str]]]:
+    """The same as `by_question` of a whole file, some rows at a time."""
+    last: tuple[str, list[str]] | None = None
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS, columns=["question", column]):
+                for question, values in by_question(batch, column):
+                    if last is not None and last[0] == question:
+                        last[1].extend(values)
+                        continue
+                    if last is not None:
+                        yield last
+                    last = question, values
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+    if last is not None:
+        yield last
