@@ -36,6 +36,7 @@ from invented import (
     word,
 )
 from peak_memory import Usage, measure
+from report_size import write_benchmark, write_run
 
 WHOLE = 22_000_000
 QUERIES = 1_000
@@ -86,6 +87,17 @@ def need_run(place: Path, size: int) -> Path:
     if not (run / "manifest.json").exists():
         again(command("retrieve", need_benchmark(place, size), run, "--retriever", HERE, "-k", 20))
     return run
+
+
+def need_asked(place: Path, queries: int) -> Path:
+    """Many queries with name sets over a small corpus, and a run over them."""
+    folder = place / "asked"
+    folder.mkdir(exist_ok=True)
+    if not (folder / "benchmark" / "manifest.json").exists():
+        write_benchmark(queries, SMALL, folder)
+    if not (folder / "run0" / "manifest.json").exists():
+        write_run(0, queries, SMALL, folder)
+    return folder
 
 
 def need_passages(place: Path, size: int) -> Path:
@@ -324,6 +336,14 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
     "report": lambda place, size: command(
         "report", need_run(place, size), place / "report.html", "--overwrite"
     ),
+    "retrieve-nothing, records": lambda place, size: command(
+        "retrieve", need_asked(place, size) / "benchmark", place / "asked" / "nothing",
+        "--retriever", HERE, "-k", 20, "--overwrite",
+    ),
+    "score, records": lambda place, size: command("score", need_asked(place, size) / "run0"),
+    "report, records": lambda place, size: command(
+        "report", need_asked(place, size) / "run0", place / "report-many.html", "--overwrite"
+    ),
     "import-questions": lambda place, size: command(
         "import", "questions", need_questions(place, size, QUERIES), place / "questions",
         "--passages", need_passages(place, size), "--gold", "gold", "--overwrite",
@@ -366,6 +386,9 @@ LARGEST = {
     "retrieve-namesake": 2_000_000,
     "retrieve-dense": 2_000_000,
     "index-dense": 2_000_000,
+    "retrieve-nothing, records": 2_000_000,
+    "score, records": 2_000_000,
+    "report, records": 1_000_000,
     "import-questions, records": 1_000_000,
     "import-entityquestions, records": 1_000_000,
     "import-kilt": 2_000_000,

@@ -1,0 +1,141 @@
+"""Queries, name sets and rankings that stay on disk give the same figures as those in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.measures.test_scores import names
+
+from whichone.benchmarks import benchmark as benchmarks
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.stored import StoredQueries
+from whichone.errors import BadInput
+from whichone.files import runs as sorted_runs
+from whichone.files import spool
+from whichone.measures import intervals
+from whichone.measures.clusters import cluster_note
+from whichone.measures.comparison import compare
+from whichone.measures.intervals import interval
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import Scores, score_run, slice_scores, subset
+from whichone.measures.summary import summarise
+from whichone.records import Ranking
+from whichone.runs import run as run_module
+from whichone.runs.ranked import StoredRankings
+from whichone.runs.run import Run
+from whichone.runs.runner import run_retriever
+
+MEASURES = parse_measures(["acc@1", "all_correct@1", "confused@20", "answer_in_top@2"])
+
+
+class Sometimes:
+    """The head's page first, but for every third question the tail's, and nothing for every seventh."""
+
+    def __init__(self, shift: int) -> None:
+        self.shift = shift
+
+    def search(self, questions, k):
+        for question in questions:
+            n = int(question.id[1:])
+            head = n // 2 * 2
+            pages = [f"w:{head}#0", f"w:{head + 1}#0"]
+            if (n + self.shift) % 3 == 0:
+                pages.reverse()
+            yield Ranking(question=question.id, passages=() if n % 7 == 0 else tuple(pages))
+
+
+def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (spool, benchmarks, intervals):
+        monkeypatch.setattr(module, "IN_MEMORY", 8)
+    monkeypatch.setattr(run_module, "ROWS_IN_MEMORY", 8)
+    monkeypatch.setattr(sorted_runs, "RUN", 16)
+
+
+def scored(folder: Path, place: Path) -> tuple[Benchmark, list[Scores]]:
+    benchmark = Benchmark.open(folder)
+    results = []
+    for shift in (0, 1):
+        run = run_retriever(
+            Sometimes(shift), benchmark, place / f"run{shift}", k=2, name=f"s{shift}", block=5
+        )
+        results.append(score_run(run, benchmark, MEASURES))
+    return benchmark, results
+
+
+def test_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names(tmp_path / "bench", 30)
+    _, known = scored(tmp_path / "bench", tmp_path / "known")
+    few_in_memory(monkeypatch)
+    benchmark, stored = scored(tmp_path / "bench", tmp_path / "stored")
+    assert isinstance(benchmark.queries, StoredQueries)
+    assert isinstance(Run.open(tmp_path / "stored" / "run0").ranked_pages(), StoredRankings)
+    for file in ("rankings", "failures"):
+        first, second = (
+            tmp_path / place / "run0" / f"{file}.parquet" for place in ("known", "stored")
+        )
+        assert first.read_bytes() == second.read_bytes()
+    for a, b in zip(known, stored, strict=True):
+        assert a.queries == b.queries
+        assert a.empty == b.empty
+        assert cluster_note(a.queries) == cluster_note(b.queries)
+        for name, values in a.values.items():
+            np.testing.assert_array_equal(values, b.values[name])
+        for by in ((), ("role",), ("popularity",)):
+            same_rows(slice_scores(a, by), slice_scores(b, by))
+        for one, other in zip(summarise(a), summarise(b), strict=True):
+            same_estimates(one.values, other.values)
+        heads_a, heads_b = (subset(s, lambda query: query.role == "head") for s in (a, b))
+        assert heads_a.queries == heads_b.queries
+        assert cluster_note(heads_a.queries) == cluster_note(heads_b.queries)
+    for one, other in zip(compare(known, MEASURES), compare(stored, MEASURES), strict=True):
+        assert (one.p, one.wins, one.losses) == (other.p, other.wins, other.losses)
+        same_estimates({"": one.difference}, {"": other.difference})
+
+
+def same_rows(known, stored) -> None:
+    assert [where for where, _ in known] == [where for where, _ in stored]
+    for (_, a), (_, b) in zip(known, stored, strict=True):
+        same_estimates(a, b)
+
+
+def same_estimates(known, stored) -> None:
+    assert known.keys() == stored.keys()
+    for name, estimate in known.items():
+        other = stored[name]
+        assert (estimate.n, estimate.clusters, estimate.kind) == (
+            other.n,
+            other.clusters,
+            other.kind,
+        )
+        for figure in ("value", "low", "high"):
+            assert getattr(estimate, figure) == pytest.approx(getattr(other, figure), abs=1e-12)
+
+
+def test_strangers_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names(tmp_path / "bench", 30)
+    names(tmp_path / "fewer", 25)
+    few_in_memory(monkeypatch)
+    run = run_retriever(
+        Sometimes(0), Benchmark.open(tmp_path / "bench"), tmp_path / "run", k=2, name="s"
+    )
+    with pytest.raises(BadInput, match="unknown queries: q50, q51, q52"):
+        score_run(run, Benchmark.open(tmp_path / "fewer"), MEASURES)
+
+
+def test_interval_of_many_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    values, clusters = generator.integers(0, 2, 900) / 1.0, generator.integers(0, 300, 900)
+    known = interval(values, clusters)
+    monkeypatch.setattr(intervals, "IN_MEMORY", 100)
+    same_estimates({"": known}, {"": interval(values, clusters)})
+
+
+def test_queries_by_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = names(tmp_path / "bench", 30).queries
+    few_in_memory(monkeypatch)
+    stored = Benchmark.open(tmp_path / "bench").queries
+    assert [stored[n].id for n in (59, 0, 7)] == ["q59", "q0", "q7"]
+    assert stored[10:20:3] == known[10:20:3]
+    assert stored[-1] == known[-1]
