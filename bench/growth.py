@@ -510,7 +510,8 @@ def main() -> None:
     place = options.place.resolve()
     place.mkdir(parents=True, exist_ok=True)
     os.environ["WHICHONE_CACHE"] = str(place / "cache")
-    os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent)  # for `HERE`
+    here = str(Path(__file__).resolve().parent)  # for `HERE`
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     if options.inside:
         assert sizes
         inside(options.place, sizes[0], options.inside)
