@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from whichone.measures.intervals import Estimate
 from whichone.records import Output, Provenance, Query
-from whichone.report.first_screen import Shares, outcome_of, verdict
+from whichone.report.first_results import outcome_of
+from whichone.report.first_screen import Shares, verdict
 from whichone.report.page import Page, Section
 from whichone.report.table import Table
 
@@ -14,12 +15,12 @@ QUERY = Query(id="q", task="qa", input="?", outputs=(Output(answer="a", provenan
 
 def test_each_question_has_one_of_four_outcomes() -> None:
     others = frozenset({"p:2"})
-    assert outcome_of(["p:1", "p:2"], QUERY, others) == "right"
-    assert outcome_of(["p:9", "p:2", "p:1"], QUERY, others) == "namesake"
-    assert outcome_of(["p:2"], QUERY, others) == "namesake"
-    assert outcome_of(["p:9", "p:1", "p:2"], QUERY, others) == "else"
-    assert outcome_of(["p:9"], QUERY, others) == "missing"
-    assert outcome_of([], QUERY, others) == "missing"
+    assert outcome_of(["p:1", "p:2"], QUERY.gold_pages(), others) == "right"
+    assert outcome_of(["p:9", "p:2", "p:1"], QUERY.gold_pages(), others) == "namesake"
+    assert outcome_of(["p:2"], QUERY.gold_pages(), others) == "namesake"
+    assert outcome_of(["p:9", "p:1", "p:2"], QUERY.gold_pages(), others) == "else"
+    assert outcome_of(["p:9"], QUERY.gold_pages(), others) == "missing"
+    assert outcome_of([], QUERY.gold_pages(), others) == "missing"
 
 
 def shares(system: str, right: int, namesake: int) -> Shares:

@@ -14,6 +14,7 @@ from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
+from whichone.files.seen import Seen
 from whichone.records import Bearer, NameSet
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
@@ -38,11 +39,10 @@ class BearerLabels:
 
     def of_page(self, page: str, name_set: str | None = None) -> str:
         """The label of the bearer whose page it is, in one name set or the first; else the page's title."""
-        places = self._places.get(page, ())
-        for candidate, number in places:
-            if name_set is None or candidate.id == name_set:
-                return with_title(self.of_set(candidate)[number], self.title(page))
-        return self.title(page)
+        place = self._place(page, name_set)
+        if place is None:
+            return self.title(page)
+        return with_title(self.of_set(place[0])[place[1]], self.title(page))
 
     def of_pages(self, pages: Sequence[str], name_set: str | None = None) -> list[str]:
         """Labels for a list of pages; pages of nobody that share a title have their first words, or id, too."""
@@ -56,23 +56,33 @@ class BearerLabels:
 
     def of_entity(self, entity: str, name_set: str | None = None) -> str | None:
         """The label of a bearer; None for an entity that bears no name here."""
-        for candidate, number in self._places.get(entity, ()):
-            if name_set is None or candidate.id == name_set:
-                return self.of_set(candidate)[number]
-        return None
+        place = self._place(entity, name_set)
+        return None if place is None else self.of_set(place[0])[place[1]]
 
     def title(self, page: str) -> str:
         corpus = self._benchmark.corpus
         return corpus.title(page) if corpus.page_row(page) is not None else page
 
+    def _place(self, key: str, name_set: str | None) -> tuple[NameSet, int] | None:
+        """The name set and the number of the bearer that is this entity or has this page."""
+        if name_set is None:
+            first = self._first_sets.numbers([key])[0]
+            known = None if first is None else self._benchmark.sets[first]
+        else:
+            known = self._benchmark.set_by_id(name_set)
+        if known is None:
+            return None
+        bearers = enumerate(known.bearers)
+        return next(((known, n) for n, b in bearers if key in (b.entity, *b.pages)), None)
+
     @cached_property
-    def _places(self) -> dict[str, list[tuple[NameSet, int]]]:
-        places: dict[str, list[tuple[NameSet, int]]] = {}
-        for name_set in self._benchmark.sets:
-            for number, bearer in enumerate(name_set.bearers):
-                for key in (bearer.entity, *bearer.pages):
-                    places.setdefault(key, []).append((name_set, number))
-        return places
+    def _first_sets(self) -> Seen:
+        """The place of the first name set that has an entity or a page among its bearers."""
+        seen = Seen()
+        for number, name_set in enumerate(self._benchmark.sets):
+            keys = {key for bearer in name_set.bearers for key in (bearer.entity, *bearer.pages)}
+            seen.add(sorted(keys), [number] * len(keys))
+        return seen
 
     @cached_property
     def _attributes(self) -> dict[str, list[str]]:

@@ -186,7 +186,12 @@ class Benchmark:
 
     def sets_of(self, queries: Sequence[Query]) -> list[NameSet | None]:
         """The name set of each query, None where it has none."""
-        keys = [query.name_set or "" for query in queries]
+        return self._sets_called([query.name_set or "" for query in queries])
+
+    def set_by_id(self, name_set: str) -> NameSet | None:
+        return self._sets_called([name_set])[0]
+
+    def _sets_called(self, keys: Sequence[str]) -> list[NameSet | None]:
         if self._stored_sets is not None:
             return self._stored_sets.of(keys)
         return [self._sets_by_id.get(key) for key in keys]

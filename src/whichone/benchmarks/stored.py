@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -41,9 +42,19 @@ class StoredQueries(OnDisk[Query]):
         return queries_of_file(self._path)
 
     def _at(self, number: int) -> Query:
-        return next(self.chosen(np.array([number])))
+        return next(self._in_groups(np.array([number])))
 
     def chosen(self, places: npt.NDArray[Any]) -> Iterator[Query]:
+        if len(places) < 2 or bool((np.diff(places) >= 0).all()):
+            return self._in_groups(places)
+        return self._lines.chosen(places)
+
+    @functools.cached_property
+    def _lines(self) -> Spool[Query]:
+        """All of them as lines: a few of many row groups in any order would read each group many times."""
+        return Spool(Query).extend(self)
+
+    def _in_groups(self, places: npt.NDArray[Any]) -> Iterator[Query]:
         for start in range(0, len(places), BLOCK):
             part = np.asarray(places[start : start + BLOCK], np.int64)
             groups = np.searchsorted(self._starts, part, "right") - 1

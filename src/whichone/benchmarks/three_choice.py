@@ -6,16 +6,18 @@ The same items are asked of retrievers (`whichone score three`) and of people (t
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import own_id
+from whichone.files.spool import blocks, kept
 from whichone.records import NameSet, Query, Record
 
 DOCUMENTS = 3
+_BLOCK = 1_024
 Fewer = Literal["skip", "pad"]
 
 
@@ -35,7 +37,7 @@ class ThreeChoice(Record, frozen=True):
 class ThreeChoices(msgspec.Struct, frozen=True):
     """Items, and how many queries could not become one, by reason."""
 
-    items: tuple[ThreeChoice, ...]
+    items: Sequence[ThreeChoice]
     skipped: dict[str, int]
 
 
@@ -51,31 +53,43 @@ def three_choices(
 
     A name with fewer is skipped, or padded with pages of other names' bearers in its collection.
     """
-    sets = {name_set.id: name_set for name_set in benchmark.sets}
     skipped = {"other task": 0, "no gold page": 0, "fewer than three bearers with pages": 0}
     pool = _pages_by_collection(benchmark) if fewer == "pad" else {}
-    items = []
-    known = _known_pages(benchmark, tasks)
-    for query in benchmark.queries:
-        if query.task not in tasks:
-            skipped["other task"] += 1
-            continue
-        gold = sorted(query.gold_pages() & known)
-        if not gold:
-            skipped["no gold page"] += 1
-            continue
-        own = sets.get(query.name_set or "")
-        others = _other_bearers(benchmark, query, own, known)
-        draw = random.Random(f"{seed}:{own_id(query)}")
-        lacking = max(0, DOCUMENTS - 1 - len(others))
-        strangers = _strangers(draw, query, own, pool) if lacking and own else []
-        if lacking > len(strangers):
-            skipped["fewer than three bearers with pages"] += 1
-            continue
-        pages = [gold[0], *draw.sample(others, DOCUMENTS - 1 - lacking), *strangers[:lacking]]
-        draw.shuffle(pages)
-        items.append(
-            ThreeChoice(
+    items = kept(ThreeChoice, _items(benchmark, seed, tasks, pool, skipped))
+    if most is not None and len(items) > most:
+        items = tuple(random.Random(f"{seed}").sample(items, most))
+    return ThreeChoices(items, skipped)
+
+
+def _items(
+    benchmark: Benchmark,
+    seed: int,
+    tasks: Sequence[str],
+    pool: dict[str, list[str]],
+    skipped: dict[str, int],
+) -> Iterator[ThreeChoice]:
+    for block in blocks(benchmark.queries, _BLOCK):
+        asked = [query for query in block if query.task in tasks]
+        skipped["other task"] += len(block) - len(asked)
+        others_of = benchmark.others_of(asked)
+        known = _known_pages(benchmark, asked, others_of)
+        for query, own, pages_of_others in zip(
+            asked, benchmark.sets_of(asked), others_of, strict=True
+        ):
+            gold = sorted(query.gold_pages() & known)
+            if not gold:
+                skipped["no gold page"] += 1
+                continue
+            others = _other_bearers(own, pages_of_others & known)
+            draw = random.Random(f"{seed}:{own_id(query)}")
+            lacking = max(0, DOCUMENTS - 1 - len(others))
+            strangers = _strangers(draw, query, own, pool) if lacking and own else []
+            if lacking > len(strangers):
+                skipped["fewer than three bearers with pages"] += 1
+                continue
+            pages = [gold[0], *draw.sample(others, DOCUMENTS - 1 - lacking), *strangers[:lacking]]
+            draw.shuffle(pages)
+            yield ThreeChoice(
                 query=query.id,
                 question=query.input,
                 name=query.name or "",
@@ -84,32 +98,22 @@ def three_choices(
                 answers=query.answers(),
                 padded=lacking,
             )
-        )
-    if most is not None and len(items) > most:
-        items = random.Random(f"{seed}").sample(items, most)
-    return ThreeChoices(tuple(items), skipped)
 
 
-def _known_pages(benchmark: Benchmark, tasks: Sequence[str]) -> frozenset[str]:
-    """Of the pages of these tasks' questions and names those that are in the corpus, looked up together."""
-    asked = {
-        page
-        for query in benchmark.queries
-        if query.task in tasks
-        for page in (*query.gold_pages(), *benchmark.other_pages(query))
-    }
+def _known_pages(
+    benchmark: Benchmark, queries: Sequence[Query], others: Sequence[frozenset[str]]
+) -> frozenset[str]:
+    """Of the pages of some questions and their names those that are in the corpus, looked up together."""
+    asked = {page for query in queries for page in query.gold_pages()}.union(*others)
     pages = sorted(asked)
     rows = benchmark.corpus.page_rows(pages)
     return frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
 
 
-def _other_bearers(
-    benchmark: Benchmark, query: Query, name_set: NameSet | None, known: frozenset[str]
-) -> list[str]:
+def _other_bearers(name_set: NameSet | None, others: frozenset[str]) -> list[str]:
     """One page of each other bearer, of those that are in the corpus."""
     if name_set is None:
         return []
-    others = benchmark.other_pages(query) & known
     pages = (next((p for p in b.pages if p in others), None) for b in name_set.bearers)
     return list(dict.fromkeys(page for page in pages if page is not None))
 

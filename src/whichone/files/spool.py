@@ -143,6 +143,15 @@ class Selection(OnDisk[T], Generic[T]):
         return (self.records[int(place)] for place in self.places)
 
 
+def kept(kind: type[T], records: Iterable[T]) -> Sequence[T]:
+    """All records: a tuple where they are few, else a spool."""
+    iterator = iter(records)
+    first = tuple(islice(iterator, IN_MEMORY + 1))
+    if len(first) <= IN_MEMORY:
+        return first
+    return Spool(kind).extend(first).extend(iterator)
+
+
 def numbers(count: int, kind: Any, fill: float = 0) -> npt.NDArray[Any]:
     """An array with one value in all places, mapped from a file without a name where it is long."""
     if count <= IN_MEMORY:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import Measure
 from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores, estimate
-from whichone.measures.summary import SummaryRow, rows_by_place
+from whichone.measures.summary import HEAD, TAIL, SummaryRow, roles_of, rows_by_place
 
 HEADLINE = {"act": "right_action", "fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
 """What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7."""
@@ -41,7 +39,7 @@ def outcome_rows(scores: Scores) -> list[AnswerRow]:
         return []
     rows = []
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        where = np.array(members)
+        where = members
         values = {
             shown: estimate(scores, by_name[measure], where)
             for shown, measure in OUTCOME_MEASURES.items()
@@ -58,7 +56,7 @@ def trace_rows(scores: Scores) -> list[AnswerRow]:
         return []
     rows = []
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        where = np.array(members)
+        where = members
         shown = [*TRACE_MEASURES, *(n for n in by_name if n.endswith(("_action", "deferred")))]
         values = {name: estimate(scores, by_name[name], where) for name in shown}
         rows.append(AnswerRow(scores.system, collection, task, values, benchmark, "trace"))
@@ -69,12 +67,13 @@ def summarise_answers(scores: Scores) -> list[AnswerRow]:
     """Rows by collection and task, from scores that contain `summary_measures`."""
     by_name = {str(m): m for m in scores.measures}
     rows = []
+    roles = roles_of(scores.queries)
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
         name = HEADLINE.get(task, OTHERWISE)
         places = {
-            "": np.array(members),
-            "head": _of_role(scores, members, "head"),
-            "tail": _of_role(scores, members, "tail"),
+            "": members,
+            "head": members[roles[members] == HEAD],
+            "tail": members[roles[members] == TAIL],
         }
 
         def all_three(measure: Measure, places: dict[str, Any] = places) -> list[Estimate]:
@@ -88,7 +87,3 @@ def summarise_answers(scores: Scores) -> list[AnswerRow]:
             continue
         rows.append(AnswerRow(scores.system, collection, task, values, benchmark, name))
     return rows
-
-
-def _of_role(scores: Scores, members: Sequence[int], role: str) -> Any:
-    return np.array([i for i in members if scores.queries[i].role == role], np.int64)

@@ -88,23 +88,6 @@ def _clusters_on_disk(queries: Sequence[Query]) -> Clusters:
     return Clusters(first_places(queries, names), kinds)
 
 
-def set_numbers(queries: Sequence[Query]) -> npt.NDArray[np.integer[Any]]:
-    """The name set of each query as a number, in the order of the queries; -1 for those without one."""
-    if isinstance(queries, Selection) and isinstance(queries.records, StoredQueries):
-        chosen: npt.NDArray[np.integer[Any]] = set_numbers(queries.records)[queries.places]
-        return chosen
-    if isinstance(queries, StoredQueries):
-        if "sets" not in queries.kept:
-            queries.kept["sets"] = first_places(queries, lambda b: [q.name_set for q in b])
-        kept: npt.NDArray[np.integer[Any]] = queries.kept["sets"]
-        return kept
-    places: dict[str, int] = {}
-    sets = (q.name_set for q in queries)
-    return np.array(
-        [-1 if s is None else places.setdefault(s, len(places)) for s in sets], np.int64
-    )
-
-
 def first_places(
     queries: Sequence[Query], keys: Callable[[Sequence[Query]], Sequence[str | None]]
 ) -> npt.NDArray[np.integer[Any]]:

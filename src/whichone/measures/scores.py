@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.set_members import set_numbers
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.seen import Seen
 from whichone.files.spool import OnDisk, Selection, blocks, numbers
-from whichone.measures.clusters import clusters_of, set_numbers
+from whichone.measures.clusters import clusters_of
 from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import Measure, Retrieved
 from whichone.records import Passage, Query
@@ -93,7 +94,7 @@ class Scores:
 
     @functools.cached_property
     def set_numbers(self) -> npt.NDArray[np.integer[Any]]:
-        """The name set of each query as a number, in the order of the queries; -1 for those without one."""
+        """The name set of each query as the place of its first query; -1 for those without one."""
         return set_numbers(self.queries)
 
     @property
@@ -175,7 +176,8 @@ class Scores:
 
 def subset(scores: Scores, chosen: Callable[[Query], bool]) -> Scores:
     """The same table for some of its queries."""
-    return with_rows(scores, np.flatnonzero([chosen(q) for q in scores.queries]))
+    keep = np.fromiter(map(chosen, scores.queries), np.bool_, len(scores.queries))
+    return with_rows(scores, np.flatnonzero(keep))
 
 
 def with_rows(scores: Scores, rows: npt.NDArray[np.int64]) -> Scores:
@@ -289,14 +291,15 @@ def groups_of(
     queries: Sequence[Query], readers: Sequence[Callable[[Query], Any]]
 ) -> list[tuple[tuple[Any, ...], npt.NDArray[np.int64]]]:
     """The rows of the queries by what the readers read of each, in the order of these values."""
-    if not readers:
+    if not len(queries) or not readers:
         return [((), np.arange(len(queries)))] if len(queries) else []
     places: dict[tuple[Any, ...], int] = {}
     groups = numbers(len(queries), np.int32)
     for i, query in enumerate(queries):
         key = tuple(read(query) for read in readers)
         groups[i] = places.setdefault(key, len(places))
-    order = np.argsort(groups, kind="stable")
+    order = numbers(len(queries), np.int64)
+    order[:] = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=len(places)))
     rows = dict(zip(places, np.split(order, ends[:-1]), strict=True))
     return [(k, rows[k]) for k in sorted(rows, key=lambda k: [(v is None, str(v)) for v in k])]

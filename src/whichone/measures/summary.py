@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
+from whichone.benchmarks.stored import StoredQueries
+from whichone.files.spool import numbers
 from whichone.measures.clusters import cluster_note
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, estimate, score_run
+from whichone.measures.scores import Scores, estimate, groups_of, score_run
 from whichone.records import Query
 from whichone.runs.run import Run
 
 COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
 TASK_ORDER = {"fc": 0, "sf": 1, "qa": 2}
+HEAD, TAIL = 1, 2
 DEPTH = 20
 """How far down a ranking confusion is looked for."""
 
@@ -46,16 +51,15 @@ def summarise(scores: Scores, k: int = 1) -> list[SummaryRow]:
     accuracy, correct = by_name[f"acc@{k}"], by_name[f"all_correct@{k}"]
     confusion = next(m for name, m in by_name.items() if name.startswith("confused"))
     rows = []
-    roles = np.array([query.role or "" for query in scores.queries])
+    roles = roles_of(scores.queries)
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        every = np.array(members, np.int64)
-        head, tail = every[roles[every] == "head"], every[roles[every] == "tail"]
+        head, tail = members[roles[members] == HEAD], members[roles[members] == TAIL]
         values = {
-            "all": estimate(scores, accuracy, every),
+            "all": estimate(scores, accuracy, members),
             "head": estimate(scores, accuracy, head),
             "tail": estimate(scores, accuracy, tail),
-            "all_correct": estimate(scores, correct, every),
-            "confused": estimate(scores, confusion, every),
+            "all_correct": estimate(scores, correct, members),
+            "confused": estimate(scores, confusion, members),
             "confused_head": estimate(scores, confusion, head),
             "confused_tail": estimate(scores, confusion, tail),
         }
@@ -73,13 +77,32 @@ def group_of(query: Query) -> str:
     return ": ".join(filter(None, (benchmark_of(query), collection_of(query))))
 
 
-def rows_by_place(queries: Sequence[Query]) -> dict[tuple[str, str, str], list[int]]:
-    """The rows of each benchmark, collection and task."""
-    groups: dict[tuple[str, str, str], list[int]] = {}
-    for i, query in enumerate(queries):
-        place = (benchmark_of(query), collection_of(query), query.task)
-        groups.setdefault(place, []).append(i)
-    return groups
+def rows_by_place(
+    queries: Sequence[Query],
+) -> dict[tuple[str, str, str], npt.NDArray[np.int64]]:
+    """The rows of each benchmark, collection and task, in this order; of stored queries they are found once."""
+    if isinstance(queries, StoredQueries) and "places" in queries.kept:
+        known: dict[tuple[str, str, str], npt.NDArray[np.int64]] = queries.kept["places"]
+        return known
+    readers = (benchmark_of, collection_of, operator.attrgetter("task"))
+    rows = {(str(a), str(b), str(c)): n for (a, b, c), n in groups_of(queries, readers)}
+    if isinstance(queries, StoredQueries):
+        queries.kept["places"] = rows
+    return rows
+
+
+def roles_of(queries: Sequence[Query]) -> npt.NDArray[np.int8]:
+    """Whether each query is about a head (`HEAD`) or a tail (`TAIL`); else 0."""
+    if isinstance(queries, StoredQueries) and "roles" in queries.kept:
+        known: npt.NDArray[np.int8] = queries.kept["roles"]
+        return known
+    roles: npt.NDArray[np.int8] = numbers(len(queries), np.int8)
+    for n, query in enumerate(queries):
+        if query.role is not None:
+            roles[n] = HEAD if query.role == "head" else TAIL
+    if isinstance(queries, StoredQueries):
+        queries.kept["roles"] = roles
+    return roles
 
 
 def summarise_runs(runs: Sequence[Run], benchmark: Benchmark, k: int = 1) -> list[SummaryRow]:

@@ -7,18 +7,23 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.three_choice import ThreeChoices
+from whichone.benchmarks.three_choice import ThreeChoice, ThreeChoices
 from whichone.errors import BadInput
+from whichone.files.seen import Seen
+from whichone.files.spool import blocks, numbers
 from whichone.measures.answer_scores import score_answers
-from whichone.measures.clusters import cluster, cluster_note
+from whichone.measures.clusters import cluster_note, clusters_of
 from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import parse_measures
 from whichone.measures.summary import group_of, percent
 from whichone.records import Query
 from whichone.runs.answers import Answers
+from whichone.runs.ranked import of_many
 
+_BLOCK = 4_096
 RULE = (
     "of the three pages the one that a run ranks best is its choice; a run whose list contains none of "
     "them has chosen none, and is wrong"
@@ -49,49 +54,71 @@ def score_three(
             f"no question of {benchmark.name} has three bearers' pages ({skipped_text})",
             hint="--fewer pad fills up names with two bearers",
         )
-    queries = {query.id: query for query in benchmark.queries}
+    places = _places(choices.items, benchmark.queries)
+    clusters = clusters_of(benchmark.queries).numbers
     rows = []
     for system, pages in ranked.items():
-        first = {
-            item.query: next((p for p in pages.get(item.query, ()) if p in item.pages), None)
-            for item in choices.items
-        }
-        right = {i.query: float(first[i.query] == i.gold) for i in choices.items}
-        none = {query: float(page is None) for query, page in first.items()}
-        for collection, members in _collections(choices, queries).items():
-            estimates = [_estimate(values, members) for values in (right, none)]
-            rows.append(ThreeRow(system, collection, len(members), *estimates))
+        right, none = _chosen(choices.items, pages)
+        for collection, own in places.by_collection:
+            groups = clusters[places.rows[own]]
+            estimates = [interval(values[own], groups) for values in (right, none)]
+            rows.append(ThreeRow(system, collection, len(own), *estimates))
     for answer in answers:
-        exact = _exact_matches(answer, benchmark)
-        for collection, members in _collections(choices, queries).items():
-            asked = [query for query in members if not np.isnan(exact[query.id])]
-            if asked:
-                em = _estimate(exact, asked)
+        exact = _exact_matches(answer, benchmark)[places.rows]
+        for collection, own in places.by_collection:
+            asked = own[~np.isnan(exact[own])]
+            if len(asked):
+                em = interval(exact[asked], clusters[places.rows[asked]])
                 rows.append(ThreeRow(answer.name, collection, len(asked), em=em))
     return sorted(rows, key=lambda row: row.collection)
 
 
-def _collections(choices: ThreeChoices, queries: Mapping[str, Query]) -> dict[str, list[Query]]:
-    all_queries: dict[str, list[Query]] = {}
-    for item in choices.items:
-        query = queries[item.query]
-        all_queries.setdefault(group_of(query) or "all", []).append(query)
-    return dict(sorted(all_queries.items()))
+def _chosen(items: Sequence[ThreeChoice], pages: Mapping[str, Sequence[str]]) -> tuple[Any, Any]:
+    """For each item whether the gold page is the best ranked of its three, and whether none of them is ranked."""
+    right, none = numbers(len(items), np.float64), numbers(len(items), np.float64)
+    place = 0
+    for block in blocks(items, _BLOCK):
+        lists = of_many(pages, [item.query for item in block])
+        firsts = [
+            next((p for p in ranked if p in item.pages), None)
+            for item, ranked in zip(block, lists, strict=True)
+        ]
+        where = slice(place, place + len(block))
+        right[where] = [f == item.gold for f, item in zip(firsts, block, strict=True)]
+        none[where] = [first is None for first in firsts]
+        place += len(block)
+    return right, none
 
 
-def _estimate(values: Mapping[str, float], members: Sequence[Query]) -> Estimate:
-    clusters = [":".join(cluster(query)) for query in members]
-    return interval([values[query.id] for query in members], clusters)
+class _Places(msgspec.Struct):
+    """The row of each item's query, and the items of each collection in the order of their names."""
+
+    rows: npt.NDArray[np.int64]
+    by_collection: list[tuple[str, npt.NDArray[np.int64]]]
 
 
-def _exact_matches(answers: Answers, benchmark: Benchmark) -> dict[str, float]:
+def _places(items: Sequence[ThreeChoice], queries: Sequence[Query]) -> _Places:
+    known = Seen()
+    for first, block in enumerate(blocks(items, _BLOCK)):
+        start = first * _BLOCK
+        known.add([item.query for item in block], range(start, start + len(block)))
+    rows, groups, names = numbers(len(items), np.int64), numbers(len(items), np.int32), {"": 0}
+    for first, queried in enumerate(blocks(queries, _BLOCK)):
+        for n, place in enumerate(known.numbers([query.id for query in queried])):
+            if place is not None:
+                rows[place] = first * _BLOCK + n
+                groups[place] = names.setdefault(group_of(queried[n]) or "all", len(names))
+    listed = [(name, np.flatnonzero(groups == group)) for name, group in sorted(names.items())]
+    return _Places(rows, [(name, own) for name, own in listed if len(own)])
+
+
+def _exact_matches(answers: Answers, benchmark: Benchmark) -> npt.NDArray[np.float64]:
+    """The exact match of each query."""
     if answers.benchmark_id != benchmark.id:
         raise BadInput(
             f"the answers are over {answers.benchmark_id}, not {benchmark.id}", file=answers.path
         )
-    scores = score_answers(answers, benchmark, parse_measures(["em"]))
-    ids = [query.id for query in scores.queries]
-    return dict(zip(ids, map(float, scores.values["em"]), strict=True))
+    return score_answers(answers, benchmark, parse_measures(["em"])).values["em"]
 
 
 def three_document(

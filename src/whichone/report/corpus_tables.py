@@ -14,11 +14,15 @@ from whichone.report.table import Cell, Table
 def corpus_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
     """Sections for benchmarks that know which of their names are shared, or that have relations."""
     tables = []
-    keys = {key for query in benchmark.queries for key in query.attributes}
+    keys: set[str] = set()
+    related = with_role = False
+    for query in benchmark.queries:
+        keys.update(query.attributes)
+        related, with_role = related or bool(query.relation), with_role or bool(query.role)
     if "shared_name" in keys:
         by = [*(key for key in (BENCHMARK, "dataset") if key in keys), "shared_name"]
         tables.append(shared_name_table(systems, by))
-    if any(q.relation for q in benchmark.queries) and not any(q.role for q in benchmark.queries):
+    if related and not with_role:
         tables.append(relation_table(systems))
     return Section("Unique and shared names", tables) if tables else None
 

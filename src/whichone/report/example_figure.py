@@ -9,8 +9,11 @@ import msgspec
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.records import Query
+from whichone.benchmarks.set_members import members
+from whichone.records import NameSet, Query
 from whichone.report.figure import GREY, HEAD, TAIL, Figure, drawing, finish, shortened
+from whichone.report.first_results import first_kind
+from whichone.runs.ranked import of_many
 
 SHOWN = 6
 MOST_SYSTEMS = 4
@@ -46,38 +49,45 @@ class Pair(msgspec.Struct, frozen=True):
 
 def clearest_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | None:
     """A pair on which systems differ, and that most of the others get half right; the first name in order."""
-    members: dict[str, list[Query]] = {}
-    for query in benchmark.queries:
-        if query.name_set and query.task == "qa":
-            members.setdefault(query.name_set, []).append(query)
-    best: Pair | None = None
-    for name_set in sorted(benchmark.sets, key=lambda s: (s.name, s.id)):
-        queries = members.get(name_set.id, [])
-        head = next((b.entity for b in name_set.bearers if b.role == "head"), None)
-        lead = head or next((q.entity for q in queries), None)
-        for first in (q for q in queries if q.entity == lead):
-            for second in (q for q in queries if q.entity != lead):
-                pair = _pair(ranked, first, second, benchmark)
-                if best is None or pair.telling > best.telling:
-                    best = pair
-    return best
+    best: tuple[tuple[bool, int], tuple[str, str], Pair] | None = None
+    for block in members(benchmark):
+        tops = _tops(ranked, block, benchmark)
+        for name_set, every in block:
+            queries = [query for query in every if query.task == "qa"]
+            head = next((b.entity for b in name_set.bearers if b.role == "head"), None)
+            lead = head or next((q.entity for q in queries), None)
+            name = (name_set.name, name_set.id)
+            for first in (q for q in queries if q.entity == lead):
+                for second in (q for q in queries if q.entity != lead):
+                    pair = _pair(tops, first, second)
+                    rivals = best is None or pair.telling > best[0]
+                    if rivals or (best and pair.telling == best[0] and name < best[1]):
+                        best = pair.telling, name, pair
+    return best[2] if best else None
 
 
-def _pair(ranked: Mapping[str, Ranked], first: Query, second: Query, benchmark: Benchmark) -> Pair:
-    def gold(pages: Ranked, query: Query) -> bool:
-        result = pages.get(query.id, ())
-        return bool(result) and result[0] in query.gold_pages()
+def _tops(
+    ranked: Mapping[str, Ranked],
+    block: Sequence[tuple[NameSet, Sequence[Query]]],
+    benchmark: Benchmark,
+) -> dict[str, dict[str, str]]:
+    """By system the kind of the first page of each query of a block."""
+    queries = [query for _, own in block for query in own]
+    ids, others = [query.id for query in queries], benchmark.others_of(queries)
+    return {
+        system: {
+            query.id: first_kind(query.id, list_of, query.gold_pages(), other, {})
+            for query, list_of, other in zip(queries, of_many(pages, ids), others, strict=True)
+        }
+        for system, pages in ranked.items()
+    }
 
-    right = tuple(s for s, pages in ranked.items() if gold(pages, first) and gold(pages, second))
-    half = tuple(s for s, pages in ranked.items() if _half_right(pages, first, second, benchmark))
+
+def _pair(tops: Mapping[str, Mapping[str, str]], first: Query, second: Query) -> Pair:
+    kinds = {system: (top[first.id], top[second.id]) for system, top in tops.items()}
+    right = tuple(system for system, both in kinds.items() if both == ("gold", "gold"))
+    half = tuple(system for system, both in kinds.items() if both == ("gold", "namesake"))
     return Pair(first, second, right, half)
-
-
-def _half_right(pages: Ranked, first: Query, second: Query, benchmark: Benchmark) -> bool:
-    all_pages, missed = pages.get(first.id, ()), pages.get(second.id, ())
-    if not all_pages or not missed or all_pages[0] not in first.gold_pages():
-        return False
-    return missed[0] in benchmark.other_pages(second)
 
 
 def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure | None:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
-from whichone.measures.retrieval import first_rank, is_confused, kind_of_page
+from whichone.measures.retrieval import kind_of_page
 from whichone.measures.scores import Scores, estimate
-from whichone.measures.summary import DEPTH
+from whichone.measures.summary import HEAD, TAIL, roles_of
 from whichone.records import Query
+from whichone.report.first_results import OUTCOMES, Codes, FirstResults, Outcome
 from whichone.report.page import Section
 from whichone.report.panels import Panel
 from whichone.runs.run import Run
 
-Outcome = Literal["right", "namesake", "else", "missing"]
-OUTCOMES: Mapping[Outcome, tuple[str, str]] = {
+MEANING: Mapping[Outcome, tuple[str, str]] = {
     "right": ("✓", "right: the gold page is first"),
     "namesake": ("✗", "a namesake's page comes before it"),
     "else": ("–", "something else comes first"),
@@ -44,37 +44,23 @@ class Shares(msgspec.Struct, frozen=True):
         return self.counts[outcome] / max(1, sum(self.counts.values()))
 
 
-def outcome_of(pages: Sequence[str], query: Query, others: frozenset[str]) -> Outcome:
-    """One of four: each question counts once."""
-    gold = query.gold_pages()
-    if pages and pages[0] in gold:
-        return "right"
-    if is_confused(pages[:DEPTH], gold, others):
-        return "namesake"
-    return "else" if first_rank(pages, gold) is not None else "missing"
-
-
 def first_screen(
     runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark,
-    telling: Sequence[Panel], *, redact: bool = False,
+    results: FirstResults, telling: Sequence[Panel], *, redact: bool = False,
 ) -> Section | None:  # fmt: skip
     """The section that opens the page; None for a benchmark whose questions have no gold pages."""
-    if not any(query.gold_pages() for query in benchmark.queries):
+    if not results.any_gold:
         return None
-    ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
-    groups: dict[str, list[int]] = {
-        role: [n for n, q in enumerate(benchmark.queries) if q.role == role]
-        for role in ("head", "tail")
-    }
-    if not all(groups.values()):
-        groups = {"all questions": list(range(len(benchmark.queries)))}
-    outcomes = {s.system: _outcomes(ranked[s.system], benchmark) for s in systems}
+    roles = roles_of(benchmark.queries)
+    every = np.arange(len(benchmark.queries))
+    groups = {"head": np.flatnonzero(roles == HEAD), "tail": np.flatnonzero(roles == TAIL)}
+    if not all(len(rows) for rows in groups.values()):
+        groups = {"all questions": every}
     shares = {
-        group: [_shares(s, outcomes[s.system], rows) for s in systems]
+        group: [_shares(s, results.outcomes[s.system], rows) for s in systems]
         for group, rows in groups.items()
     }
-    every = list(range(len(benchmark.queries)))
-    overall = [_shares(s, outcomes[s.system], every) for s in systems]
+    overall = [_shares(s, results.outcomes[s.system], every) for s in systems]
     overall.sort(key=lambda s: (-s.share("right"), s.share("namesake"), s.system))
     order = [s.system for s in overall]
     picture = _picture(order, shares)
@@ -86,20 +72,11 @@ def first_screen(
     )
 
 
-def _outcomes(ranked: Mapping[str, Sequence[str]], benchmark: Benchmark) -> list[Outcome]:
-    """What became of each question."""
-    return [
-        outcome_of(ranked.get(query.id, ()), query, benchmark.other_pages(query))
-        for query in benchmark.queries
-    ]
-
-
-def _shares(scores: Scores, outcomes: Sequence[Outcome], rows: Sequence[int]) -> Shares:
-    counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
-    for n in rows:
-        counts[outcomes[n]] += 1
+def _shares(scores: Scores, outcomes: Codes, rows: npt.NDArray[np.int64]) -> Shares:
+    counted = np.bincount(outcomes[rows], minlength=len(OUTCOMES)).tolist()
     (measure,) = parse_measures(["acc@1"])
-    return Shares(scores.system, counts, estimate(scores, measure, np.array(rows, np.int64)))
+    counts = dict(zip(OUTCOMES, counted, strict=True))
+    return Shares(scores.system, counts, estimate(scores, measure, rows))
 
 
 def verdict(overall: Sequence[Shares], name: str | None) -> str:
@@ -125,7 +102,7 @@ def _picture(order: Sequence[str], shares: Mapping[str, Sequence[Shares]]) -> st
     legend = "".join(
         f'<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="o-{key}" width="10" height="10"/>'
         f"</svg> {sign} {words}"
-        for key, (sign, words) in OUTCOMES.items()
+        for key, (sign, words) in MEANING.items()
     )
     meaning = {
         "head": "Head: the most popular bearer of each name",
@@ -164,7 +141,7 @@ def _bars(order: Sequence[str], rows: Sequence[Shares]) -> str:
                 f'<path class="whisker" d="M{low:.1f} 2v6M{low:.1f} 5H{high:.1f}M{high:.1f} 2v6"/>'
             )
         said = ", ".join(
-            f"{_of_100(row, outcome)} of 100 {words}" for outcome, (_, words) in OUTCOMES.items()
+            f"{_of_100(row, outcome)} of 100 {words}" for outcome, (_, words) in MEANING.items()
         )
         bars.append(
             f'<div class="system"><span>{html.escape(system)}</span>'
@@ -190,13 +167,11 @@ def _examples(
             break
     if not chosen:
         return ""
-    ids = {query.id for query in chosen}
-    first: dict[tuple[str, str], tuple[str, str]] = {}
-    for run, scores in zip(runs, systems, strict=True):
-        table = run.rankings
-        for row in table.filter(_in(table["question"], ids)).to_pylist():
-            if row["rank"] == 1:
-                first[scores.system, row["question"]] = (row["passage"], row["page"])
+    first = {
+        (scores.system, question): pair
+        for run, scores in zip(runs, systems, strict=True)
+        for question, pair in run.firsts([query.id for query in chosen]).items()
+    }
     texts = _texts(benchmark, {identity for pair in first.values() for identity in pair})
     labels = BearerLabels(benchmark)
     return '<div class="examples">' + "".join(
@@ -232,21 +207,13 @@ def _example(
     return f"<article><h3>“{html.escape(query.input)}”</h3>{''.join(parts)}</article>"
 
 
-def _in(column: object, values: set[str]) -> object:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.is_in(column, value_set=pa.array(sorted(values)))
-
-
 def _texts(benchmark: Benchmark, ids: set[str]) -> dict[str, tuple[str, str]]:
     """Title and text of passages by id; a page's id gives its first passage."""
-    import pyarrow.compute as pc
-
-    table = benchmark.passages
-    kept = table.filter(pc.or_(_in(table["id"], ids), _in(table["page"], ids)))
-    texts: dict[str, tuple[str, str]] = {}
-    for row in kept.select(["id", "page", "title", "text"]).to_pylist():
-        texts[row["id"]] = (row["title"], row["text"])
-        texts.setdefault(row["page"], (row["title"], row["text"]))
-    return texts
+    corpus = benchmark.corpus
+    pages = [page for page in sorted(ids) if corpus.page_row(page) is not None]
+    firsts = {page: corpus.passages_of(page)[0] for page in pages}
+    known = corpus.get([*sorted(ids), *firsts.values()])
+    texts = {
+        identity: (known[first].title, known[first].text) for identity, first in firsts.items()
+    }
+    return {**texts, **{i: (known[i].title, known[i].text) for i in ids if i in known}}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import heapq
+from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.several import benchmark_of
+from whichone.benchmarks.set_members import asked_sets, rows_of_sets
+from whichone.files.spool import Selection
 from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import compare, holm
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, subset
-from whichone.measures.summary import DEPTH, SummaryRow, collection_of, group_of, summarise
-from whichone.records import Query
+from whichone.measures.scores import Scores, with_rows
+from whichone.measures.summary import DEPTH, SummaryRow, group_of, rows_by_place, summarise
 from whichone.report.table import Cell, Table
 
 TASKS = {"fc": "fact checking", "sf": "slot filling", "qa": "question answering"}
@@ -57,7 +58,7 @@ def _ordered(
     )
     tested: list[tuple[int, float]] = []
     for key in dict.fromkeys(map(_key, rows)) if len(systems) > 1 else ():
-        parts = [subset(s, _asked(*key)) for s in systems]
+        parts = [with_rows(s, rows_by_place(s.queries)[key]) for s in systems]
         comparisons = compare(parts, parse_measures([measure]), baseline=systems[0].system)
         p_values = {c.b: c.p for c in comparisons if c.difference.n}
         tested += [
@@ -73,10 +74,6 @@ def _ordered(
 
 def _key(row: SummaryRow) -> tuple[str, str, str]:
     return row.benchmark, row.collection, row.task
-
-
-def _asked(*key: str) -> Callable[[Query], bool]:
-    return lambda query: (benchmark_of(query), collection_of(query), query.task) == key
 
 
 def confusion_table(systems: Sequence[Scores]) -> Table:
@@ -100,9 +97,12 @@ def confusion_table(systems: Sequence[Scores]) -> Table:
 def example_sets(benchmark: Benchmark, most: int = 4) -> Table:
     """Table 1: a few name sets with their bearers' queries."""
     wanted = ("Napoleon", "Yoko Ono", "Apple", "Her")
-    sets = sorted(benchmark.sets, key=lambda s: (s.name not in wanted, s.name))[:most]
-    keys = {s.id for s in sets}
-    chosen = [q for q in benchmark.queries if q.name_set in keys and q.task == "qa"]
+    sets = heapq.nsmallest(most, benchmark.sets, key=lambda s: (s.name not in wanted, s.name))
+    asked = asked_sets(benchmark.queries)
+    rows_of = rows_of_sets(
+        asked.numbers, [n for n in asked.of([s.id for s in sets]) if n is not None]
+    )
+    chosen = [q for q in Selection(benchmark.queries, rows_of) if q.task == "qa"]
     titles = benchmark.page_titles
     rows: list[Sequence[Cell]] = []
     order = sorted(

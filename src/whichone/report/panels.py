@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import heapq
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.retrieval import kind_of_page
+from whichone.benchmarks.set_members import asked_sets, rows_of_sets
+from whichone.files.spool import IN_MEMORY, Selection, blocks, numbers
 from whichone.measures.scores import Scores
 from whichone.records import NameSet, Query
+from whichone.report.first_results import (
+    GOLD,
+    NAMESAKE,
+    Codes,
+    FirstResults,
+    first_kind,
+    first_results,
+)
+from whichone.runs.ranked import of_many
 from whichone.runs.run import Run
 
 MOST = 200
+_BLOCK = 4_096
 _SIGNS = {"gold": "✓", "namesake": "✗", "nothing": "∅", "failed": "∅"}
 
 
@@ -35,27 +50,70 @@ class Panel(msgspec.Struct, frozen=True):
 
 
 def clearest_panels(
-    runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark, most: int = MOST
+    runs: Sequence[Run],
+    systems: Sequence[Scores],
+    benchmark: Benchmark,
+    most: int = MOST,
+    results: FirstResults | None = None,
 ) -> list[Panel]:
     """Names by how much they tell: confused queries first, then queries on which the systems differ."""
-    tops = {scores.system: run.ranked_pages() for run, scores in zip(runs, systems, strict=True)}
-    failures = {scores.system: run.failures for run, scores in zip(runs, systems, strict=True)}
-    members: dict[str, list[Query]] = {}
-    for query in benchmark.queries:
-        if query.name_set:
-            members.setdefault(query.name_set, []).append(query)
-    panels = []
-    for name_set in benchmark.sets:
-        queries = members.get(name_set.id)
-        if not queries:
-            continue
-        rows = [(q, [_first(s, q, tops[s], failures[s], benchmark) for s in tops]) for q in queries]
-        panels.append(
-            Panel(name_set, rows, _telling([f for _, row_facts in rows for f in row_facts], rows))
-        )
-    panels.sort(key=lambda p: (-p.telling, p.name_set.name, p.name_set.id))
+    results = results or first_results(runs, systems, benchmark)
+    if not results.any_set:
+        return []
+    asked = asked_sets(benchmark.queries)
+    telling = _telling(list(results.kinds.values()), asked.numbers)
+
+    def candidates() -> Iterator[tuple[tuple[float, str, str], NameSet, int]]:
+        for block in blocks(benchmark.sets, _BLOCK):
+            for name_set, number in zip(block, asked.of([s.id for s in block]), strict=True):
+                if number is not None:
+                    key = (-float(telling[number]), name_set.name, name_set.id)
+                    yield key, name_set, number
+
+    best = heapq.nsmallest(most, candidates(), key=lambda candidate: candidate[0])
+    rows = rows_of_sets(asked.numbers, [number for *_, number in best])
+    members: dict[str, list[tuple[Query, list[First]]]] = {}
+    for query, firsts in _with_firsts(
+        list(Selection(benchmark.queries, rows)), runs, systems, benchmark
+    ):
+        members.setdefault(query.name_set or "", []).append((query, firsts))
     labels = BearerLabels(benchmark)
-    return [_titled(panel, labels) for panel in panels[:most]]
+    panels = [Panel(s, members[s.id], -telling) for (telling, *_), s, _ in best]
+    return [_titled(panel, labels) for panel in panels]
+
+
+def _telling(kinds: Sequence[Codes], sets: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """For each name set, at the place of its first query: the share of firsts that are a namesake's, and of queries on which systems differ."""
+    counts, confused, differ = (numbers(len(sets), np.float64) for _ in range(3))
+    for start in range(0, len(sets), IN_MEMORY):
+        part = np.stack([codes[start : start + IN_MEMORY] for codes in kinds])
+        own = sets[start : start + IN_MEMORY]
+        asked = own >= 0
+        right = part == GOLD
+        np.add.at(counts, own[asked], 1.0)
+        np.add.at(confused, own[asked], (part == NAMESAKE).sum(0)[asked])
+        np.add.at(differ, own[asked], (right.any(0) & ~right.all(0))[asked])
+    telling: npt.NDArray[np.float64] = numbers(len(sets), np.float64)
+    for start in range(0, len(sets), IN_MEMORY):
+        where = slice(start, start + IN_MEMORY)
+        often = np.maximum(counts[where], 1)
+        telling[where] = confused[where] / (often * len(kinds)) + differ[where] / often
+    return telling
+
+
+def _with_firsts(
+    queries: Sequence[Query], runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
+) -> Iterator[tuple[Query, list[First]]]:
+    """Queries with what each system put first."""
+    others = benchmark.others_of(queries)
+    tops = [of_many(run.ranked_pages(), [query.id for query in queries]) for run in runs]
+    for n, query in enumerate(queries):
+        firsts = []
+        for run, scores, lists in zip(runs, systems, tops, strict=True):
+            kind = first_kind(query.id, lists[n], query.gold_pages(), others[n], run.failures)
+            page = lists[n][0] if lists[n] and kind != "failed" else None
+            firsts.append(First(scores.system, page, page or kind, kind))
+        yield query, firsts
 
 
 def _titled(panel: Panel, labels: BearerLabels) -> Panel:
@@ -69,31 +127,6 @@ def _titled(panel: Panel, labels: BearerLabels) -> Panel:
 
     queries = [(query, [titled(f) for f in firsts]) for query, firsts in panel.queries]
     return msgspec.structs.replace(panel, queries=queries)
-
-
-def _first(
-    system: str,
-    query: Query,
-    pages: Mapping[str, Sequence[str]],
-    failures: Mapping[str, str],
-    benchmark: Benchmark,
-) -> First:
-    if query.id in failures:
-        return First(system, None, "failed", "failed")
-    ranked = pages.get(query.id, ())
-    if not ranked:
-        return First(system, None, "nothing", "nothing")
-    page = ranked[0]
-    kind = kind_of_page(page, query.gold_pages(), benchmark.other_pages(query))
-    return First(system, page, page, kind)
-
-
-def _telling(firsts: Sequence[First], rows: Sequence[tuple[Query, list[First]]]) -> float:
-    confused = sum(f.kind == "namesake" for f in firsts) / len(firsts) if firsts else 0.0
-    differ = (
-        sum(len({f.kind == "gold" for f in fs}) > 1 for _, fs in rows) / len(rows) if rows else 0.0
-    )
-    return confused + differ
 
 
 def panel_html(panel: Panel, known: BearerLabels, *, number: int = 1, redact: bool = False) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -11,9 +12,12 @@ import numpy.typing as npt
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.set_members import members_with_rows
 from whichone.measures.intervals import Estimate, interval, jackknife
-from whichone.measures.scores import Scores
-from whichone.measures.summary import group_of
+from whichone.measures.scores import Scores, groups_of
+from whichone.measures.summary import HEAD as HEAD_ROLE
+from whichone.measures.summary import TAIL as TAIL_ROLE
+from whichone.measures.summary import group_of, roles_of
 from whichone.records import Bearer, NameSet, Query
 from whichone.report.figure import (
     GREY,
@@ -31,6 +35,7 @@ GapScale = Literal["views", "log10"]
 FEW_PAIRS = 5
 """Bins with fewer pairs are grey: their height says little."""
 MOST_LABELS = 12
+MOST_POINTS = 20_000
 BINS = ("0-20", "20-40", "40-60", "60-80", "80-100", "> 100")
 
 
@@ -44,25 +49,25 @@ def long_tail(
     Ranks are those among `entities`, a sample of a knowledge base's by popularity; without it among the
     benchmark's own bearers.
     """
-    bearers = [(b, s) for s in benchmark.sets for b in s.bearers if b.popularity]
-    if not bearers:
+    known = (b.popularity for s in benchmark.sets for b in s.bearers if b.popularity)
+    own = -np.sort(-np.fromiter(known, np.float64))
+    if not len(own):
         return None
-    bearers.sort(key=lambda pair: -(pair[0].popularity or 0))
     shown = name or _clearest_name(benchmark)
     labels = BearerLabels(benchmark)
-    own = np.array([b.popularity for b, _ in bearers], np.float64)
     behind = own if entities is None else entities
-    ranks = np.searchsorted(-behind, -own) + 1 if entities is not None else np.arange(len(own)) + 1
     marked = [
         (rank, bearer.popularity, _labelled(bearer, name_set, labels), bearer.role == "head")
-        for rank, (bearer, name_set) in zip(ranks.tolist(), bearers, strict=True)
-        if name_set.name == shown
+        for rank, (bearer, name_set) in _ranked_bearers(benchmark, shown, own, entities)
     ]
     with drawing(size=(7.6, 3.6)) as (figure, axes):
         axis = axes[0][0]
-        axis.plot(range(1, len(behind) + 1), behind, ".", color=GREY, ms=3, rasterized=True)
+        drawn = _spread_over(len(behind))
+        axis.plot(drawn + 1, behind[drawn], ".", color=GREY, ms=3, rasterized=True)
         if entities is not None:
-            axis.plot(ranks, own, ".", color="black", ms=2, rasterized=True)
+            drawn = _spread_over(len(own))
+            ranks = np.searchsorted(-entities, -own[drawn]) + 1
+            axis.plot(ranks, own[drawn], ".", color="black", ms=2, rasterized=True)
         axis.set(yscale="log", xlabel="rank", ylabel="popularity")
         for rank, popularity, _, head in marked:
             axis.plot([rank], [popularity], "o", color=HEAD if head else TAIL)
@@ -76,6 +81,39 @@ def long_tail(
             else f"{len(entities):,} entities of the knowledge base by their views in grey, before them in black the bearers of "
             "names in this benchmark; of the name shown, head in red, tail in blue.",
         )
+
+
+def _spread_over(count: int) -> npt.NDArray[np.int64]:
+    """All places, or `MOST_POINTS` of them from the first to the last: more are on one another anyway."""
+    if count <= MOST_POINTS:
+        return np.arange(count)
+    return np.unique(np.geomspace(1, count, MOST_POINTS).astype(np.int64)) - 1
+
+
+def _ranked_bearers(
+    benchmark: Benchmark,
+    name: str,
+    own: npt.NDArray[np.float64],
+    entities: npt.NDArray[np.float64] | None,
+) -> list[tuple[int, tuple[Bearer, NameSet]]]:
+    """The bearers of one name, each with its rank among all; of equal popularity the first in order comes first."""
+    results: list[tuple[int, tuple[Bearer, NameSet]]] = []
+    before: dict[float, int] = {}
+    wanted = {
+        b.popularity for s in benchmark.sets if s.name == name for b in s.bearers if b.popularity
+    }
+    for name_set in benchmark.sets:
+        for bearer in name_set.bearers:
+            popularity = bearer.popularity
+            if popularity is None or popularity not in wanted:
+                continue
+            place = before.setdefault(popularity, int(np.searchsorted(-own, -popularity)))
+            before[popularity] += 1
+            if name_set.name == name:
+                if entities is not None:
+                    place = int(np.searchsorted(-entities, -popularity))
+                results.append((place + 1, (bearer, name_set)))
+    return sorted(results, key=lambda result: result[0])
 
 
 def _labelled(bearer: Bearer, name_set: NameSet, labels: BearerLabels) -> str:
@@ -112,11 +150,10 @@ def _clearest_name(benchmark: Benchmark) -> str:
     def gap(popularities: list[float]) -> float:
         return popularities[0] / max(popularities[1], 1e-9) if len(popularities) > 1 else 0
 
-    sets = [
+    return max(
         (gap(sorted((b.popularity or 0 for b in s.bearers), reverse=True)), s.name)
         for s in benchmark.sets
-    ]
-    return max(sets)[1]
+    )[1]
 
 
 def gap_bins(
@@ -128,60 +165,65 @@ def gap_bins(
     of their pair, each once a bin, and the accuracy of a bin's head queries is compared with that of its
     tail queries, as in the paper. Bins of 20 %, the last open; `n` is the number of pairs.
     """
-    asked: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for query, value in zip(scores.queries, scores.values["acc@1"], strict=True):
-        if _counts(query, collection) and not np.isnan(value):
-            key = (query.name_set or "", query.entity or "")
-            asked.setdefault(key, []).append((query.id, float(value)))
+    values = scores.values["acc@1"]
     bins = [_Bin() for _ in BINS]
-    for name_set in benchmark.sets:
-        for head in (b for b in name_set.bearers if b.role == "head"):
-            for tail in (b for b in name_set.bearers if b.role == "tail"):
-                heads = asked.get((name_set.id, head.entity))
-                tails = asked.get((name_set.id, tail.entity))
-                gap = popularity_gap(head.popularity, tail.popularity, scale)
-                if heads and tails and gap is not None:
-                    bins[min(int(gap / 0.2), len(BINS) - 1)].add(name_set.id, heads, tails)
+    for block in members_with_rows(benchmark):
+        for name_set, rows, queries in block:
+            asked: dict[str, list[tuple[str, float]]] = {}
+            for query, value in zip(queries, values[rows].tolist(), strict=True):
+                if _counts(query, collection) and not np.isnan(value):
+                    asked.setdefault(query.entity or "", []).append((query.id, value))
+            _add_pairs(bins, name_set, asked, scale)
     return [gap_bin.estimate() for gap_bin in bins]
 
 
+def _add_pairs(
+    bins: Sequence[_Bin],
+    name_set: NameSet,
+    asked: Mapping[str, list[tuple[str, float]]],
+    scale: GapScale,
+) -> None:
+    """Put the queries of each head and tail of a name into the bin of their gap."""
+    used: dict[int, tuple[dict[str, float], dict[str, float]]] = {}
+    for head in (b for b in name_set.bearers if b.role == "head"):
+        for tail in (b for b in name_set.bearers if b.role == "tail"):
+            heads, tails = asked.get(head.entity), asked.get(tail.entity)
+            gap = popularity_gap(head.popularity, tail.popularity, scale)
+            if heads and tails and gap is not None:
+                place = min(int(gap / 0.2), len(BINS) - 1)
+                bins[place].pairs += 1
+                both = used.setdefault(place, ({}, {}))
+                both[0].update(heads)
+                both[1].update(tails)
+    for place, both in used.items():
+        bins[place].add(*both)
+
+
 class _Bin:
-    """The head and tail queries of one bin, by name set."""
+    """The head and tail queries of one bin: how many name sets have which sums and numbers of both."""
 
     def __init__(self) -> None:
         self.pairs = 0
-        self.heads: dict[str, dict[str, float]] = {}
-        self.tails: dict[str, dict[str, float]] = {}
+        self.sums: Counter[tuple[float, ...]] = Counter()
 
-    def add(
-        self, name_set: str, heads: list[tuple[str, float]], tails: list[tuple[str, float]]
-    ) -> None:
-        self.pairs += 1
-        self.heads.setdefault(name_set, {}).update(heads)
-        self.tails.setdefault(name_set, {}).update(tails)
+    def add(self, heads: Mapping[str, float], tails: Mapping[str, float]) -> None:
+        """The queries of one name set, each once."""
+        sides = [(sum(side.values()), len(side)) for side in (heads, tails)]
+        self.sums[(*sides[0], *sides[1])] += 1
 
     def estimate(self) -> Estimate:
         """The difference, with the interval that leaving out one name set at a time gives."""
         if not self.pairs:
             return interval([])
-        heads, tails = (_sums(side) for side in (self.heads, self.tails))
-        value = float(heads[:, 0].sum() / heads[:, 1].sum() - tails[:, 0].sum() / tails[:, 1].sum())
+        rows = np.array(list(self.sums), np.float64)
+        often = np.array(list(self.sums.values()), np.float64)
+        total = often @ rows
+        value = float(total[0] / total[1] - total[2] / total[3])
         with np.errstate(invalid="ignore", divide="ignore"):
-            without = [
-                (side.sum(0) - side)[:, 0] / (side.sum(0) - side)[:, 1] for side in (heads, tails)
-            ]
-        return jackknife(
-            value,
-            without[0] - without[1],
-            heads[:, 1] + tails[:, 1],
-            n=self.pairs,
-            bounds=(-1, 1),
-        )
-
-
-def _sums(side: Mapping[str, Mapping[str, float]]) -> npt.NDArray[np.float64]:
-    """For each name set the sum of the values and their number."""
-    return np.array([[sum(values.values()), len(values)] for values in side.values()])
+            left = total - rows
+            without = left[:, 0] / left[:, 1] - left[:, 2] / left[:, 3]
+        sizes = rows[:, 1] + rows[:, 3]
+        return jackknife(value, without, sizes, n=self.pairs, bounds=(-1, 1), often=often)
 
 
 def popularity_gap(head: float | None, tail: float | None, scale: GapScale) -> float | None:
@@ -200,11 +242,20 @@ def _counts(query: Query, collection: str) -> bool:
     return query.task == "qa" and query.role is not None and group_of(query) == collection
 
 
+def _rows_of_collections(queries: Sequence[Query]) -> dict[str | None, npt.NDArray[np.int64]]:
+    """The rows of the QA queries that have a role, by collection; those of the others under None."""
+
+    def collection(query: Query) -> str | None:
+        return group_of(query) if query.task == "qa" and query.role is not None else None
+
+    return {key: rows for (key,), rows in groups_of(queries, [collection])}
+
+
 def gap_figure(
     systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "log10"
 ) -> Figure | None:
     """Figure 4: a panel for each system and collection."""
-    collections = sorted({group_of(q) for q in systems[0].queries if q.role and q.task == "qa"})
+    collections = [name for name in _rows_of_collections(systems[0].queries) if name is not None]
     if not collections:
         return None
     size = (max(5.2, 2.6 * len(systems)), 2.4 * len(collections) + 0.3)
@@ -241,14 +292,10 @@ def _panel(
         axis.text(x, -122, f"{gap_bin.n:,}", ha="center", va="bottom", fontsize=6, color=GREY)
         if gap_bin.low is not None and gap_bin.high is not None:
             axis.plot([x, x], [100 * gap_bin.low, 100 * gap_bin.high], color="black", lw=1)
-    picked = [
-        (q.role, v)
-        for q, v in zip(scores.queries, scores.values["acc@1"], strict=True)
-        if _counts(q, collection)
-    ]
-    head = [v for role, v in picked if role == "head"]
-    tail = [v for role, v in picked if role == "tail"]
-    if head and tail:
+    rows = _rows_of_collections(scores.queries)[collection]
+    values, roles = scores.values["acc@1"][rows], roles_of(scores.queries)[rows]
+    head, tail = values[roles == HEAD_ROLE], values[roles == TAIL_ROLE]
+    if len(head) and len(tail):
         axis.axhline(100 * (float(np.mean(head)) - float(np.mean(tail))), color=HEAD, lw=1)
     axis.set_xticks(range(len(BINS)), BINS, rotation=45, fontsize=7)
     axis.axhline(0, color="black", lw=0.5)

@@ -24,6 +24,7 @@ from whichone.measures.usual import COMPARED, REPORTED
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.entity_sample import knowledge_beside, popularity_sample
 from whichone.report.figure import Figure
+from whichone.report.first_results import first_results
 from whichone.report.first_screen import first_screen
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
 from whichone.report.page import Page, Section
@@ -104,11 +105,12 @@ def _sections(
     from whichone.report.three_choice import three_choice_section
 
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
-    telling = clearest_panels(runs, systems, benchmark, panels)
+    results = first_results(runs, systems, benchmark)
+    telling = clearest_panels(runs, systems, benchmark, panels, results)
     labels = BearerLabels(benchmark)
-    confusable = any(q.name_set for q in benchmark.queries)
+    confusable = results.any_set
     return [
-        first_screen(runs, systems, benchmark, telling, redact=redact),
+        first_screen(runs, systems, benchmark, results, telling, redact=redact),
         Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
         Section(
             "Confused", [confusion_table(systems)], [] if redact else _example(ranked, benchmark)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.set_members import members
+from whichone.files.seen import Seen
 from whichone.measures.summary import collection_of, group_of
 from whichone.records import NameSet, Query
 from whichone.report.page import Section
@@ -48,10 +50,19 @@ def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
 
 def set_statistics(benchmark: Benchmark) -> Table:
     """Table 4: sets, entities, properties and queries of each collection."""
-    collections = sorted({group_of(q) for q in benchmark.queries})
+    counted: dict[str, _SetCounts] = {}
+    for query in benchmark.queries:
+        counted.setdefault(group_of(query), _SetCounts()).tasks[query.task] += 1
+    for name_set, queries in _each(benchmark):
+        own: dict[str, list[Query]] = {}
+        for query in queries:
+            own.setdefault(group_of(query), []).append(query)
+        for collection, asked in own.items():
+            counted[collection].add(name_set, asked)
+    collections = sorted(counted)
     rows: list[list[Cell]] = [[what] for what in _FIGURES]
     for collection in collections:
-        for row, value in zip(rows, _column(benchmark, collection), strict=True):
+        for row, value in zip(rows, counted[collection].column(), strict=True):
             row.append(value)
     rows = [row for row in rows if row[0] not in _TASK_ROWS or any(row[1:])]
     return Table(
@@ -78,32 +89,52 @@ _FIGURES = (
 _TASK_ROWS = _FIGURES[-3:]
 
 
-def _column(benchmark: Benchmark, collection: str) -> list[Cell]:
-    queries = [q for q in benchmark.queries if group_of(q) == collection]
-    keys = {q.name_set for q in queries if q.name_set}
-    sets = [s for s in benchmark.sets if s.id in keys]
-    asked = {(q.name_set, q.entity) for q in queries if q.name_set}
-    facts = {(q.name_set, q.entity, q.relation) for q in queries if q.name_set}
-    tasks = Counter(q.task for q in queries)
-    count = len(sets) or 1
-    return [
-        len(sets),
-        sum(len(s.bearers) for s in sets) / count,
-        len(asked) / count,
-        len(facts) / count,
-        len(queries),
-        *(tasks.get(t, 0) for t in TASKS),
-    ]
+def _each(benchmark: Benchmark) -> Iterator[tuple[NameSet, list[Query]]]:
+    return (pair for block in members(benchmark) for pair in block)
+
+
+class _SetCounts:
+    """What is counted of one collection's name sets and queries."""
+
+    def __init__(self) -> None:
+        self.sets = self.bearers = self.asked = self.facts = 0
+        self.tasks: Counter[str] = Counter()
+
+    def add(self, name_set: NameSet, queries: Sequence[Query]) -> None:
+        self.sets += 1
+        self.bearers += len(name_set.bearers)
+        self.asked += len({q.entity for q in queries})
+        self.facts += len({(q.entity, q.relation) for q in queries})
+
+    def column(self) -> list[Cell]:
+        count = self.sets or 1
+        return [
+            self.sets,
+            self.bearers / count,
+            self.asked / count,
+            self.facts / count,
+            self.tasks.total(),
+            *(self.tasks.get(t, 0) for t in TASKS),
+        ]
 
 
 def relation_shares(benchmark: Benchmark) -> Table:
     """Table 3: how often each property of each type is asked for, by collection."""
     rows: list[list[Cell]] = []
-    for name, collection in sorted({(group_of(q), collection_of(q)) for q in benchmark.queries}):
-        queries = [q for q in benchmark.queries if q.relation and group_of(q) == name]
-        keys = {q.name_set for q in queries}
-        sets = [s for s in benchmark.sets if s.id in keys]
-        for row in property_rows(sets, queries, collection):
+    counted: dict[tuple[str, str], PropertyCounts] = {}
+    for name_set, queries in _each(benchmark):
+        own: dict[tuple[str, str], list[Query]] = {}
+        for query in queries:
+            if query.relation:
+                own.setdefault((group_of(query), collection_of(query)), []).append(query)
+        for key, asked in own.items():
+            counted.setdefault(key, PropertyCounts(key[1])).add(name_set, asked)
+    for query in benchmark.queries:  # facts that are asked for without a name that others share
+        if query.relation and not query.name_set:
+            key = (group_of(query), collection_of(query))
+            counted.setdefault(key, PropertyCounts(key[1])).alone(query)
+    for (name, _), counts in sorted(counted.items()):
+        for row in counts.rows():
             label = f"{row['label']} ({row['property']})" if row["label"] else row["property"]
             rows.append([name, row["type"], label, row["tuples"], 100 * row["share"]])
     typed = any(row[1] for row in rows)
@@ -121,32 +152,39 @@ def relation_shares(benchmark: Benchmark) -> Table:
     )
 
 
-def property_rows(
-    sets: Sequence[NameSet], queries: Sequence[Query], collection: str
-) -> list[dict[str, Any]]:
-    """Table 3: each type and property with its share of all tuples."""
-    types = {(s.id, b.entity): b.types for s in sets for b in s.bearers}
-    tuples = {
-        (q.name_set, q.entity, q.relation): q.attributes.get("property_label") for q in queries
-    }
-    named = registry.every("type_names").values()
+class PropertyCounts:
+    """Table 3: how often each type and property of one collection is asked for; a fact counts once."""
 
-    @functools.cache
-    def type_name(entity_types: tuple[str, ...], relation: str) -> str:
-        names = (name(collection, entity_types, relation) for name in named)
-        return next(filter(None, names), entity_types[0] if entity_types else "")
+    def __init__(self, collection: str) -> None:
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._alone = Seen()
+        named = registry.every("type_names").values()
 
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for (name_set, entity, relation), label in tuples.items():
-        kind = type_name(types.get((str(name_set), str(entity)), ()), str(relation))
-        counts[kind, str(relation), str(label or "")] += 1
-    return [
-        {
-            "type": kind,
-            "property": relation,
-            "label": label,
-            "tuples": count,
-            "share": count / len(tuples),
-        }
-        for (kind, relation, label), count in sorted(counts.items())
-    ]
+        @functools.cache
+        def type_name(entity_types: tuple[str, ...], relation: str) -> str:
+            names = (name(collection, entity_types, relation) for name in named)
+            return next(filter(None, names), entity_types[0] if entity_types else "")
+
+        self._type_name = type_name
+
+    def add(self, name_set: NameSet, queries: Sequence[Query]) -> None:
+        """The facts that one name set's queries ask for."""
+        types = {b.entity: b.types for b in name_set.bearers}
+        facts = {(q.entity, q.relation): q.attributes.get("property_label") for q in queries}
+        for (entity, relation), label in facts.items():
+            kind = self._type_name(types.get(str(entity), ()), str(relation))
+            self._counts[kind, str(relation), str(label or "")] += 1
+
+    def alone(self, query: Query) -> None:
+        """A fact of an entity that has no name set."""
+        if self._alone.add_one(f"{query.entity}\t{query.relation}") is None:
+            label = str(query.attributes.get("property_label") or "")
+            self._counts[self._type_name((), str(query.relation)), str(query.relation), label] += 1
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each type and property with its share of all facts."""
+        total = self._counts.total()
+        return [
+            {"type": kind, "property": relation, "label": label, "tuples": n, "share": n / total}
+            for (kind, relation, label), n in sorted(self._counts.items())
+        ]

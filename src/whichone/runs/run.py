@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from whichone.files.tables import TableSchema
 from whichone.runs.ranked import ROWS_IN_MEMORY, StoredRankings, by_question
@@ -64,6 +65,18 @@ class Run(Results):
             return StoredRankings(self.folder.path(RANKINGS.file), "passage", once=False)
         table = self.folder.table(RANKINGS.name, ["question", "passage"])
         return dict(by_question(table, "passage"))
+
+    def firsts(self, questions: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """What came first for each of a few questions, and its page; only their part of the table is read."""
+        rows = self.rows_of(questions, 1).to_pylist()
+        return {row["question"]: (row["passage"], row["page"]) for row in rows}
+
+    def rows_of(self, questions: Sequence[str], depth: int) -> pa.Table:
+        """The rankings of a few questions down to a depth; only their part of the table is read."""
+        wanted = [("question", "in", sorted(questions)), ("rank", "<=", depth)]
+        if not questions:
+            return RANKINGS.empty()
+        return pq.read_table(self.folder.path(RANKINGS.file), filters=wanted, pre_buffer=False)
 
     @property
     def _many(self) -> bool:

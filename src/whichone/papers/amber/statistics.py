@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from whichone.papers.amber.collection import Collection
@@ -38,17 +38,43 @@ def property_shares(collection: Collection, sets: Sequence[AmberSet]) -> list[di
     ]
 
 
-def set_statistics(sets: Sequence[NameSet], queries: Sequence[Query]) -> dict[str, Any]:
+def set_statistics(sets: Iterable[NameSet], queries: Iterable[Query]) -> dict[str, Any]:
     """Table 4: sets, averages a set, and queries by task."""
-    tuples = {(q.name_set, q.entity, q.relation) for q in queries}
-    queried = {(name_set, entity) for name_set, entity, _ in tuples}
-    tasks = Counter(q.task for q in queries)
-    count = len(sets) or 1
-    return {
-        "sets": len(sets),
-        "entities_per_set": sum(len(s.bearers) for s in sets) / count,
-        "entities_with_properties_per_set": len(queried) / count,
-        "properties_per_set": len(tuples) / count,
-        "queries": len(queries),
-        **{f"queries_{task}": tasks[task] for task in sorted(tasks)},
-    }
+    statistics = SetStatistics()
+    for name_set in sets:
+        statistics.add_set(name_set)
+    own: dict[str | None, list[Query]] = {}
+    for query in queries:
+        own.setdefault(query.name_set, []).append(query)
+    for asked in own.values():
+        statistics.add_queries(asked)
+    return statistics.table()
+
+
+class SetStatistics:
+    """Table 4, counted one name set at a time."""
+
+    def __init__(self) -> None:
+        self.sets = self.bearers = self.asked = self.facts = 0
+        self.tasks: Counter[str] = Counter()
+
+    def add_set(self, name_set: NameSet) -> None:
+        self.sets += 1
+        self.bearers += len(name_set.bearers)
+
+    def add_queries(self, queries: Sequence[Query]) -> None:
+        """All queries of one name set."""
+        self.asked += len({q.entity for q in queries})
+        self.facts += len({(q.entity, q.relation) for q in queries})
+        self.tasks.update(q.task for q in queries)
+
+    def table(self) -> dict[str, Any]:
+        count = self.sets or 1
+        return {
+            "sets": self.sets,
+            "entities_per_set": self.bearers / count,
+            "entities_with_properties_per_set": self.asked / count,
+            "properties_per_set": self.facts / count,
+            "queries": self.tasks.total(),
+            **{f"queries_{task}": self.tasks[task] for task in sorted(self.tasks)},
+        }

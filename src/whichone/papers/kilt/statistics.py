@@ -6,12 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import benchmark_of
+from whichone.files.seen import Seen
+from whichone.files.spool import blocks
 from whichone.papers.kilt.datasets import datasets
 from whichone.papers.kilt.record import KEPT
 from whichone.records import Output, Query
 
+_BLOCK = 4_096
 LEGEND = (
     "APS: spans in a provenance set. APN: provenance sets a query. APP: pages in all of a query's "
     "provenance. AAN: different answers a query. Averages leave out queries that have none."
@@ -24,32 +29,61 @@ def is_kilt(queries: Iterable[Query]) -> bool:
 
 def table_6(queries: Iterable[Query]) -> list[dict[str, Any]]:
     """One row a dataset, in the paper's order; other datasets after them."""
-    grouped: dict[str, list[Query]] = {}
+    counted: dict[str, _Row] = {}
     for query in queries:
         name = str(query.attributes.get("dataset") or benchmark_of(query))
-        grouped.setdefault(name, []).append(query)
+        counted.setdefault(name, _Row()).add(query)
     order = {name: n for n, name in enumerate(datasets())}
-    names = sorted(grouped, key=lambda name: (order.get(name, len(order)), name))
-    return [_row(name, grouped[name]) for name in names]
+    names = sorted(counted, key=lambda name: (order.get(name, len(order)), name))
+    return [counted[name].figures(name) for name in names]
 
 
-def _row(name: str, queries: Sequence[Query]) -> dict[str, Any]:
-    known = datasets().get(name)
-    sets = [_sets(query.outputs) for query in queries]
-    with_sets = [listed for listed in sets if listed]
-    answered = [count for query in queries if (count := len(query.answers()))]
-    sizes = Counter(str(query.attributes.get("split", "")) for query in queries)
-    spans = [len(group) for listed in with_sets for group in listed]
-    hops = sum(len({page for page, *_ in group}) > 1 for listed in with_sets for group in listed)
-    return {
-        "dataset": known.label if known else name,
-        "multi-hop": known.multi_hop if known else hops > 0,
-        "APS": _mean(spans),
-        "APN": _mean([len(listed) for listed in with_sets]),
-        "APP": _mean([len({entry[0] for g in listed for entry in g}) for listed in with_sets]),
-        "AAN": _mean(answered),
-        **{split: sizes.get(split, 0) for split in ("train", "dev", "test")},
-    }
+class _Mean:
+    """A mean of whole numbers, counted as they come."""
+
+    def __init__(self) -> None:
+        self.total = self.count = 0
+
+    def add(self, value: int) -> None:
+        self.total += value
+        self.count += 1
+
+    def value(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+class _Row:
+    """What is counted of one dataset."""
+
+    def __init__(self) -> None:
+        self.spans, self.sets, self.pages, self.answers = (_Mean() for _ in range(4))
+        self.hops = 0
+        self.sizes: Counter[str] = Counter()
+
+    def add(self, query: Query) -> None:
+        listed = _sets(query.outputs)
+        self.sizes[str(query.attributes.get("split", ""))] += 1
+        if count := len(query.answers()):
+            self.answers.add(count)
+        if not listed:
+            return
+        self.sets.add(len(listed))
+        self.pages.add(len({span[0] for group in listed for span in group}))
+        for group in listed:
+            self.spans.add(len(group))
+            self.hops += len({page for page, *_ in group}) > 1
+
+    def figures(self, name: str) -> dict[str, Any]:
+        known = datasets().get(name)
+        return {
+            "dataset": known.label if known else name,
+            "multi-hop": known.multi_hop if known else self.hops > 0,
+            "APS": self.spans.value(),
+            "APN": self.sets.value(),
+            "APP": self.pages.value(),
+            "AAN": self.answers.value(),
+            **{split: self.sizes.get(split, 0) for split in ("train", "dev", "test")},
+        }
 
 
 Span = tuple[str, int | None, int | None, int | None, int | None]
@@ -69,18 +103,41 @@ def _sets(outputs: Sequence[Output]) -> list[frozenset[Span]]:
     return list(sets)
 
 
-def _mean(values: Sequence[int]) -> float | None:
-    return sum(values) / len(values) if values else None
+class PagesInDatasets:
+    """How many datasets need each page."""
+
+    def __init__(self, queries: Iterable[Query]) -> None:
+        self._pages, pairs = Seen(), Seen()
+        self.counts = np.zeros(_BLOCK, np.int16)
+        for block in blocks(queries, _BLOCK):
+            needed = dict.fromkeys(
+                (page, str(query.attributes.get("dataset", "")))
+                for query in block
+                for page in sorted(query.gold_pages())
+            )
+            before = pairs.add(["\t".join(pair) for pair in needed], [0] * len(needed))
+            new = [page for (page, _), known in zip(needed, before, strict=True) if known is None]
+            self._count(new)
+        self.counts = self.counts[: len(self._pages)]
+
+    def _count(self, pages: Sequence[str]) -> None:
+        distinct = list(dict.fromkeys(pages))
+        known = self._pages.numbers(distinct)
+        new = [page for page, number in zip(distinct, known, strict=True) if number is None]
+        self._pages.add(new, range(len(self._pages), len(self._pages) + len(new)))
+        while len(self.counts) < len(self._pages):
+            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+        np.add.at(self.counts, [n for n in self._pages.numbers(pages) if n is not None], 1)
+
+    def of(self, pages: Sequence[str]) -> list[int]:
+        """The number of datasets that need each page."""
+        return [0 if n is None else int(self.counts[n]) for n in self._pages.numbers(pages)]
 
 
 def datasets_per_page(queries: Iterable[Query]) -> dict[int, int]:
     """Figure 2: for 1, 2, ... datasets, how many pages hold knowledge for that many."""
-    using: dict[str, set[str]] = {}
-    for query in queries:
-        for page in query.gold_pages():
-            using.setdefault(page, set()).add(str(query.attributes.get("dataset", "")))
-    counts = Counter(len(names) for names in using.values())
-    return dict(sorted(counts.items()))
+    counts = np.bincount(PagesInDatasets(queries).counts)
+    return {n: int(count) for n, count in enumerate(counts) if n and count}
 
 
 def board_measures(benchmark: Benchmark, of: str) -> list[str]:

@@ -96,7 +96,7 @@ async def create(request: Request) -> Response:
         consent=form.text("consent") or room.CONSENT,
         pilot=pilot,
         break_after=form.number("break_after", 10, 0, 1000),
-        items=room.with_checks(chosen.items, pilot, form.number("checks", 0, 0, 50), titles),
+        items=room.with_checks(tuple(chosen.items), pilot, form.number("checks", 0, 0, 50), titles),
         wanted=wanted,
         guidelines=form.text("guidelines", longest=10_000).strip(),
         code=form.text("code", longest=100).strip(),

@@ -5,27 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.set_members import members
 from whichone.papers.amber.collection import builtin_names, load_collection
-from whichone.papers.amber.statistics import set_statistics
-from whichone.report.statistics import PaperStatistics, property_rows
+from whichone.papers.amber.statistics import SetStatistics
+from whichone.report.statistics import PaperStatistics, PropertyCounts
 
 _TASKS = {"qa": "Question Answering", "sf": "Slot Filling", "fc": "Fact checking"}
 
 
 def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     """Both tables as a document and as text; None where there are no AmbER queries."""
-    queries = [q for q in benchmark.queries if q.task in _TASKS and q.name_set is not None]
-    if not queries or not benchmark.sets:
+    counted: dict[str, tuple[SetStatistics, PropertyCounts]] = {}
+    for name_set in benchmark.sets:
+        counted.setdefault(
+            name_set.collection, (SetStatistics(), PropertyCounts(name_set.collection))
+        )
+        counted[name_set.collection][0].add_set(name_set)
+    asked = False
+    for block in members(benchmark):
+        for name_set, every in block:
+            queries = [query for query in every if query.task in _TASKS]
+            asked = asked or bool(queries)
+            statistics, properties = counted[name_set.collection]
+            statistics.add_queries(queries)
+            properties.add(name_set, queries)
+    if not asked:
         return None
     document: dict[str, Any] = {}
     lines: list[str] = []
-    for key in sorted({s.collection for s in benchmark.sets}):
-        sets = [s for s in benchmark.sets if s.collection == key]
-        ids = {s.id for s in sets}
-        own = [q for q in queries if q.name_set in ids]
+    for key, (statistics, properties) in sorted(counted.items()):
         collection = load_collection(key) if key in builtin_names() else None
-        table_3 = property_rows(sets, own, key)
-        table_4 = set_statistics(sets, own)
+        table_3, table_4 = properties.rows(), statistics.table()
         document[key] = {"table_3": table_3, "table_4": table_4}
         title = collection.name if collection else key
         lines += [

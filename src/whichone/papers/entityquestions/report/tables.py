@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import islice
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import published_relations
 from whichone.benchmarks.several import benchmark_of
 from whichone.measures.scores import Scores, slice_scores, subset
-from whichone.records import Query, page_of
+from whichone.records import Passage, Query, page_of
 from whichone.report.table import Cell, Table
 from whichone.runs.run import Run
 
@@ -117,18 +118,12 @@ def _heading(system: str, names: str) -> str:
 
 def _only(scores: Scores, names: str) -> Scores:
     """The queries with relations, and only those with unique or with shared names."""
-    keep = [
-        i
-        for i, q in enumerate(scores.queries)
-        if q.relation
-        and names in ("all", "shared" if q.attributes.get("shared_name") else "unique")
-    ]
-    return Scores(
-        scores.system,
-        scores.benchmark,
-        [scores.queries[i] for i in keep],
-        scores.measures,
-        {name: values[keep] for name, values in scores.values.items()},
+    return subset(
+        scores,
+        lambda q: (
+            bool(q.relation)
+            and names in ("all", "shared" if q.attributes.get("shared_name") else "unique")
+        ),
     )
 
 
@@ -186,18 +181,18 @@ def resolvable_table(systems: Sequence[Scores]) -> Table | None:
 def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> Table:
     """Questions a system misses, with the gold page's passage and what came instead."""
     rows: list[Sequence[Cell]] = []
-    texts = dict(zip(*(benchmark.passages[c].to_pylist() for c in ("id", "text")), strict=True))
     titles = benchmark.page_titles
     for run, scores in zip(runs, systems, strict=True):
-        missed = [
-            q
-            for q, hit in zip(scores.queries, scores.values[f"answer_in_top@{K}"], strict=True)
-            if hit == 0 and any(page in titles for page in q.gold_pages())
-        ][:EXAMPLES]
+        hits = zip(scores.queries, scores.values[f"answer_in_top@{K}"], strict=True)
+        lacking = (
+            q for q, hit in hits if hit == 0 and any(page in titles for page in q.gold_pages())
+        )
+        missed = list(islice(lacking, EXAMPLES))
         ranked = _first_passages(run, {q.id for q in missed})
         for query in missed:
             gold = min(page for page in query.gold_pages() if page in titles)
             shown = [("gold", f"{gold}#0"), *enumerate(ranked.get(query.id, ()), 1)]
+            texts = benchmark.corpus.get([passage for _, passage in shown])
             rows += [
                 (
                     scores.system,
@@ -219,14 +214,12 @@ def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
 
 def _first_passages(run: Run, questions: set[str]) -> dict[str, list[str]]:
     passages: dict[str, list[str]] = {}
-    table = run.rankings
-    columns = (table[c].to_pylist() for c in ("question", "rank", "passage"))
-    for question, rank, passage in zip(*columns, strict=True):
-        if question in questions and rank <= SHOWN:
-            passages.setdefault(question, []).append(passage)
+    table = run.rows_of(sorted(questions), SHOWN)
+    for row in table.sort_by([("question", "ascending"), ("rank", "ascending")]).to_pylist():
+        passages.setdefault(row["question"], []).append(row["passage"])
     return passages
 
 
-def _opening(texts: dict[str, str], passage: str) -> str:
-    words = texts.get(passage, "").split()
+def _opening(texts: Mapping[str, Passage], passage: str) -> str:
+    words = texts[passage].text.split() if passage in texts else []
     return " ".join(words[:WORDS]) + (" ..." if len(words) > WORDS else "")

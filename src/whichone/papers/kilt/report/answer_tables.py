@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import benchmark_of
@@ -14,7 +15,7 @@ from whichone.measures.answer_scores import score_answers
 from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import check_comparable
 from whichone.measures.measure import parse_measure, parse_measures
-from whichone.measures.scores import Scores, estimate, score_run
+from whichone.measures.scores import Scores, estimate, groups_of, score_run
 from whichone.papers.kilt.scores.headline import METRIC
 from whichone.papers.kilt.statistics import is_kilt
 from whichone.records import Query
@@ -74,8 +75,7 @@ def retrieval_table(runs: Sequence[Run], benchmark: Benchmark) -> Table:
         check_comparable(systems)
     groups = _datasets(benchmark)
     rows: list[Sequence[Cell]] = [
-        (s.system, *(estimate(s, measures[0], np.array(m)) for m in groups.values()))
-        for s in systems
+        (s.system, *(estimate(s, measures[0], m) for m in groups.values())) for s in systems
     ]
     return Table(
         key="kilt-retrieval",
@@ -99,14 +99,14 @@ def _measure(query: Query, gated: bool) -> str:
     return f"kilt_{name}" if gated else name
 
 
-def _datasets(benchmark: Benchmark) -> dict[str, list[int]]:
+def _datasets(benchmark: Benchmark) -> dict[str, npt.NDArray[np.int64]]:
     """Queries by dataset, else by task."""
-    groups: dict[str, list[int]] = {}
-    for i, query in enumerate(benchmark.queries):
+
+    def name(query: Query) -> str:
         named = str(query.attributes.get("dataset") or TASKS.get(query.task, query.task))
-        name = ": ".join(filter(None, (benchmark_of(query), named)))
-        groups.setdefault(name, []).append(i)
-    return dict(sorted(groups.items()))
+        return ": ".join(filter(None, (benchmark_of(query), named)))
+
+    return {str(key): rows for (key,), rows in groups_of(benchmark.queries, [name])}
 
 
 def _by_dataset(
@@ -116,15 +116,13 @@ def _by_dataset(
         raise BadInput("a table needs at least one folder of answers")
     groups = _datasets(benchmark)
     heads = {
-        name: _measure(benchmark.queries[members[0]], gated) for name, members in groups.items()
+        name: _measure(benchmark.queries[int(members[0])], gated)
+        for name, members in groups.items()
     }
     rows: list[Sequence[Cell]] = [
         (
             s.system,
-            *(
-                estimate(s, parse_measure(heads[name]), np.array(members))
-                for name, members in groups.items()
-            ),
+            *(estimate(s, parse_measure(heads[name]), members) for name, members in groups.items()),
         )
         for s in systems
     ]

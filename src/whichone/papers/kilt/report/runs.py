@@ -6,10 +6,11 @@ import importlib.util
 from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.files.spool import blocks
 from whichone.papers.kilt.datasets import datasets
 from whichone.papers.kilt.report.answer_tables import retrieval_table
 from whichone.papers.kilt.report.statistics import datasets_per_page_figure
-from whichone.papers.kilt.statistics import is_kilt
+from whichone.papers.kilt.statistics import PagesInDatasets, is_kilt
 from whichone.records import Query
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
@@ -26,6 +27,7 @@ INPUTS = {"fc": "Claim", "el": "Text Chunk", "sf": "Structured", "qa": "Question
 OUTPUTS = {"fc": "Classification", "el": "Entity", "sf": "Entity", "qa": "Extractive"}
 ABSTRACTIVE = {"hotpotqa": "Short Abstractive", "eli5": "Long Abstractive"}
 _SHOWN = 200
+_BLOCK = 4_096
 
 
 def runs_section(
@@ -63,21 +65,22 @@ def datasets_table(benchmark: Benchmark) -> Table:
 
 def instances_table(benchmark: Benchmark, most: int = 8) -> Table:
     """Figure 1 as a table: an instance of each dataset, those that share a page beside each other."""
-    by_page: dict[str, dict[str, Query]] = {}
-    for query in benchmark.queries:
-        for page in sorted(query.gold_pages()):
-            known = by_page.setdefault(page, {})
-            known.setdefault(str(query.attributes.get("dataset", "")), query)
+    pages = PagesInDatasets(benchmark.queries)
+    best: dict[str, tuple[tuple[int, str], Query]] = {}
+    for block in blocks(benchmark.queries, _BLOCK):
+        needed = [(page, query) for query in block for page in sorted(query.gold_pages())]
+        for (page, query), number in zip(needed, pages.of([p for p, _ in needed]), strict=True):
+            name = str(query.attributes.get("dataset", ""))
+            if name not in best or (-number, page) < best[name][0]:
+                best[name] = (-number, page), query
     titles = benchmark.page_titles
     rows: list[Sequence[Cell]] = []
-    seen: set[str] = set()
-    for page, asked in sorted(by_page.items(), key=lambda item: (-len(item[1]), item[0])):
-        for name, query in sorted(asked.items()):
-            if name not in seen and len(rows) < most:
-                seen.add(name)
-                answer = next(iter(query.answers()), "")
-                source = _title(query, page) or titles.get(page, page)
-                rows.append((name, query.input[:_SHOWN], answer[:_SHOWN], source))
+    for name, ((_, page), query) in sorted(best.items(), key=lambda item: (item[1][0], item[0]))[
+        :most
+    ]:
+        answer = next(iter(query.answers()), "")
+        source = _title(query, page) or titles.get(page, page)
+        rows.append((name, query.input[:_SHOWN], answer[:_SHOWN], source))
     return Table(
         key="kilt-instances",
         title="One interface: input, output, provenance (KILT, Figure 1)",
