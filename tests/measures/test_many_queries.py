@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from tests.measures.test_scores import names
 
 from whichone.benchmarks import benchmark as benchmarks
+from whichone.benchmarks import set_members
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.stored import StoredQueries
 from whichone.errors import BadInput
@@ -22,6 +25,8 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores, subset
 from whichone.measures.summary import summarise
 from whichone.records import Ranking
+from whichone.report import panels
+from whichone.report.report import make_report
 from whichone.runs import run as run_module
 from whichone.runs.ranked import StoredRankings
 from whichone.runs.run import Run
@@ -139,3 +144,27 @@ def test_queries_by_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [stored[n].id for n in (59, 0, 7)] == ["q59", "q0", "q7"]
     assert stored[10:20:3] == known[10:20:3]
     assert stored[-1] == known[-1]
+
+
+def test_report_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names(tmp_path / "bench", 30)
+    scored(tmp_path / "bench", tmp_path / "runs")
+    runs = [tmp_path / "runs" / "run0", tmp_path / "runs" / "run1"]
+    make_report(runs, tmp_path / "known" / "report.html", panels=5)
+    few_in_memory(monkeypatch)
+    for module in (set_members, panels):
+        monkeypatch.setattr(module, "IN_MEMORY", 8)
+        monkeypatch.setattr(module, "_BLOCK", 16)
+    make_report(runs, tmp_path / "stored" / "report.html", panels=5)
+    known = sorted(p.name for p in (tmp_path / "known").rglob("*.csv"))
+    assert known
+    for name in known:
+        first, second = (next((tmp_path / p).rglob(name)) for p in ("known", "stored"))
+        assert rounded(first) == rounded(second), name
+    pages = [(tmp_path / p / "report.html").read_text() for p in ("known", "stored")]
+    assert len({re.findall(r"<details class=\"panel\">.*", page)[0] for page in pages}) == 1
+
+
+def rounded(file: Path) -> list[list[str]]:
+    rows = csv.reader(file.read_text().splitlines())
+    return [[re.sub(r"(\d\.\d{9})\d+", r"\1", cell) for cell in row] for row in rows]
