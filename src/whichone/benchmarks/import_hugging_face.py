@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import RELEVANCE, check_gold
-from whichone.benchmarks.question_files import Judgements, read_hf_qrels
+from whichone.benchmarks.judgements import Judgements, read_hf_qrels
 from whichone.benchmarks.release import SIZES
 from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput
@@ -30,9 +30,7 @@ def import_hugging_face(
     for passage in passages:
         of_page.setdefault(passage.page, []).append(passage.id)
         ours[passage.source_id or passage.id] = passage.id
-    judged: Judgements = {}
-    for file in sorted((root / "default").glob("*.parquet")):
-        judged |= read_hf_qrels(file)
+    judged = read_hf_qrels(sorted((root / "default").glob("*.parquet")))
     queries = [_query(row, judged, ours, of_page) for row in _rows(root, "queries")]
     counts = check_gold(queries, of_page, root) if passages else {}
     return save_benchmark(

@@ -8,14 +8,15 @@ from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.judgements import judgements_of, read_beir_qrels, read_trec_qrels
 from whichone.corpus.passage_files import field, read_records
 from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.lines import read_lines
+from whichone.files.spool import blocks
 
 SPLITS = ("test", "dev", "validation", "train")
-Judgements = dict[str, dict[str, int]]
-"""Query, then passage or page, then its relevance; 0 is judged and not relevant."""
+_BLOCK = 4_096
 
 
 class SourceRecord(msgspec.Struct, frozen=True):
@@ -71,16 +72,21 @@ def read_questions(
 def _of_file(
     path: Path, qrels: Path | None, id_field: str | None, bad: list[str] | None
 ) -> Iterator[SourceRecord]:
-    judged = read_trec_qrels(qrels) if qrels else None
     records = _topics(path) if path.name.startswith("topics") else read_records(path, bad)
-    for line, record in records:
-        if judged is None:
-            yield SourceRecord(line, record, path)
-            continue
-        name = id_field or ("_id" if "_id" in record else "id")
-        key = str(field(record, name, path, line))
-        if key in judged:
-            yield SourceRecord(line, record, path, judged[key])
+    if qrels is None:
+        yield from (SourceRecord(line, record, path) for line, record in records)
+        return
+    judged = read_trec_qrels(qrels)
+    for block in blocks(records, _BLOCK):
+        keys = [_key(record, id_field, path, line) for line, record in block]
+        for (line, record), own in zip(block, judgements_of(keys, judged), strict=True):
+            if own is not None:
+                yield SourceRecord(line, record, path, own)
+
+
+def _key(record: dict[str, Any], id_field: str | None, path: Path, line: int) -> str:
+    name = id_field or ("_id" if "_id" in record else "id")
+    return str(field(record, name, path, line))
 
 
 def _topics(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -109,58 +115,15 @@ def _judged(
     records: Iterator[SourceRecord], files: dict[str, Path], key: str, read: Any
 ) -> Iterator[SourceRecord]:
     judged = {name: read(file) for name, file in files.items()}
-    for record in records:
-        own = from_trec(str(field(record.fields, key, record.file, record.line)))
-        for name, relevance in judged.items():
-            if own in relevance:
-                fields = {**record.fields, "_id": own, "split": name}
+    for block in blocks(records, _BLOCK):
+        keys = [from_trec(str(field(r.fields, key, r.file, r.line))) for r in block]
+        lists = {name: judgements_of(keys, own) for name, own in judged.items()}
+        for n, record in enumerate(block):
+            split, gold = next(
+                ((s, own[n]) for s, own in lists.items() if own[n] is not None), ("", None)
+            )
+            if gold is not None:
+                fields = {**record.fields, "_id": keys[n], "split": split}
                 fields.setdefault("question", record.fields.get("text"))
                 fields.pop("text", None)
-                yield SourceRecord(record.line, fields, record.file, relevance[own])
-                break
-
-
-def read_beir_qrels(file: Path) -> Judgements:
-    """Query, passage and relevance between tabs, with or without a header."""
-    judged: Judgements = {}
-    for line, text in read_lines(file):
-        parts = text.decode("utf-8", "replace").split("\t")
-        if len(parts) != 3:
-            raise BadInput("three columns between tabs are expected", file=file, line=line)
-        if line == 1 and not parts[2].strip().lstrip("-").isdigit():
-            continue
-        _put(judged, parts[0], parts[1], parts[2], file, line)
-    return judged
-
-
-def read_trec_qrels(file: Path) -> Judgements:
-    """`query 0 document relevance` a line, between blanks."""
-    judged: Judgements = {}
-    for line, text in read_lines(file):
-        parts = text.decode("utf-8", "replace").split()
-        if parts and len(parts) != 4:
-            raise BadInput(
-                "four columns are expected: query 0 document relevance", file=file, line=line
-            )
-        if parts:
-            _put(judged, parts[0], parts[2], parts[3], file, line)
-    return judged
-
-
-def _put(judged: Judgements, query: str, document: str, grade: str, file: Path, line: int) -> None:
-    try:
-        judged.setdefault(from_trec(query), {})[from_trec(document)] = int(grade)
-    except ValueError:
-        raise BadInput(
-            f"the relevance is no whole number: {grade!r}", file=file, line=line
-        ) from None
-
-
-def read_hf_qrels(file: Path) -> Judgements:
-    import pyarrow.parquet as pq
-
-    judged: Judgements = {}
-    for row in pq.read_table(file).to_pylist():
-        document = from_trec(str(row["corpus-id"]))
-        judged.setdefault(from_trec(str(row["query-id"])), {})[document] = int(row["score"])
-    return judged
+                yield SourceRecord(record.line, fields, record.file, gold)

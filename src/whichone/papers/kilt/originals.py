@@ -11,7 +11,12 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.compressed import is_tar
+from whichone.files.json_entries import entries
 from whichone.files.lines import NOT_JSON, open_binary
+from whichone.files.seen import Seen
+from whichone.files.spool import Spool, blocks
+
+_BLOCK = 4_096
 
 
 class _Question(msgspec.Struct):
@@ -19,33 +24,36 @@ class _Question(msgspec.Struct):
     text: str = msgspec.field(name="Question")
 
 
-class _Document(msgspec.Struct):
-    questions: list[_Question] = msgspec.field(name="Data")
-
-
 class Originals:
-    """Questions by id, from TriviaQA's JSON files or from the archive that contains them."""
+    """Questions by id, from TriviaQA's JSON files or from the archive that contains them; they are on disk."""
 
     def __init__(self, paths: Sequence[str | Path]) -> None:
-        self._questions: dict[str, str] = {}
+        self._texts: Spool[str] = Spool(str)
+        self._places = Seen()
         for path in paths:
             for name, file in _documents(Path(path)):
-                self._add(name, file.read())
+                for block in blocks(_questions(name, file), _BLOCK):
+                    first = len(self._texts)
+                    self._places.add([q.id for q in block], range(first, first + len(block)))
+                    self._texts.extend(q.text for q in block)
 
-    def question(self, identity: str) -> str | None:
-        return self._questions.get(identity)
+    def questions(self, identities: Sequence[str]) -> list[str | None]:
+        """The question of each id; None for one that the files do not have."""
+        places = self._places.numbers(identities)
+        return [None if place is None else self._texts[place] for place in places]
 
-    def _add(self, name: str, data: bytes) -> None:
-        try:
-            document = msgspec.json.decode(data, type=_Document)
-        except NOT_JSON as error:
-            raise BadInput(
-                f"not one of TriviaQA's files: {error}",
-                file=name,
-                hint="give unfiltered-web-dev.json and the like, or the archive that contains them",
-            ) from error
-        for question in document.questions:
-            self._questions[question.id] = question.text
+
+def _questions(name: str, file: IO[bytes]) -> Iterator[_Question]:
+    """The entries of `Data`, a few megabytes at a time."""
+    try:
+        for part in entries(file, b"Data"):
+            yield from msgspec.json.decode(part, type=list[_Question])
+    except NOT_JSON as error:
+        raise BadInput(
+            f"not one of TriviaQA's files: {error}",
+            file=name,
+            hint="give unfiltered-web-dev.json and the like, or the archive that contains them",
+        ) from error
 
 
 def _documents(path: Path) -> Iterator[tuple[str, IO[bytes]]]:

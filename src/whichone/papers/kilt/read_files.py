@@ -154,7 +154,7 @@ def _query(
         query = query_of(
             record,
             task=read.task,
-            text=originals.question(own) if originals else None,
+            text=originals.questions([own])[0] if originals else None,
             source=source,
             attributes={**where, "split": read.split},
         )

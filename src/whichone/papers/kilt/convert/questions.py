@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from whichone.errors import BadInput
-from whichone.files.lines import read_json, read_json_lines
+from whichone.files.json_array import array_records
+from whichone.files.json_entries import records_under
+from whichone.files.lines import read_json_lines
 from whichone.papers.kilt.convert.original import Original, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 
@@ -13,7 +16,7 @@ from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 def convert_hotpotqa(original: Original) -> Iterator[TaskRecord]:
     """All supporting sentences of a question together are its evidence."""
     for file in original.files:
-        for number, record in enumerate(read_json(file), 1):
+        for number, record in enumerate(array_records(file, dict[str, Any]), 1):
             try:
                 context = dict(record["context"])
                 evidence, lost = [], 0
@@ -34,9 +37,8 @@ def convert_hotpotqa(original: Original) -> Iterator[TaskRecord]:
 def convert_triviaqa(original: Original) -> Iterator[TaskRecord]:
     """Every alias of the answer is looked for on every Wikipedia page of the question."""
     for file in original.files:
-        document = read_json(file)
         try:
-            for number, record in enumerate(document["Data"], 1):
+            for number, record in enumerate(records_under(file, "Data"), 1):
                 pages = [page["Title"] for page in record.get("EntityPages", ())]
                 if not pages:
                     original.left_out["questions without a Wikipedia page"] += 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whichone.errors import BadInput
-from whichone.files.lines import read_json
+from whichone.files.json_array import array_records
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 
@@ -17,7 +17,7 @@ def convert_wow(original: Original) -> Iterator[TaskRecord]:
     """Turns without a chosen sentence are left out; no topic is given. Dev and test are the unseen
     splits (`valid_topic_split.json`, `test_topic_split.json`)."""
     for file in original.files:
-        for number, dialog in enumerate(read_json(file), 1):
+        for number, dialog in enumerate(array_records(file, dict[str, Any]), 1):
             try:
                 yield from _turns(dialog, number, original)
             except (KeyError, TypeError, AttributeError) as error:
