@@ -28,6 +28,7 @@ from invented import (
     PER_PAGE,
     asked_pages,
     batches,
+    calling,
     page_id,
     page_name,
     question,
@@ -142,7 +143,7 @@ def need_entity_questions(place: Path, size: int, records: int) -> Path:
         with file.open("w") as out:
             for n, page in enumerate(each_asked(records, pages)):
                 asked = f"Where was {page_name(page, pages)} born?"
-                answers = [word(page % 997)]
+                answers = [calling(page)]
                 record = json.dumps({"question": asked, "answers": answers}, indent=4)
                 out.write(("[" if not n else ",\n") + record)
             out.write("]")
@@ -199,7 +200,7 @@ def need_knowledge(place: Path) -> Path:
                     "wikipedia_title": called,
                     "text": [
                         f"{called}\n",
-                        f"{called} is a {word(page % 997)} from {word(page)}.\n",
+                        f"{called} is a {calling(page)} from {word(page)}.\n",
                     ],
                 }
                 out.write(json.dumps(record) + "\n")
@@ -215,7 +216,7 @@ def need_task(place: Path, records: int) -> Path:
         with file.open("w") as out:
             for n in range(records):
                 page = n * 7_919 % pages
-                text = f"{title(page, pages)} is a {word(page % 997)} from"
+                text = f"{title(page, pages)} is a {calling(page)} from"
                 evidence = {"title": title(page, pages), "text": text}
                 record = {"id": str(n), "input": question(page, pages), "answer": "x"}
                 out.write(json.dumps({**record, "evidence": [evidence]}) + "\n")

@@ -114,7 +114,13 @@ class Changed:
 def encoder() -> Any:
     from whichone.retrieval.dense.encoder import need_encoder
 
-    return need_encoder(os.environ[MODEL], device="cuda")
+    return need_encoder(os.environ[MODEL], device=device())
+
+
+def device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def make_dense(place: Path, passages: int, second: bool = False) -> dict[str, object]:
@@ -125,7 +131,7 @@ def make_dense(place: Path, passages: int, second: bool = False) -> dict[str, ob
 
     own = encoder()
     corpus = Corpus.open(place / "corpus")
-    rows = corpus.passages.select(["title", "text"]).slice(0, 32_768)
+    rows = corpus.passages.select(["title", "text"]).slice(0, min(32_768, passages // 8))
     titles, texts = rows["title"].to_pylist(), rows["text"].to_pylist()
     tokenised, held = tokeniser_alone(own.packed.tokeniser, titles, texts)
     alone = model_alone(own.packed, held)
@@ -146,7 +152,7 @@ def open_index(name: str, place: Path) -> Retriever:
     if name == "dense":
         from whichone.retrieval.dense import Dense
 
-        return Dense.open(place, encoder=encoder(), search="cuda")
+        return Dense.open(place, encoder=encoder(), search=device())
     if name in ("bm25", "bm25-numpy"):
         from whichone.retrieval.bm25 import Bm25
 
@@ -156,7 +162,7 @@ def open_index(name: str, place: Path) -> Retriever:
     return NamesakeRetriever.open(place)
 
 
-def ask(name: str, place: Path, passages: int, most: float = 45) -> dict[str, object]:
+def ask(name: str, place: Path, passages: int, most: float = 110) -> dict[str, object]:
     """Questions one at a time, as a service gets them, for at most `most` seconds after the first ten."""
     from whichone.records import Question, page_of
 

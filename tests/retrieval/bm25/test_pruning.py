@@ -1,7 +1,8 @@
-"""What is left out of BM25's sums by numpy changes no ranking and no bit of a score."""
+"""What is left out of BM25's sums changes no ranking and no bit of a score."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from whichone.records import Passage
 from whichone.retrieval.bm25 import Bm25, scoring
 from whichone.retrieval.bm25.index import open_postings
 from whichone.retrieval.bm25.scoring import Scorer
+from whichone.retrieval.bm25.weights import length_norms
 
 PASSAGES = 3_000
 
@@ -56,3 +58,56 @@ def test_the_same_to_the_last_bit(index: Path, k: int, monkeypatch: pytest.Monke
         assert scores.tobytes() == wanted[1].tobytes()
         assert not scorer._scores.any()
     assert left_out > 20
+
+
+@pytest.mark.parametrize("window", [1, 700, 1 << 16])
+@pytest.mark.parametrize("k", [1, 10, 100, 2 * PASSAGES])
+def test_windows_change_nothing(
+    index: Path, k: int, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr(scoring, "WINDOW", window)
+    postings = open_postings(index)
+    fast, plain = Scorer(postings, backend="numba"), Scorer(postings, backend="numpy")
+    share = np.asarray(postings.frequencies) / np.asarray(postings.frequencies).sum()
+    draw = np.random.default_rng(k + window)
+    for _ in range(60):
+        terms = draw.choice(len(share), int(draw.integers(1, 9)), p=share).tolist()
+        weights = {term: float(draw.uniform(0.1, 3)) for term in terms}
+        rows, scores = fast.best_weighted(weights, k)
+        wanted = plain._add_all(plain._weighted(weights), k)
+        assert rows.tolist() == wanted[0].tolist()
+        assert scores.tobytes() == wanted[1].tobytes()
+
+
+def test_few_candidates_are_scored(index: Path) -> None:
+    """Of 3,000 passages that have one of the words, hardly more than the ten best."""
+    pytest.importorskip("numba")
+    postings = open_postings(index)
+    scorer = Scorer(postings, backend="numba")
+    kernels = scorer._kernels
+    assert kernels is not None
+    frequent = np.argsort(postings.frequencies)[-4:].tolist()
+    lists = scorer._lists(scorer._weighted(dict.fromkeys(frequent, 1.0)))
+    rows = kernels.candidates(*lists, 1.0, *postings.arrays(), len(postings), 10, 256)
+    assert 10 <= len(rows) < 30
+
+
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_norms_of_a_larger_mean(
+    index: Path, backend: scoring.Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passages that were added have made the mean length larger, so that impacts exceed those that are stored."""
+    if backend == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(scoring, "_LONG", 50)
+    stored = open_postings(index)
+    norms = length_norms(stored.lengths, 5 * float(stored.lengths.mean()), 1.2, 0.75)
+    postings = dataclasses.replace(stored, norms=norms, rise=5.0)
+    scorer, plain = Scorer(postings, backend=backend), Scorer(postings, backend="numpy")
+    share = np.asarray(postings.frequencies) / np.asarray(postings.frequencies).sum()
+    draw = np.random.default_rng(5)
+    for _ in range(100):
+        terms = dict.fromkeys(draw.choice(len(share), 4, p=share).tolist(), 1.0)
+        wanted = plain._add_all(plain._weighted(terms), 10)
+        assert scorer.best_weighted(terms, 10)[0].tolist() == wanted[0].tolist()

@@ -1,4 +1,4 @@
-"""BM25 of `namesake`: long lists are left out without changing what is best."""
+"""BM25 of `namesake`: what is left out changes nothing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import whichone
-from whichone.retrieval.namesake import lexical
+from whichone.retrieval.bm25 import scoring
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def namesake() -> whichone.Namesake:
     draw = random.Random(0)
     words = [f"word{n}" for n in range(60)]
@@ -21,19 +21,21 @@ def namesake() -> whichone.Namesake:
     return whichone.Namesake.over(records, encoder="none")
 
 
+@pytest.mark.parametrize("added", [0, 40])
 @pytest.mark.parametrize("text", ["word0 word1 word40 word50", "word2 word55", "word0 word1", "x"])
-def test_the_best_are_the_same_without_reading_long_lists(
-    namesake: whichone.Namesake, monkeypatch: pytest.MonkeyPatch, text: str
+def test_the_best_are_those_of_all_scores(
+    namesake: whichone.Namesake, monkeypatch: pytest.MonkeyPatch, text: str, added: int
 ) -> None:
+    """Also where long passages were added since, so that shorter ones count more than when they were indexed."""
+    monkeypatch.setattr(scoring, "_LONG", 60)
+    longer = " ".join(f"word{n}" for n in range(60))
+    namesake.add([{"id": f"long{n}", "text": longer} for n in range(added)])
     index = namesake._retriever.index
-    whole = index.lexical.best(text, 10, index.whole)
-    monkeypatch.setattr(lexical, "LONG", 60)
-    staged = index.lexical.best(text, 10, index.whole)
-    assert staged[0].tolist() == whole[0].tolist()
-    assert np.allclose(staged[1], whole[1], atol=1e-5)
-    monkeypatch.setattr(lexical, "LARGE", 1)  # never every list
-    large = index.lexical.best(text, 10, index.whole)
-    assert large[0].tolist()[:1] == whole[0].tolist()[:1]
+    rows, scores = index.lexical.best(text, 10, index.whole)
+    every = index.lexical.of(text, np.arange(600 + added))
+    assert len(rows) == (0 if text == "x" else 10)
+    assert np.allclose(scores, np.sort(every)[::-1][: len(rows)], atol=1e-5)
+    assert np.allclose(scores, every[rows], atol=1e-5)
 
 
 def test_a_word_of_every_passage_counts_nothing(namesake: whichone.Namesake) -> None:

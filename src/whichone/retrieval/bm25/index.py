@@ -60,6 +60,8 @@ class Postings:
     lengths: npt.NDArray[np.int32]
     norms: Floats | None
     weighting: Weighting
+    rise: float = 1.0
+    """By how much an impact can be above what is stored as a list's largest, because norms were changed."""
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -1,4 +1,4 @@
-"""The loops over postings in numba: adding up whole lists, and looking single passages up."""
+"""The loops over postings in numba: the best passages, and looking single ones up."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whichone.retrieval.bm25.lists import BLOCK
+from whichone.retrieval.bm25.maxscore import candidates_kernel
 
 
 class Kernels(NamedTuple):
-    """The k best passages by encoded lists or by real weights, and the scores of chosen passages."""
+    """What may be among the k best by encoded lists, the k best by real weights, and the scores of chosen passages."""
 
-    best: Callable[..., Any]
+    candidates: Callable[..., Any]
     best_real: Callable[..., Any]
     of: Callable[..., Any]
 
@@ -46,45 +47,8 @@ def numba_kernels() -> Kernels | None:
         return entries, start + 2, 4 * gaps, 4 * codes, 2 * (codes + (entries + 15) // 16)
 
     @numba.njit(cache=True, nogil=True)
-    def add_up(  # type: ignore[no-untyped-def]
-        places, frequencies, weights, words, halves, octets, norms, logarithms, scores, touched
-    ):
-        """Add every list's weights to the scores; how many passages were touched first."""
-        count = 0
-        for i in range(len(places)):
-            place, weight = places[i], weights[i]
-            shape = place & 3
-            entries, directory, gaps, codes, frequent = parts(place, frequencies[i], words)
-            start = place >> 2
-            passage = np.int64(words[directory]) if shape else np.int64(0)
-            for at in range(entries):
-                if shape == 1:
-                    passage += octets[gaps + at]
-                elif shape == 2:
-                    passage += halves[(gaps >> 1) + at]
-                else:
-                    passage = np.int64(words[start + at])
-                code = (octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3
-                if code == 0:
-                    continue
-                times = np.int64(code)
-                if code == 3:
-                    times = np.int64(halves[frequent])
-                    frequent += 1
-                if len(norms):
-                    impact = np.float32(times) / (np.float32(times) + norms[passage])
-                else:
-                    impact = logarithms[times]
-                before = scores[passage]
-                if before == 0:
-                    touched[count] = passage
-                    count += 1
-                scores[passage] = before + weight * impact
-        return count
-
-    @numba.njit(cache=True, nogil=True)
     def add_up_real(places, frequencies, weights, documents, impacts, scores, touched):  # type: ignore[no-untyped-def]
-        """The same of lists whose passages and impacts are stored as they are."""
+        """Add every list's weights to the scores; how many passages were touched first."""
         count = 0
         for i in range(len(places)):
             for at in range(places[i], places[i] + frequencies[i]):
@@ -135,16 +99,6 @@ def numba_kernels() -> Kernels | None:
                 continue
             marks[at], kept[at] = score, passage
         return kept[:size], marks[:size]
-
-    @numba.njit(cache=True, nogil=True)
-    def best(  # type: ignore[no-untyped-def]
-        places, frequencies, weights, words, halves, octets, norms, logarithms, scores, k
-    ):
-        touched = np.empty(min(frequencies.sum(), len(scores)), np.int32)
-        count = add_up(
-            places, frequencies, weights, words, halves, octets, norms, logarithms, scores, touched
-        )
-        return best_touched(scores, touched, count, k)
 
     @numba.njit(cache=True, nogil=True)
     def best_real(places, frequencies, weights, documents, impacts, scores, k):  # type: ignore[no-untyped-def]
@@ -207,4 +161,4 @@ def numba_kernels() -> Kernels | None:
                 scores[r] += weight * impact
         return scores
 
-    return Kernels(best, best_real, of)
+    return Kernels(candidates_kernel(numba, parts), best_real, of)

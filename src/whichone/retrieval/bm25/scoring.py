@@ -5,6 +5,7 @@ Both give the same scores in the same order: by score, ties by passage ordinal.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from whichone.errors import UsageError, missing_extra
 from whichone.retrieval.bm25.index import Postings
 from whichone.retrieval.bm25.kernels import numba_kernels
+from whichone.retrieval.bm25.maxscore import WINDOW
 from whichone.retrieval.bm25.real_weights import RealPostings
 
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
@@ -36,21 +38,21 @@ class Scorer:
         if backend not in ("auto", "numba", "numpy"):
             raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
-        self._scores = np.zeros(len(postings), np.float32)
         small = backend == "auto" and len(postings) < _SMALL
         kernels = None if backend == "numpy" or small else numba_kernels()
         if backend == "numba" and kernels is None:
             raise missing_extra("numba", "fast")
-        self._best = self._lookup = None
+        self._kernels = kernels
         self._arrays: tuple[npt.NDArray[Any], ...] = postings.arrays()
-        if kernels is not None and isinstance(postings, Postings):
-            self._best, self._lookup = kernels.best, kernels.of
-        elif kernels is not None:
-            self._best = kernels.best_real
 
     @property
     def backend(self) -> str:
-        return "numba" if self._best else "numpy"
+        return "numba" if self._kernels else "numpy"
+
+    @functools.cached_property
+    def _scores(self) -> npt.NDArray[np.float32]:
+        """Where sums are added up; all 0 between two queries."""
+        return np.zeros(len(self.postings), np.float32)
 
     def best(self, terms: Sequence[int], k: int) -> Best:
         """Ordinals and scores of the k best passages that share a term with the query."""
@@ -61,9 +63,18 @@ class Scorer:
         counted = self._weighted(repeats)
         if not counted or not len(self.postings):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if self._best is not None:
-            return in_order(*self._best(*self._lists(counted), *self._arrays, self._scores, k))
-        if isinstance(self.postings, Postings) and self._worth_pruning(counted):
+        if isinstance(self.postings, RealPostings):
+            if self._kernels is None:
+                return self._add_all(counted, k)
+            lists = self._lists(counted)
+            return in_order(*self._kernels.best_real(*lists, *self._arrays, self._scores, k))
+        if self._kernels is not None:
+            lists, size = self._lists(counted), len(self.postings)
+            rows = self._kernels.candidates(
+                *lists, self.postings.rise, *self._arrays, size, min(k, size), WINDOW
+            )
+            return top(rows, self._kernels.of(*lists, *self._arrays, rows), k)
+        if self._worth_pruning(counted):
             return self._pruned(self.postings, counted, k)
         return self._add_all(counted, k)
 
@@ -79,8 +90,8 @@ class Scorer:
         passages = np.asarray(passages, np.int64)
         if not counted or not len(passages):
             return np.zeros(len(passages), np.float32)
-        if self._lookup is not None:
-            results: npt.NDArray[np.float32] = self._lookup(
+        if self._kernels is not None and isinstance(self.postings, Postings):
+            results: npt.NDArray[np.float32] = self._kernels.of(
                 *self._lists(counted), *self._arrays, passages
             )
             return results
@@ -148,7 +159,7 @@ class Scorer:
     def _most(postings: Postings, term: int, weight: np.float32) -> float:
         """What a term can add to a score; unknown for short lists, which come first."""
         peak = postings.peak(term)
-        return float("inf") if peak is None else float(weight) * peak
+        return float("inf") if peak is None else float(weight) * peak * postings.rise
 
     def _add_all(self, counted: Weighted, k: int) -> Best:
         """Every list added up."""

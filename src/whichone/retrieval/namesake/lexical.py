@@ -24,9 +24,6 @@ Keys = tuple[int, ...]
 
 NEGLIGIBLE = 1e-3
 """A term that weighs less is in all passages but a few: reading its list would change no order."""
-LONG = 200_000
-"""Lists of more passages are not read whole where a question has rarer terms."""
-LARGE = 2_000_000
 MANY = 1_000
 LOOKED_UP = 50_000
 """Where a filter leaves no more passages than this, each of them is scored."""
@@ -57,8 +54,10 @@ class MappedLexical:
         self._scorer = bm25.scorer
         if mean is not None:
             k1, b = bm25.parameters.k1, bm25.parameters.b
-            norms = length_norms(self._postings.lengths, mean, k1, b)
-            self._postings = dataclasses.replace(self._postings, norms=norms)
+            lengths = self._postings.lengths
+            rise = max(mean / (float(lengths.mean()) or mean), 1.0) if len(lengths) else 1.0
+            norms = length_norms(lengths, mean, k1, b)
+            self._postings = dataclasses.replace(self._postings, norms=norms, rise=rise)
             self._scorer = Scorer(self._postings)
 
     def __len__(self) -> int:
@@ -75,25 +74,7 @@ class MappedLexical:
         return np.where(known, result, 0)
 
     def best(self, weights: Mapping[int, float], k: int) -> Best:
-        """The best passages; where some terms have long lists, among those that have one of the others.
-
-        A passage without a rare term could only be among the best by its frequent terms together; where that is possible, more of the
-        others are looked at, once, and every list is read only in an index that is not large.
-        """
-        repeats = self._repeats(weights)
-        frequencies = self._postings.frequencies
-        rare = {term: value for term, value in repeats.items() if frequencies[term] < LONG}
-        if not rare or len(rare) == len(repeats):
-            return self._scorer.best_weighted(repeats, k)
-        frequent = [term for term in repeats if term not in rare]
-        most = float(self._postings.idf(frequent) @ [repeats[term] for term in frequent])
-        for wanted in (4 * k, 32 * k):
-            rows, some = self._scorer.best_weighted(rare, wanted)
-            result = top(rows, self._scorer.of_weighted(repeats, rows), k)
-            least = float(some[-1]) if len(rows) == wanted else 0.0
-            if len(result[1]) == k and result[1][-1] >= least + most:
-                return result
-        return result if len(self) >= LARGE else self._scorer.best_weighted(repeats, k)
+        return self._scorer.best_weighted(self._repeats(weights), k)
 
     def of(self, weights: Mapping[int, float], rows: Rows) -> Floats:
         scorer = self._scorer if len(rows) < MANY else self._wide
