@@ -13,8 +13,10 @@ import numpy as np
 
 from whichone.retrieval.bm25.lists import BLOCK
 
-WINDOW = 1 << 16
+WINDOW = 1 << 15
 """Passages whose sums fit into a core's cache."""
+NEAR = 24
+"""A list is read through where each of so many of its entries, on average, would be looked for."""
 
 
 def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
@@ -66,20 +68,85 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
         return size
 
     @numba.njit(cache=True, nogil=True)
+    def seek(wanted, cursor, shape, place, words, halves, octets):  # type: ignore[no-untyped-def]
+        """The cursor at the first entry that is not before a passage; blocks in between are not read."""
+        at, passage, above = cursor
+        number, directory, gaps, codes, firsts = place
+        if shape:
+            low, high = at // BLOCK, (number - 1) // BLOCK
+            if low < high and words[directory + 2 * low + 2] <= wanted:
+                low += 1
+                while low < high:
+                    middle = (low + high + 1) // 2
+                    if words[directory + 2 * middle] <= wanted:
+                        low = middle
+                    else:
+                        high = middle - 1
+                at = low * BLOCK
+                passage = np.int64(words[directory + 2 * low])
+                above = firsts + np.int64(words[directory + 2 * low + 1])
+        while at < number and passage < wanted:
+            above += ((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3) == 3
+            at += 1
+            if at < number:
+                if shape == 1:
+                    passage += octets[gaps + at]
+                elif shape == 2:
+                    passage += halves[(gaps >> 1) + at]
+                else:
+                    passage = np.int64(words[directory + at])
+        return at, passage, above
+
+    def adder(shape: int) -> Any:
+        """Compiled for one shape of lists: asking each entry for it would take longer than adding."""
+
+        @numba.njit(cache=True, nogil=True)
+        def add_up(  # type: ignore[no-untyped-def]
+            base, cursor, place, weight, words, halves, octets, norms, logarithms, buffer, touched, found, new
+        ):  # fmt: skip
+            """Add a list's weights in one window, to passages that have a sum already or, if `new`, to all."""
+            at, passage, above = cursor
+            number, directory, gaps, codes, _ = place
+            last = number - 1
+            end = base + len(buffer)
+            while at < number and passage < end:
+                times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
+                if times:
+                    if times == 3:
+                        times = np.int64(halves[above])
+                        above += 1
+                    offset = passage - base
+                    before = buffer[offset]
+                    touched[found] = offset
+                    found += new & (before == 0)
+                    impact = weight * impact_of(times, passage, norms, logarithms)
+                    buffer[offset] = before + (impact if new or before > 0 else np.float32(0))
+                at += 1
+                ahead = min(at, last)
+                if shape == 1:
+                    passage += octets[gaps + ahead]
+                elif shape == 2:
+                    passage += halves[(gaps >> 1) + ahead]
+                else:
+                    passage = np.int64(words[directory + ahead])
+            return (at, passage, above), found
+
+        return add_up
+
+    add_wide, add_bytes, add_shorts = adder(0), adder(1), adder(2)
+
+    @numba.njit(cache=True, nogil=True)
+    def add_up(shape, *given):  # type: ignore[no-untyped-def]
+        if shape == 1:
+            return add_bytes(*given)
+        if shape == 2:
+            return add_shorts(*given)
+        return add_wide(*given)
+
+    @numba.njit(cache=True, nogil=True)
     def candidates(  # type: ignore[no-untyped-def]
-        places,
-        frequencies,
-        weights,
-        rise,
-        words,
-        halves,
-        octets,
-        norms,
-        logarithms,
-        passages,
-        k,
-        window,
-    ):
+        places, frequencies, weights, rise, words, halves, octets, norms, logarithms, passages, k, window
+    ):  # fmt: skip
         count = len(places)
         slack = np.float32(1 + 1e-5 + 3e-7 * count)  # more than sums in another order differ by
         most = np.empty(count, np.float32)
@@ -87,128 +154,72 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
             peak = highest(places[i], frequencies[i], words, halves, octets, norms, logarithms)
             most[i] = weights[i] * peak * rise
         order = np.argsort(most)
-        places, frequencies, weights = places[order], frequencies[order], weights[order]
+        weights, shapes = weights[order], places[order] & 3
         bounds = np.cumsum(most[order]) * slack
-        shapes, starts = places & 3, places >> 2
-        entries, directories, gaps, codes, large = (
-            np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64),
-            np.empty(count, np.int64), np.empty(count, np.int64),
-        )  # fmt: skip
-        ats, heads = np.zeros(count, np.int64), np.empty(count, np.int64)
-        for i in range(count):
-            entries[i], directories[i], gaps[i], codes[i], large[i] = parts(
-                places[i], frequencies[i], words
-            )
-            heads[i] = np.int64(words[directories[i]])
-        firsts = large.copy()
+        lists = [parts(places[i], frequencies[i], words) for i in order]
+        cursors = [(np.int64(0), np.int64(words[part[1]]), part[4]) for part in lists]
 
         heap, filled = np.empty(k, np.float32), 0
         threshold = np.float32(0)
         results, sums, size = np.empty(4 * k, np.int64), np.empty(4 * k, np.float32), 0
         buffer = np.zeros(min(window, passages), np.float32)
-        touched = np.empty(len(buffer), np.int64)
-        chosen = np.empty(len(buffer), np.float32)
+        touched, spare = np.empty(len(buffer) + 1, np.int64), np.empty(1, np.int64)
         looked_up = 0
         while True:
             while looked_up < count - 1 and bounds[looked_up] < threshold:
                 looked_up += 1
             base = passages
             for i in range(looked_up, count):
-                if ats[i] < entries[i]:
-                    base = min(base, heads[i])
+                if cursors[i][0] < lists[i][0]:
+                    base = min(base, cursors[i][1])
             if base >= passages:
                 break
-            end = base + len(buffer)
-
-            found = 0
-            for i in range(looked_up, count):
-                at, passage, above = ats[i], heads[i], large[i]
-                number, shape, weight = entries[i], shapes[i], weights[i]
-                gap, code_at, start = gaps[i], codes[i], starts[i]
-                while at < number and passage < end:
-                    times = np.int64((octets[code_at + (at >> 2)] >> (2 * (at & 3))) & 3)
-                    if times:
-                        if times == 3:
-                            times = np.int64(halves[above])
-                            above += 1
-                        added = weight * impact_of(times, passage, norms, logarithms)
-                        before = buffer[passage - base]
-                        if before == 0:
-                            touched[found] = passage - base
-                            found += 1
-                        buffer[passage - base] = before + added
-                    at += 1
-                    if at < number:
-                        if shape == 1:
-                            passage += octets[gap + at]
-                        elif shape == 2:
-                            passage += halves[(gap >> 1) + at]
-                        else:
-                            passage = np.int64(words[start + at])
-                ats[i], heads[i], large[i] = at, passage, above
-
-            rest = bounds[looked_up - 1] if looked_up else np.float32(0)
             left = 0
-            for j in range(found):
-                offset = touched[j]
-                if buffer[offset] * slack + rest >= threshold:
-                    touched[left] = offset
-                    left += 1
-                else:
-                    buffer[offset] = 0
-            if looked_up:
-                touched[:left].sort()
-            for j in range(left):
-                chosen[j] = buffer[touched[j]]
-                buffer[touched[j]] = 0
+            for i in range(looked_up, count):
+                cursors[i], left = add_up(
+                    shapes[i], base, cursors[i], lists[i], weights[i], words, halves, octets, norms,
+                    logarithms, buffer, touched, left, True,
+                )  # fmt: skip
+            ordered = False
             for i in range(looked_up - 1, -1, -1):
-                rest = bounds[i]
                 kept = 0
-                at, passage, above = ats[i], heads[i], large[i]
-                number, shape, weight = entries[i], shapes[i], weights[i]
-                gap, code_at, start = gaps[i], codes[i], starts[i]
                 for j in range(left):
-                    if chosen[j] * slack + rest < threshold:
-                        continue
-                    wanted, score = base + touched[j], chosen[j]
-                    if shape:  # the last block that does not begin after it
-                        block = at // BLOCK
-                        last = (number - 1) // BLOCK
-                        if block < last and words[directories[i] + 2 * block + 2] <= wanted:
-                            low, high = block + 1, last + 1
-                            while high - low > 1:
-                                middle = (low + high) // 2
-                                if words[directories[i] + 2 * middle] <= wanted:
-                                    low = middle
-                                else:
-                                    high = middle
-                            at = low * BLOCK
-                            passage = np.int64(words[directories[i] + 2 * low])
-                            above = firsts[i] + np.int64(words[directories[i] + 2 * low + 1])
-                    while at < number and passage < wanted:
-                        above += ((octets[code_at + (at >> 2)] >> (2 * (at & 3))) & 3) == 3
-                        at += 1
-                        if at < number:
-                            if shape == 1:
-                                passage += octets[gap + at]
-                            elif shape == 2:
-                                passage += halves[(gap >> 1) + at]
-                            else:
-                                passage = np.int64(words[start + at])
-                    if at < number and passage == wanted:
-                        times = np.int64((octets[code_at + (at >> 2)] >> (2 * (at & 3))) & 3)
+                    offset = touched[j]
+                    if buffer[offset] * slack + bounds[i] >= threshold:
+                        touched[kept] = offset
+                        kept += 1
+                    else:
+                        buffer[offset] = 0
+                left = kept
+                if left * NEAR * passages > lists[i][0] * len(buffer):
+                    cursors[i] = seek(base, cursors[i], shapes[i], lists[i], words, halves, octets)
+                    cursors[i], _ = add_up(
+                        shapes[i], base, cursors[i], lists[i], weights[i], words, halves, octets,
+                        norms, logarithms, buffer, spare, 0, False,
+                    )  # fmt: skip
+                    continue
+                if not ordered:
+                    touched[:left].sort()
+                    ordered = True
+                for j in range(left):
+                    passage = base + touched[j]
+                    cursors[i] = seek(
+                        passage, cursors[i], shapes[i], lists[i], words, halves, octets
+                    )
+                    at, reached, above = cursors[i]
+                    if at < lists[i][0] and reached == passage:
+                        codes = lists[i][3]
+                        times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
                         if times == 3:
                             times = np.int64(halves[above])
                         if times:
-                            score += weight * impact_of(times, passage, norms, logarithms)
-                    touched[kept], chosen[kept] = touched[j], score
-                    kept += 1
-                ats[i], heads[i], large[i] = at, passage, above
-                left = kept
-
+                            impact = impact_of(times, passage, norms, logarithms)
+                            buffer[touched[j]] += weights[i] * impact
             for j in range(left):
-                if chosen[j] * slack < threshold:
-                    continue
+                score = buffer[touched[j]]
+                buffer[touched[j]] = 0
+                if score * slack < threshold or (count == 1 and filled == k and score <= threshold):
+                    continue  # sums of one list are exact, and of equal ones the first count
                 if size == len(results):  # those that have fallen behind go, or there is more room
                     kept = 0
                     for r in range(size):
@@ -219,16 +230,11 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
                     if 2 * size > len(results):
                         results = np.append(results, np.empty_like(results))
                         sums = np.append(sums, np.empty_like(sums))
-                results[size], sums[size] = base + touched[j], chosen[j]
+                results[size], sums[size] = base + touched[j], score
                 size += 1
-                filled = keep_best(heap, filled, chosen[j])
+                filled = keep_best(heap, filled, score)
                 if filled == k:
                     threshold = heap[0]
-        kept = 0
-        for r in range(size):
-            if sums[r] * slack >= threshold:
-                results[kept] = results[r]
-                kept += 1
-        return results[:kept]
+        return results[:size][sums[:size] * slack >= threshold]
 
     return candidates
