@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from whichone.files.folder import Folder
-from whichone.files.tables import connect, sql_text
+from whichone.files.tables import connect, tables_sql
 
 MOST_BEARERS = 50
 """A name with more bearers is a word, not a name."""
@@ -90,7 +90,7 @@ order by entity, position, page
 def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
     """Every shared name of a knowledge base, and what its attributes are called."""
     tables = {
-        name: f"read_parquet({sql_text(kb.path(f'{name}.parquet'))})"
+        name: tables_sql(kb.parts(name))
         for name in ("names", "pages", "entities", "facts", "views", "properties")
         if kb.has(f"{name}.parquet")
     }

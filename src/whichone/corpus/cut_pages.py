@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.corpus.cut.cut import Cut, cut_batches
+from whichone.corpus.cut_on_workers import CutPages, cut_on_workers
 from whichone.corpus.tables import PASSAGES
 from whichone.files.folder import Folder
 from whichone.progress import progress
 from whichone.records import PASSAGE_MARK
 
+if TYPE_CHECKING:
+    from whichone.knowledge.engine.engines import Engine
+
 
 def cut_corpus(
-    kb: Folder, cut: Cut, *, only: Container[str] | None = None, kind: str | None = None
+    kb: Folder,
+    cut: Cut,
+    *,
+    only: Collection[str] | None = None,
+    kind: str | None = None,
+    engine: Engine | None = None,
 ) -> pa.RecordBatchReader:
     """The passages of all pages, of those in `only`, or of one kind, as a benchmark keeps them and in its order.
 
-    They are cut as they are read: a corpus may be larger than memory.
+    They are cut as they are read, by an engine's workers where it has such: a corpus may be larger than memory.
     """
-    return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only, kind))
+    batches = _batches(kb, cut, only, kind, engine)
+    return pa.RecordBatchReader.from_batches(PASSAGES.schema, batches)
 
 
 ARTICLE = "article"
@@ -35,11 +46,15 @@ def article_pages(kb: Folder) -> set[str]:
 
 
 def _batches(
-    kb: Folder, cut: Cut, only: Container[str] | None, kind: str | None
+    kb: Folder, cut: Cut, only: Collection[str] | None, kind: str | None, engine: Engine | None
 ) -> Iterator[pa.RecordBatch]:
-    pages = kb.manifest.files["pages.parquet"].rows
+    pages = kb.rows("pages")
     with progress("cutting", pages, "pages") as advance:
-        for batch in cut_batches(kb, cut, only=only, kind=kind, advance=advance):
+        batches = cut_batches(kb, cut, only=only, kind=kind, advance=advance)
+        if engine is not None and engine.shared:
+            work = CutPages(cut, None if only is None else frozenset(only), kind)
+            batches = cut_on_workers(engine, kb, work, advance)
+        for batch in batches:
             yield _with_ids(batch)
 
 

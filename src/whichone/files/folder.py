@@ -33,6 +33,7 @@ from whichone.files.manifest import (
     read_manifest,
 )
 from whichone.files.output import refuse_to_replace, request_for
+from whichone.files.table_parts import part_name, part_names
 from whichone.files.tables import TableSchema
 
 _NEXT = "next.json"
@@ -96,13 +97,27 @@ class Folder:
     def has(self, name: str) -> bool:
         return name in self.manifest.files
 
+    def parts(self, table: str, *, whole: bool | None = None) -> list[Path]:
+        """The files of a table in the order of its rows: one, or several where it has many rows."""
+        self._entry(part_name(table, 0))
+        return [self.path(name, whole=whole) for name in part_names(table, self.manifest.files)]
+
+    def rows(self, table: str) -> int:
+        """How many rows a table has; none where it is missing."""
+        names = part_names(table, self.manifest.files)
+        return sum(self.manifest.files[name].rows or 0 for name in names)
+
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """A table, or some of its columns; only the blocks that are read are compared."""
-        file = f"{name}.parquet"
-        entry = self._entry(file)
+        self._entry(part_name(name, 0))
+        parts = [self._part(file, columns) for file in part_names(name, self.manifest.files)]
+        return pa.concat_tables(parts) if len(parts) > 1 else parts[0]
+
+    def _part(self, file: str, columns: Sequence[str] | None) -> pa.Table:
+        crc32 = self.manifest.files[file].crc32
         path = self.path(file, whole=columns is None)
-        if columns is not None and entry.crc32:
-            checked.check_ranges(path, entry.crc32, tables.column_ranges(path, columns))
+        if columns is not None and crc32:
+            checked.check_ranges(path, crc32, tables.column_ranges(path, columns))
         return tables.read_table(path, columns)
 
     def check(self) -> None:
@@ -195,11 +210,13 @@ class Folder:
 
     def adopt(self, name: str, *, rows: int | None = None, entry: FileEntry | None = None) -> None:
         """Name a file that is in `.partial` in the next commit; `entry` where its hash is known."""
-        file = self.partial / name
-        if entry is None:
-            sha256, crc32 = checked.sums_of(file)
-            entry = FileEntry(sha256, file.stat().st_size, rows, crc32)
-        self._files[name] = entry
+        self._files[name] = entry or file_entry(self.partial / name, rows)
+
+    def adopt_parts(self, table: str, parts: Mapping[str, FileEntry]) -> None:
+        """The same for the files of a table, in place of those that it had."""
+        for old in part_names(table, self._files):
+            del self._files[old]
+        self._files |= parts
 
     def commit(
         self,
@@ -341,6 +358,12 @@ def wait_until_unlocked(root: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_SH)
     finally:
         os.close(handle)
+
+
+def file_entry(file: Path, rows: int | None = None) -> FileEntry:
+    """What a manifest says about a file."""
+    sha256, crc32 = checked.sums_of(file)
+    return FileEntry(sha256, file.stat().st_size, rows, crc32)
 
 
 def file_hash(path: Path) -> str:

@@ -79,6 +79,11 @@ def write_table(path: Path, table: pa.Table, schema: TableSchema) -> int:
 
 def write_batches(path: Path, batches: Iterable[pa.RecordBatch], schema: TableSchema) -> int:
     """Write batches that are already in key order, recut into fixed row groups; how many rows."""
+    return write_groups(path, fixed_groups(batches, schema.schema, ROW_GROUP), schema)
+
+
+def write_groups(path: Path, groups: Iterable[pa.Table], schema: TableSchema) -> int:
+    """Write row groups as they are; how many rows."""
     count = 0
     with (
         written_beside(path) as beside,
@@ -86,7 +91,7 @@ def write_batches(path: Path, batches: Iterable[pa.RecordBatch], schema: TableSc
             beside, schema.schema, version="2.6", compression="zstd", compression_level=3
         ) as writer,
     ):
-        for group in fixed_groups(batches, schema.schema, ROW_GROUP):
+        for group in groups:
             writer.write_table(group, row_group_size=ROW_GROUP)
             count += group.num_rows
     return count
@@ -130,6 +135,17 @@ def write_sorted(
 def sql_text(value: str | Path) -> str:
     """A text or path as a literal of SQL."""
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def tables_sql(files: Iterable[Path]) -> str:
+    """The rows of Parquet files as SQL names them."""
+    return f"read_parquet([{', '.join(map(sql_text, files))}])"
+
+
+def columns_sql(schema: TableSchema, alias: str, **replaced: str) -> str:
+    """All columns of a table, some of them replaced; written out, for not every engine can replace."""
+    own = {name: f'{alias}."{name}"' for name in schema.schema.names}
+    return ", ".join(f'{replaced.get(name, own[name])} as "{name}"' for name in own)
 
 
 def sql_name(name: str) -> str:
@@ -196,6 +212,15 @@ def column_ranges(path: Path, columns: Sequence[str]) -> list[tuple[int, int]]:
                 start = min(first, chunk.data_page_offset)
                 ranges.append((start, start + chunk.total_compressed_size))
     return ranges
+
+
+def read_batches(
+    files: Iterable[Path], size: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a table's files in their order, or some of their columns."""
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(size, columns=columns)
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
+from whichone.files.tables import read_batches
 from whichone.knowledge.formats.kilt_record import kilt_record
 from whichone.knowledge.tables import KIND
 
@@ -39,8 +39,8 @@ def kilt_records(
     Pages and links are sorted by page, so that both are read once, side by side.
     """
     folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
-    pages = _rows(folder.path("pages.parquet"))
-    links = _rows(folder.path("links.parquet")) if folder.has("links.parquet") else iter(())
+    pages = _rows(folder.parts("pages"))
+    links = _rows(folder.parts("links")) if folder.has("links.parquet") else iter(())
     grouped = groupby(links, key=lambda link: str(link["page"]))
     page, group = next(grouped, ("", iter(())))
     for row in pages:
@@ -50,6 +50,6 @@ def kilt_records(
         yield row["page"], kilt_record(row, own, anchor_ids=anchor_ids)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    for batch in pq.ParquetFile(path).iter_batches(batch_size=1000):
+def _rows(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    for batch in read_batches(files, 1000):
         yield from batch.to_pylist()

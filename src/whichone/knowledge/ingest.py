@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,13 +19,15 @@ import msgspec
 
 from whichone import __version__
 from whichone.errors import BadInput, UsageError
+from whichone.files.content_hash import BlockHashes, block_hash
 from whichone.files.disk import full_disk_explained
 from whichone.files.folder import Folder, finish_interrupted
 from whichone.files.manifest import MANIFEST, Manifest
 from whichone.files.output import already_there, may_overwrite
 from whichone.files.repack import join_frames, repacked_name
-from whichone.files.tables import DEFAULT_MEMORY
+from whichone.files.tables import DEFAULT_MEMORY, ROW_GROUP
 from whichone.files.workers import Worker, run_jobs
+from whichone.knowledge.engine.queries import Queries, duckdb_queries
 from whichone.knowledge.formats.source import Job, Refused, Source, key_of
 from whichone.knowledge.merge import merge_tables
 from whichone.knowledge.parts_work import Finished, PartWork, Work
@@ -44,7 +48,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     bad_share: float = BAD_SHARE
     repack: bool = False
     restart: bool = False
-    engine: Literal["duckdb", "spark"] = "duckdb"  # who reads the parts; DuckDB merges them
+    engine: Literal["duckdb", "spark"] = "duckdb"  # who reads the parts and merges them
     master: str = "local[*]"  # of Spark
 
 
@@ -66,15 +70,26 @@ def ingest(
         raise UsageError(f"{options.memory!r} is no amount of memory", hint="for example 4GB")
     for source in sources:
         source.check()
+    with _cluster(options) as session:
+        return _take_in(Path(path), sources, options, started, session)
+
+
+def _take_in(
+    path: Path,
+    sources: Sequence[Source],
+    options: Options,
+    started: Sequence[Worker[Job, Finished]],
+    session: Any,
+) -> Manifest:
     targets = [repacked_name(source.path) for source in sources] if options.repack else []
-    described = [_described(source) for source in sources]
-    known = _known(Path(path), described)
+    described = [_described(source, session) for source in sources]
+    known = _known(path, described)
     if known is not None:
         talk(f"{path}: everything is in it already; nothing to do")
         return known
-    anew = may_overwrite(Path(path))
+    anew = may_overwrite(path)
     if not anew:
-        _refuse_changed(Path(path), described)
+        _refuse_changed(path, described)
     with Folder.create(path, KIND, resume=not options.restart, extend=not anew) as folder:
         _check_new(folder, described)
         work = [
@@ -83,17 +98,54 @@ def ingest(
         ]
         with full_disk_explained(folder.root):
             _check_other_work(folder, work)
-            _read_parts(folder, work, options, started)
+            _read_parts(folder, work, options, started, session)
             _check_share(folder, work, options)
             _number_positions(folder, work)
-            rows = merge_tables(folder, work, options.memory)
+            with _queries(folder, options, session) as queries:
+                rows = merge_tables(folder, work, queries)
             _adopt_bad_records(folder, work)
             _join_repacked(work if targets else (), targets)
             return _commit(folder, work, described, rows)
 
 
-def _described(source: Source) -> dict[str, Any]:
-    fingerprint = source.fingerprint()
+@contextmanager
+def _cluster(options: Options) -> Iterator[Any]:
+    """A Spark session, where that is the engine."""
+    if options.engine == "duckdb":
+        yield None
+        return
+    from whichone.knowledge.engine.spark import start_spark
+
+    session = start_spark(options.master, options.memory)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _block_hashes(session: Any) -> BlockHashes | None:
+    if session is None:
+        return None
+    from whichone.knowledge.engine.spark import on_workers
+
+    return partial(on_workers, session, block_hash)
+
+
+@contextmanager
+def _queries(folder: Folder, options: Options, session: Any) -> Iterator[Queries]:
+    """Who merges."""
+    if session is None:
+        with duckdb_queries(options.memory, folder.partial) as queries:
+            yield queries
+        return
+    from whichone.knowledge.engine.spark_queries import SparkQueries
+
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(ROW_GROUP))
+    yield SparkQueries(session)
+
+
+def _described(source: Source, session: Any) -> dict[str, Any]:
+    fingerprint = source.fingerprint(_block_hashes(session))
     return {
         "kind": source.kind,
         "file": source.path.name,
@@ -188,6 +240,7 @@ def _read_parts(
     work: Sequence[Work],
     options: Options,
     started: Sequence[Worker[Job, Finished]],
+    session: Any,
 ) -> None:
     folder.journal.mend()
     for entry in folder.journal.read():
@@ -201,7 +254,7 @@ def _read_parts(
         talk(f"going on: {sum(len(w.finished) for w in work)} parts are finished already")
     with progress("reading", total, "bytes") as advance:
         shown = 0
-        for job, finished in _results(task, work, options, started):
+        for job, finished in _results(task, work, options, started, session):
             owner = work[job.source]
             owner.finished.append(finished)
             entry = {"key": owner.key, "file": owner.source.path.name, "finished": finished}
@@ -218,18 +271,15 @@ def _results(
     work: Sequence[Work],
     options: Options,
     started: Sequence[Worker[Job, Finished]],
+    session: Any,
 ) -> Iterator[tuple[Job, Finished]]:
-    if options.engine == "duckdb":
+    if session is None:
         jobs = _open_jobs(work, listed=options.workers > 1)
         yield from run_jobs(task, jobs, options.workers, task.describe, started=started)
         return
-    from whichone.knowledge.engine.spark import run_on_spark, start_spark
+    from whichone.knowledge.engine.spark import run_on_spark
 
-    session = start_spark(options.master, options.memory)
-    try:
-        yield from run_on_spark(session, task, _open_jobs(work, listed=False))
-    finally:
-        session.stop()
+    yield from run_on_spark(session, task, _open_jobs(work, listed=False))
 
 
 def _open_jobs(work: Sequence[Work], *, listed: bool) -> Iterator[Job]:

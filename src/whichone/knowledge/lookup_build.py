@@ -18,9 +18,8 @@ from whichone.errors import BadInput
 from whichone.files.beside import written_beside
 from whichone.files.checked import forget_sums, write_sums
 from whichone.files.folder import Folder
-from whichone.files.tables import DEFAULT_MEMORY, connect
+from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
 from whichone.knowledge.name_pieces import begin, extend, name_steps
-from whichone.knowledge.resolve import table_sql
 from whichone.progress import progress
 
 LOOKUP, NAME_HASHES, NAME_NUMBERS = "lookup.sqlite", "lookup.hashes.npy", "lookup.numbers.npy"
@@ -110,7 +109,7 @@ def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
 
 
 def _table(folder: Folder, name: str) -> str:
-    return table_sql(folder.path(f"{name}.parquet"))
+    return tables_sql(folder.parts(name))
 
 
 def popularity_measure(folder: Folder) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from whichone.collector import without_collector
 from whichone.errors import BadInput
 from whichone.files.beside import written_beside
 from whichone.files.parts import ByteRange
-from whichone.files.tables import sql_text
+from whichone.files.tables import sql_text, tables_sql
 from whichone.knowledge.formats.source import Job, PartFiles, Refused, Source
 
 _INTERNAL = ("positions", "opening brackets", "closing brackets")
@@ -51,6 +52,9 @@ class Work:
     def repacked(self, number: int) -> Path:
         return self.folder / f"part-{number:05d}.zst"
 
+    def spool(self, number: int) -> Path:
+        return self.folder / f"part-{number:05d}.chunks"
+
     def counted(self, what: str) -> int:
         return sum(f.counts.get(what, 0) for f in self.finished)
 
@@ -73,17 +77,19 @@ class Work:
         files = [self.file(f.range.number, table) for f in self.finished if f.rows.get(table)]
         if not files:
             return self._no_rows(table)
-        listed = ", ".join(map(sql_text, files))
-        everything = f"from read_parquet([{listed}])"
-        if "position" not in pq.read_schema(files[0]).names:
+        everything = f"from {tables_sql(files)}"
+        names = pq.read_schema(files[0]).names
+        if "position" not in names:
             return f"select * {everything}"
         before, starts = self.start, []
         for finished in self.finished:
             starts.append(f"({finished.range.number}, {before})")
             before += finished.counts.get("positions", 0)
+        columns = {n: f'"{n}"' for n in names if n != "part"}
+        columns["position"] = "position + start_of_part as position"
         return (
-            f"select * exclude (part, start) replace (position + start as position) {everything} "
-            f"join (values {', '.join(starts)}) as starts(part, start) using (part)"
+            f"select {', '.join(columns.values())} {everything} "
+            f"join (values {', '.join(starts)}) as starts(part, start_of_part) using (part)"
         )
 
     def _no_rows(self, table: str) -> str:
@@ -109,6 +115,9 @@ class PartWork:
 
     def __call__(self, job: Job) -> Finished:
         owner, number = self.work[job.source], job.range.number
+        if job.spool is not None:
+            chunks = pickle.loads(job.spool.read_bytes())
+            job = msgspec.structs.replace(job, chunks=chunks, spool=None)
         if self.repack:
             job = msgspec.structs.replace(job, repack=owner.repacked(number))
         with without_collector():

@@ -7,18 +7,17 @@ redirects or entities change. Where no entity is known for a page, the page repr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from whichone.errors import BadInput
-from whichone.files.tables import sql_text
+from whichone.files.tables import columns_sql, tables_sql
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.name_keys import name_keys
-from whichone.knowledge.tables import NAMES
+from whichone.knowledge.tables import LINKS, NAMES, PAGES
 from whichone.names import without_parentheses
 
 SOURCES = ("entities", "pages", "redirects", "links")
@@ -32,43 +31,41 @@ _INDEXED = ("page", "title", "kind", "entity")
 RESOLVED = ("pages", "redirects", "links", "names")
 DERIVED_KINDS = ("title", "redirect", "anchor")
 _HOPS = 5  # a redirect to a redirect to …; MediaWiki itself follows one
-_BATCH = 65_536
 _FORM = r"\(|^\s|\s$"  # titles that `without_parentheses` may change
 
 
-def table_sql(file: Path) -> str:
-    return f"read_parquet({sql_text(file)})"
-
-
-def resolving(table: str, query: str, files: Mapping[str, Path]) -> str:
+def resolving(table: str, query: str, files: Mapping[str, Sequence[Path]]) -> str:
     """A query of a table's rows with what they refer to; `files` are the tables written before."""
     if table == "pages":
-        return _pages(query, table_sql(files[PAGE_INDEX]))
+        return _pages(query, tables_sql(files[PAGE_INDEX]))
     if table == "redirects":
-        return _redirects(query, table_sql(files[PAGE_INDEX]))
+        return _redirects(query, tables_sql(files[PAGE_INDEX]))
     if table == "links":
-        return _links(query, table_sql(files[PAGE_INDEX]), table_sql(files["redirects"]))
+        return _links(query, tables_sql(files[PAGE_INDEX]), tables_sql(files["redirects"]))
     return query
 
 
-def write_page_index(engine: Any, file: Path, query: str | None, entities: Path) -> None:
+def write_page_index(
+    queries: Queries, file: Path, query: str | None, entities: Sequence[Path]
+) -> None:
     """Title, kind and entity of every page; no query where there are none.
 
     A page that appears in two sources is an error: one would have to win, with its links.
     """
     if query is None:
         query = f"select {', '.join(f'null::text as {c}' for c in _INDEXED)} where false"
-    engine.execute(f"""
-        copy (
-            select p.* replace (coalesce(p.entity, e.entity) as entity)
-            from (select {", ".join(_INDEXED)} from ({query})) p left join (
-                select title, min(entity) as entity
-                from {table_sql(entities)} where title is not null group by title
-            ) e on e.title = p.title
-        ) to {sql_text(file)} (format parquet)
-    """)
-    repeated = f"select page from {table_sql(file)} group by page having count(*) > 1 order by page"
-    twice = [page for (page,) in engine.sql(f"{repeated} limit 100").fetchall()]
+    indexed = f"""
+        select p.page, p.title, p.kind, coalesce(p.entity, e.entity) as entity
+        from (select {", ".join(_INDEXED)} from ({query})) p left join (
+            select title, min(entity) as entity
+            from {tables_sql(entities)} where title is not null group by title
+        ) e on e.title = p.title
+    """
+    queries.keep(indexed, file)
+    repeated = (
+        f"select page from {tables_sql([file])} group by page having count(*) > 1 order by page"
+    )
+    twice = [page for (page,) in queries.fetch(f"{repeated} limit 100")]
     if twice:
         raise BadInput(
             "these pages appear in more than one of the dumps",
@@ -79,22 +76,27 @@ def write_page_index(engine: Any, file: Path, query: str | None, entities: Path)
 
 def _pages(query: str, index: str) -> str:
     return f"""
-    select p.* replace (i.entity as entity) from ({query}) p join {index} i on i.page = p.page
+    select {columns_sql(PAGES, "p", entity="i.entity")} from ({query}) p join {index} i on i.page = p.page
     """
 
 
 def _redirects(query: str, pages: str) -> str:
     """Each title once, with the page at the end of its chain; a circle ends nowhere."""
+    further = " ".join(
+        f"""hop{n} as (
+            select h.title, given.target, {n} as hop
+            from hop{n - 1} h join given on h.target = given.title
+        ),"""
+        for n in range(1, _HOPS + 1)
+    )
+    every = " union all ".join(f"select * from hop{n}" for n in range(_HOPS + 1))
     return f"""
-    with recursive given as (
+    with given as (
         select title, min(target) as target from ({query}) group by title
     ),
-    hops as (
-        select title, target, 0 as hop from given
-        union all
-        select hops.title, given.target, hop + 1 from hops join given on hops.target = given.title
-        where hop < {_HOPS}
-    ),
+    hop0 as (select title, target, 0 as hop from given),
+    {further}
+    hops as ({every}),
     known as (select title, min(page) as page from {pages} group by title),
     ends as (
         select hops.title, arg_min(known.page, hop) as page
@@ -107,7 +109,7 @@ def _redirects(query: str, pages: str) -> str:
 
 def _links(query: str, pages: str, redirects: str) -> str:
     return f"""
-    select l.* replace (coalesce(p.page, r.target_page, l.target_page) as target_page)
+    select {columns_sql(LINKS, "l", target_page="coalesce(p.page, r.target_page, l.target_page)")}
     from ({query}) l
     left join (
         select split_part(page, ':', 1) as wiki, title, min(page) as page from {pages} group by all
@@ -116,12 +118,12 @@ def _links(query: str, pages: str, redirects: str) -> str:
     """
 
 
-def write_derived_names(engine: Any, file: Path, files: Mapping[str, Path]) -> None:
+def write_derived_names(queries: Queries, file: Path, files: Mapping[str, Sequence[Path]]) -> None:
     """The names that titles, redirects and anchor texts give to entities, with their keys.
 
     A catalogue's page has its entity's id and label, so it adds no name.
     """
-    pages, redirects, links = (table_sql(files[n]) for n in (PAGE_INDEX, "redirects", "links"))
+    pages, redirects, links = (tables_sql(files[n]) for n in (PAGE_INDEX, "redirects", "links"))
     query = f"""
     with about as (
         select page, coalesce(entity, page) as entity, title,
@@ -138,9 +140,12 @@ def write_derived_names(engine: Any, file: Path, files: Mapping[str, Path]) -> N
     from {links} l join about on about.page = l.target_page where text <> ''
     group by entity, text, language
     """
-    with pq.ParquetWriter(file, NAMES.schema) as writer:
-        for batch in engine.sql(query).to_arrow_reader(_BATCH):
-            writer.write_table(_with_keys(batch))
+    queries.keep_mapped(query, _all_with_keys, NAMES.schema, file)
+
+
+def _all_with_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from _with_keys(batch).to_batches()
 
 
 def _with_keys(batch: pa.RecordBatch) -> pa.Table:

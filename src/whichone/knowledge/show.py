@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from whichone.files.folder import Folder
-from whichone.files.tables import connect
+from whichone.files.tables import connect, tables_sql
 from whichone.knowledge.lookup import Lookup, NameBearer
 from whichone.knowledge.lookup_build import popularity_measure
-from whichone.knowledge.resolve import table_sql
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key
 
@@ -83,7 +82,7 @@ def _facts(folder: Folder, entities: list[str]) -> dict[str, list[tuple[Any, ...
     """The facts of some entities in the order of the dump, with the labels of their properties."""
     if not entities or not folder.has("facts.parquet"):
         return {}
-    facts, properties = (table_sql(folder.path(f"{t}.parquet")) for t in ("facts", "properties"))
+    facts, properties = (tables_sql(folder.parts(t)) for t in ("facts", "properties"))
     with connect("512MB") as engine:
         rows = engine.execute(
             f"""select f.entity, f.property, p.label, f.kind, f.value, f.unit

@@ -12,7 +12,8 @@ from typing import Any
 
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import read_lines
-from whichone.knowledge.formats.wikidata import SUBCLASS_OF, Selection
+from whichone.knowledge.formats.wikidata import Selection
+from whichone.knowledge.formats.wikidata_choice import SUBCLASS_OF
 
 _PROPERTY = re.compile(r"P[1-9][0-9]*")
 

@@ -15,6 +15,7 @@ import pytest
 
 from whichone.benchmarks.builtin import builtin_knowledge_base
 from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.corpus.tables import KIND as CORPUS
 from whichone.files.folder import Folder
 from whichone.knowledge import tables
 from whichone.knowledge.engine.engines import knowledge_tables, opened_engine
@@ -57,7 +58,10 @@ def test_the_same_benchmark(
             timeout=600,
         )
         assert ended.returncode == 0, ended.stderr
-        hashes[engine] = Folder.open(out, BENCHMARK).content_hash
+        folder = Folder.open(out, BENCHMARK)
+        corpus = Folder.open(out / "corpus", CORPUS)
+        assert folder.manifest.parents["corpus"] == corpus.content_hash
+        hashes[engine] = folder.content_hash, corpus.content_hash
     assert hashes["spark"] == hashes["duckdb"]
     assert not list(kb.parent.glob(".whichone-*")), "scratch is removed"
 

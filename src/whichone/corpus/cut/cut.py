@@ -12,7 +12,6 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from whichone.corpus.cut.kilt_chunks import (
     Splitter,
@@ -31,12 +30,15 @@ from whichone.corpus.cut.ways import (
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
+from whichone.files.tables import read_batches
 from whichone.knowledge.tables import KIND, page_language
 from whichone.progress import Advance
 from whichone.records import Passage, passage_id
 
 Way = Literal["words", "kilt", "pages", "tokens"]
-_BATCH = 1024
+BATCH = 1024
+READ = ["page", "title", "kind", "paragraphs"]
+"""What is read of pages, so many at a time."""
 _COLUMNS = ["page", "title", "n", "text"]
 
 
@@ -116,21 +118,23 @@ def cut_batches(
     """
     folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
     chosen = cut or Cut()
-    file = pq.ParquetFile(folder.path("pages.parquet"))
-    columns = ["page", "title", "paragraphs", *(["kind"] if kind is not None else [])]
-    for batch in file.iter_batches(_BATCH, columns=columns):
-        read = batch.num_rows
-        if kind is not None:
-            batch = batch.filter(pc.equal(batch["kind"], kind))
-        if only is not None:
-            batch = batch.filter(
-                pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_())
-            )
-        rows, numbers, texts = _cut_column(batch["paragraphs"], chosen)
-        about = batch.select(["page", "title"]).take(rows)
-        yield pa.RecordBatch.from_arrays([*about.columns, numbers, texts], _COLUMNS)
+    for batch in read_batches(folder.parts("pages"), BATCH, READ):
+        yield cut_rows(batch, chosen, only=only, kind=kind)
         if advance is not None:
-            advance(read)
+            advance(batch.num_rows)
+
+
+def cut_rows(
+    batch: pa.RecordBatch, cut: Cut, *, only: Container[str] | None, kind: str | None
+) -> pa.RecordBatch:
+    """The passages of some pages, of which the columns `READ` are given."""
+    if kind is not None:
+        batch = batch.filter(pc.equal(batch["kind"], kind))
+    if only is not None:
+        batch = batch.filter(pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_()))
+    rows, numbers, texts = _cut_column(batch["paragraphs"], cut)
+    about = batch.select(["page", "title"]).take(rows)
+    return pa.RecordBatch.from_arrays([*about.columns, numbers, texts], _COLUMNS)
 
 
 def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from whichone.knowledge.engine.spark_engine import SparkEngine
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 BATCH = 20_000
 PAGES_AT_ONCE = 1_024
 """Rows with texts that are Python objects at a time."""
@@ -54,8 +56,10 @@ class Engine(Protocol):
 
     shared: bool
     """Whether several machines read the files."""
+    scratch: Path
+    """A folder for what is written meanwhile, which all of them see."""
 
-    def read(self, path: Path, name: str) -> Table: ...
+    def read(self, files: Sequence[Path], name: str) -> Table: ...
 
     def table(self, table: pa.Table) -> Table: ...
 
@@ -66,6 +70,15 @@ class Engine(Protocol):
     def mapped(self, relation: Table, work: BatchWork, schema: pa.Schema) -> Iterator[Any]: ...
 
     def value(self, expression: Any) -> Any: ...
+
+    def query(self, query: str) -> Iterator[Any]:
+        """The rows of a query in DuckDB's SQL, a batch at a time, in any order."""
+
+    def spread(self, work: Callable[[_Item], _Result], items: list[_Item]) -> list[_Result]:
+        """What workers make of each item; `work` travels to them."""
+
+    def release(self) -> None:
+        """Relations are no longer needed: free their memory. What workers do for this process goes on."""
 
 
 class DuckdbEngine:
@@ -80,10 +93,11 @@ class DuckdbEngine:
             memory_limit=memory, temp_directory=str(spill), preserve_insertion_order=False
         )
         self.backend.raw_sql("set enable_progress_bar = false")
+        self.scratch = spill
         self._numbers = itertools.count()
 
-    def read(self, path: Path, name: str) -> Table:
-        return self.backend.read_parquet(path, table_name=name)
+    def read(self, files: Sequence[Path], name: str) -> Table:
+        return self.backend.read_parquet(list(files), table_name=name)
 
     def table(self, table: pa.Table) -> Table:
         """Rows of this process as a relation."""
@@ -107,6 +121,15 @@ class DuckdbEngine:
     def value(self, expression: Any) -> Any:
         rows = self.backend.con.execute(self.backend.compile(expression)).fetchall()
         return rows[0][0]
+
+    def query(self, query: str) -> Iterator[Any]:
+        yield from self.backend.con.sql(query).to_arrow_reader(BATCH)
+
+    def spread(self, work: Callable[[_Item], _Result], items: list[_Item]) -> list[_Result]:
+        return [work(item) for item in items]
+
+    def release(self) -> None:
+        self.backend.disconnect()
 
     def close(self) -> None:
         self.backend.disconnect()
@@ -144,7 +167,7 @@ def knowledge_tables(engine: Engine, kb: Folder) -> Tables:
     """
     whole = False if engine.shared else None
     tables = {
-        name: engine.read(kb.path(f"{name}.parquet", whole=whole).resolve(), f"kb_{name}")
+        name: engine.read([p.resolve() for p in kb.parts(name, whole=whole)], f"kb_{name}")
         for name in KNOWLEDGE
     }
     return Tables(engine, **tables)

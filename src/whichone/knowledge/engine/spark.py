@@ -11,14 +11,18 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import msgspec
 
 from whichone.errors import BadInput, Missing, WhichoneError, missing_extra
+from whichone.files.beside import written_beside
 from whichone.knowledge.formats.source import Job
 from whichone.knowledge.parts_work import Finished, PartWork
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 _ROWS = 1_024  # handed to Python at a time: they may have the texts of pages
 _WAVE = 4  # parts handed out at once for each core of the cluster; each wave is journalled
 
@@ -61,16 +65,13 @@ def _mebibytes(memory: str) -> int:
 def run_on_spark(
     session: Any, task: PartWork, jobs: Iterable[Job]
 ) -> Iterator[tuple[Job, Finished]]:
-    """Each job with its result, a wave at a time; jobs that carry records are done here, at once."""
+    """Each job with its result, a wave at a time; records that jobs carry go through files."""
     for owner in task.work:
         owner.source.path = owner.source.path.resolve()  # the machines work in other folders
     size = _WAVE * session.sparkContext.defaultParallelism
     wave: list[Job] = []
     for job in jobs:
-        if job.chunks is not None:
-            yield job, task(job)
-            continue
-        wave.append(job)
+        wave.append(job if job.chunks is None else _spooled(task, job))
         if len(wave) == size:
             yield from zip(wave, _wave(session, task, wave), strict=True)
             wave = []
@@ -78,45 +79,68 @@ def run_on_spark(
         yield from zip(wave, _wave(session, task, wave), strict=True)
 
 
+def _spooled(task: PartWork, job: Job) -> Job:
+    """A part of a file that only one reader can cut, for any worker to read."""
+    file = task.work[job.source].spool(job.range.number)
+    with written_beside(file) as beside:
+        beside.write_bytes(pickle.dumps(list(job.chunks or ())))
+    return msgspec.structs.replace(job, chunks=None, spool=file)
+
+
 def _wave(session: Any, task: PartWork, jobs: list[Job]) -> list[Finished]:
-    rows = [(number, pickle.dumps(job)) for number, job in enumerate(jobs)]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        spread = session.sparkContext.parallelize(rows, len(rows))
-        frame = session.createDataFrame(spread, "number int, job binary")
-        done = frame.mapInArrow(_reading(task), "number int, result binary").collect()
-    results = {row["number"]: pickle.loads(row["result"]) for row in done}
-    finished = []
-    for number, job in enumerate(jobs):
-        result = results[number]
-        if isinstance(result, BaseException):
-            raise result
+    finished = on_workers(session, task, jobs)
+    for job, result in zip(jobs, finished, strict=True):
         _check_visible(task, job, result)
-        finished.append(result)
+        if job.spool is not None:
+            job.spool.unlink(missing_ok=True)
     return finished
 
 
-def _reading(task: PartWork) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def on_workers(session: Any, work: Callable[[_Item], _Result], items: list[_Item]) -> list[_Result]:
+    """What the machines of the cluster make of each item, in the order of the items."""
+    rows = [(number, pickle.dumps(item)) for number, item in enumerate(items)]
+    if not rows:
+        return []
+    with quiet():
+        spread = session.sparkContext.parallelize(rows, len(rows))
+        frame = session.createDataFrame(spread, "number int, item binary")
+        done = frame.mapInArrow(_working(work), "number int, result binary").collect()
+    results = {row["number"]: pickle.loads(row["result"]) for row in done}
+    for number in range(len(rows)):
+        if isinstance(results[number], BaseException):
+            raise results[number]
+    return [results[number] for number in range(len(rows))]
+
+
+def _working(work: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What runs on the machines of the cluster."""
 
-    def read(batches: Iterator[Any]) -> Iterator[Any]:
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
-            results = [_result(task, pickle.loads(raw)) for raw in batch["job"].to_pylist()]
+            results = [_result(work, pickle.loads(raw)) for raw in batch["item"].to_pylist()]
             yield pa.RecordBatch.from_arrays(
                 [batch["number"], pa.array(results, pa.binary())], names=["number", "result"]
             )
 
-    return read
+    return run
 
 
-def _result(task: PartWork, job: Job) -> bytes:
-    """The outcome of a part; an error of its data is handed back, not tried again."""
+def _result(work: Callable[[Any], Any], item: Any) -> bytes:
+    """The outcome for an item; an error of its data is handed back, not tried again."""
     try:
-        return pickle.dumps(task(job))
+        return pickle.dumps(work(item))
     except (WhichoneError, OSError, msgspec.ValidationError) as error:
         return pickle.dumps(error)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Spark warns of pandas 3 at every turn; nothing here goes through pandas."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        yield
 
 
 def _check_visible(task: PartWork, job: Job, finished: Finished) -> None:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput
 from whichone.knowledge.engine.engines import BATCH, BatchWork
-from whichone.knowledge.engine.spark import start_spark
+from whichone.knowledge.engine.spark import on_workers, quiet, start_spark
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
+
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class SparkEngine:
@@ -34,36 +36,37 @@ class SparkEngine:
         import ibis
 
         self.session = start_spark(master, memory)
-        with _quiet():
+        with quiet():
             self.backend = ibis.pyspark.connect(self.session)
         self.scratch = scratch
         self._numbers = itertools.count()
 
-    def read(self, path: Path, name: str) -> Table:
-        with _quiet():
-            return self.backend.read_parquet(str(path), table_name=name)
+    def read(self, files: Sequence[Path], name: str) -> Table:
+        with quiet():
+            self.session.read.parquet(*map(str, files)).createOrReplaceTempView(name)
+            return self.backend.table(name)
 
     def table(self, table: pa.Table) -> Table:
         """Rows of this process as a relation."""
         file = self.scratch / f"given-{next(self._numbers)}.parquet"
         pq.write_table(table, file, row_group_size=BATCH)
-        return self.read(file, file.stem.replace("-", "_"))
+        return self.read([file], file.stem.replace("-", "_"))
 
     def keep(self, name: str, relation: Table) -> Table:
         folder = self.scratch / name
-        with _quiet():
+        with quiet():
             self.session.sql(self.backend.compile(relation)).write.parquet(str(folder))
-        return self.read(folder, f"kept_{name}")
+        return self.read([folder], f"kept_{name}")
 
     def batches(self, relation: Table) -> Iterator[pa.RecordBatch]:
-        with _quiet():
+        with quiet():
             yield from self._written(self.session.sql(self.backend.compile(relation)))
 
     def mapped(
         self, relation: Table, work: BatchWork, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         """What the workers make of the rows."""
-        with _quiet():
+        with quiet():
             from pyspark.sql.pandas.types import from_arrow_schema
 
             frame = self.session.sql(self.backend.compile(relation))
@@ -86,17 +89,21 @@ class SparkEngine:
         shutil.rmtree(folder, ignore_errors=True)
 
     def value(self, expression: Any) -> Any:
-        with _quiet():
+        with quiet():
             table = self.session.sql(self.backend.compile(expression.as_table())).toArrow()
         return table.column(0)[0].as_py()
 
+    def query(self, query: str) -> Iterator[pa.RecordBatch]:
+        from whichone.knowledge.engine.spark_queries import SparkQueries
+
+        with quiet():
+            yield from self._written(SparkQueries(self.session).frame(query))
+
+    def spread(self, work: Callable[[_Item], _Result], items: list[_Item]) -> list[_Result]:
+        return on_workers(self.session, work, items)
+
+    def release(self) -> None:
+        """Relations are files, which the end removes."""
+
     def close(self) -> None:
         self.session.stop()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Spark warns of pandas 3 at every turn; nothing here goes through pandas."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        yield

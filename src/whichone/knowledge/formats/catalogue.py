@@ -42,12 +42,12 @@ import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput, did_you_mean, sample
+from whichone.files.content_hash import BlockHashes, content_hash
 from whichone.files.documents import document_files
-from whichone.files.folder import file_hash
 from whichone.files.lines import open_binary
 from whichone.files.parts import ByteRange, Chunk
 from whichone.files.spool import blocks
-from whichone.files.tables import connect
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.catalogue_documents import (
     DocumentReader,
     Documents,
@@ -337,17 +337,17 @@ class CatalogueSource:
                     hint=did_you_mean(column, first),
                 )
 
-    def fingerprint(self) -> dict[str, Any]:
-        results = {"sha256": file_hash(self.data), "bytes": self.data.stat().st_size}
+    def fingerprint(self, hashes: BlockHashes | None = None) -> dict[str, Any]:
+        results = {"sha256": content_hash(self.data, hashes), "bytes": self.data.stat().st_size}
         if self._reader.folder is not None:
             digest = hashlib.sha256()
             for file in self._all_documents():
                 digest.update(
-                    f"{file.relative_to(self._reader.folder)}\0{file_hash(file)}\n".encode()
+                    f"{file.relative_to(self._reader.folder)}\0{content_hash(file, hashes)}\n".encode()
                 )
             results["documents"] = digest.hexdigest()
         if self._listed_documents is not None:
-            results["table of documents"] = file_hash(self._listed_documents)
+            results["table of documents"] = content_hash(self._listed_documents, hashes)
         return results
 
     @property
@@ -405,39 +405,37 @@ class CatalogueSource:
         listed = [Refused(str(file), None, 0, problem) for _, problem in refused]
         return Read(tables, counts, listed)
 
-    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
-        with connect(memory, parts.folder) as connection:
-            twice = connection.sql(
-                f"select entity from ({parts.rows('entities')}) group by entity having count(*) > 1 "
-                "order by entity limit 20"
-            ).fetchall()
+    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+        twice = queries.fetch(
+            f"select entity from ({parts.rows('entities')}) group by entity having count(*) > 1 "
+            "order by entity limit 20"
+        )
         if twice:
             raise BadInput(
                 "ids appear in it twice", file=self.data, ids=[entity for (entity,) in twice]
             )
-        self._warn_of_unused(parts, memory)
+        self._warn_of_unused(parts, queries)
         tables = ("entities", "names", "facts", "properties", "pages", "views")
         results = {table: parts.rows(table) for table in tables}
         if parts.counted("documents"):
             documents = with_owners(parts.rows("documents"), parts.rows("entities"))
             results["pages"] = f"{results['pages']} union all by name {documents}"
-            self._count_documents(parts, results["pages"], memory)
+            self._count_documents(parts, results["pages"], queries)
         return results
 
-    def _count_documents(self, parts: PartFiles, pages: str, memory: str) -> None:
+    def _count_documents(self, parts: PartFiles, pages: str, queries: Queries) -> None:
         """Documents of nobody, rows without any, and ids that appear in it twice."""
-        with connect(memory, parts.folder) as connection:
-            twice = connection.sql(
-                f"select page from ({pages}) group by page having count(*) > 1 order by page limit 20"
-            ).fetchall()
-            owners = connection.sql(
-                f"select count(*) filter (entity is null), count(distinct entity) from ({pages})"
-            ).fetchall()[0]
-            rows = connection.sql(f"select count(*) from ({parts.rows('entities')})").fetchall()
-            unknown = connection.sql(
-                f"select distinct entity from ({parts.rows('documents')}) where entity not in "
-                f"(select entity from ({parts.rows('entities')})) order by entity limit 6"
-            ).fetchall()
+        twice = queries.fetch(
+            f"select page from ({pages}) group by page having count(*) > 1 order by page limit 20"
+        )
+        owners = queries.fetch(
+            f"select count(*) filter (entity is null), count(distinct entity) from ({pages})"
+        )[0]
+        rows = queries.fetch(f"select count(*) from ({parts.rows('entities')})")
+        unknown = queries.fetch(
+            f"select distinct entity from ({parts.rows('documents')}) where entity not in "
+            f"(select entity from ({parts.rows('entities')})) order by entity limit 6"
+        )
         if twice:
             raise BadInput(
                 "two documents have the same id", file=self.path, ids=[page for (page,) in twice]
@@ -450,10 +448,9 @@ class CatalogueSource:
                 f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}"
             )
 
-    def _warn_of_unused(self, parts: PartFiles, memory: str) -> None:
-        with connect(memory, parts.folder) as connection:
-            query = f"select distinct property from ({parts.rows('facts')})"
-            used = {name for (name,) in connection.sql(query).fetchall()}
+    def _warn_of_unused(self, parts: PartFiles, queries: Queries) -> None:
+        query = f"select distinct property from ({parts.rows('facts')})"
+        used = {name for (name,) in queries.fetch(query)}
         for name, attribute in self.catalogue.attributes.items():
             if name not in used:
                 talk(

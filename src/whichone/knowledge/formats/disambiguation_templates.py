@@ -15,6 +15,7 @@ import mmh3
 import pyarrow as pa
 
 from whichone.files.tables import TableSchema
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.wiki_site import (
     DISAMBIGUATION,
     Site,
@@ -81,15 +82,15 @@ def _hash(name: str) -> int:
     return int(mmh3.hash64(name_key(name).encode("utf-8", "surrogatepass"))[0])
 
 
-def marking_templates(connection: Any, rows: str) -> list[int]:
+def marking_templates(queries: Queries, rows: str) -> list[int]:
     """All templates that put the mark on the pages that use them; `rows` is a query of `TEMPLATES`."""
-    known = {t for (t,) in connection.sql(f"select template from ({rows}) where marked").fetchall()}
+    known = {t for (t,) in queries.fetch(f"select template from ({rows}) where marked")}
     for _ in range(_LEVELS if known else 0):
         listed = f"[{', '.join(map(str, sorted(known)))}]::bigint[]"
-        results = connection.sql(
+        results = queries.fetch(
             f"select template from ({rows}) where list_contains({listed}, redirect)"
             f" or list_has_any(calls, {listed})"
-        ).fetchall()
+        )
         more = {t for (t,) in results} - known
         if not more:
             break

@@ -17,6 +17,7 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.kilt_record import UNNAMED, anchor_record, kilt_record
 from whichone.knowledge.formats.pages import finish_pages, read_chunks
 from whichone.knowledge.formats.source import Columns, DumpFile, Job, Part, PartFiles, Read
@@ -283,5 +284,5 @@ class KiltSource(DumpFile):
 
         return read_chunks(self, job, part)
 
-    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
-        return finish_pages(parts, memory)
+    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+        return finish_pages(parts, queries)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
-from whichone.files.tables import connect
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.source import (
     DumpFile,
     Job,
@@ -61,12 +61,10 @@ def read_chunks(source: DumpFile, job: Job, read: Callable[[bytes, int], Part]) 
     return Read(joined(tables), counts, refused)
 
 
-def finish_pages(parts: PartFiles, memory: str) -> dict[str, str]:
+def finish_pages(parts: PartFiles, queries: Queries) -> dict[str, str]:
     """A page that appears in the dump several times is kept once, where it appears first."""
     rows = parts.rows("pages")
-    with connect(memory, parts.folder) as connection:
-        query = f"select count(*) - count(distinct page) from ({rows})"
-        repeated = connection.sql(query).fetchall()[0][0]
+    repeated = queries.fetch(f"select count(*) - count(distinct page) from ({rows})")[0][0]
     if repeated:
         parts.notes["duplicate pages"] = repeated
         talk(f"{repeated:,} pages appear more than once; of each, the first is kept")

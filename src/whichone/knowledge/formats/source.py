@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.files.folder import file_hash
+from whichone.files.content_hash import BlockHashes, content_hash
 from whichone.files.parts import (
     ByteRange,
     Chunk,
@@ -23,6 +23,7 @@ from whichone.files.parts import (
 )
 from whichone.files.repack import passed_through
 from whichone.files.tables import TableSchema, array_of
+from whichone.knowledge.engine.queries import Queries
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -53,6 +54,7 @@ class Job(msgspec.Struct, frozen=True):
     range: ByteRange
     chunks: Iterable[Chunk] | None = None
     repack: Path | None = None  # where its records go as zstd
+    spool: Path | None = None  # where its chunks are, pickled, for a worker on another machine
 
 
 class Read(msgspec.Struct):
@@ -88,8 +90,8 @@ class Source(Protocol):
     def check(self) -> None:
         """Raise an error if the file is of another kind."""
 
-    def fingerprint(self) -> dict[str, Any]:
-        """Hash and size of the bytes."""
+    def fingerprint(self, hashes: BlockHashes | None = None) -> dict[str, Any]:
+        """Hash and size of the bytes; `hashes` computes those of blocks elsewhere."""
 
     def jobs(self, number: int) -> Iterator[Job]: ...
 
@@ -98,7 +100,7 @@ class Source(Protocol):
 
     def read(self, job: Job) -> Read: ...
 
-    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
         """For each table, a query whose rows go into it."""
 
 
@@ -113,8 +115,8 @@ class DumpFile:
         self._stream: IO[bytes] | None = None
         self._consumed = 0
 
-    def fingerprint(self) -> dict[str, Any]:
-        return {"sha256": file_hash(self.path), "bytes": self.path.stat().st_size}
+    def fingerprint(self, hashes: BlockHashes | None = None) -> dict[str, Any]:
+        return {"sha256": content_hash(self.path, hashes), "bytes": self.path.stat().st_size}
 
     def jobs(self, number: int) -> Iterator[Job]:
         if compression_of(self.path) in ("plain", "bz2"):

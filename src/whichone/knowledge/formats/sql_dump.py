@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, UsageError
-from whichone.files.folder import file_hash
+from whichone.files.content_hash import BlockHashes, content_hash
 from whichone.files.lines import read_lines
 from whichone.files.parts import beginning
 from whichone.files.tables import TableSchema, sql_text
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.pages import read_chunks
 from whichone.knowledge.formats.source import DumpFile, Job, Part, PartFiles, Read
 from whichone.progress import talk
@@ -50,16 +51,15 @@ def sql_rows(
     if not line.startswith(start):
         return
     places = [columns.index(name) for name in wanted]
-    values = [_value(match) for match in _VALUE.finditer(line, len(start))]
+    values: list[tuple[bytes, bytes]] = _VALUE.findall(line, len(start))
     if len(values) % len(columns):
         raise ValueError(f"its values do not make rows of {len(columns)} columns")
     for first in range(0, len(values), len(columns)):
-        yield tuple(values[first + place] for place in places)
+        yield tuple(_value(*values[first + place]) for place in places)
 
 
-def _value(match: re.Match[bytes]) -> Value:
-    quoted, plain = match.groups()
-    if quoted is not None:
+def _value(quoted: bytes, plain: bytes) -> Value:
+    if not plain:
         if b"\\" in quoted:
             return _ESCAPE.sub(lambda m: _MEANING.get(m[1], m[1]), quoted)
         return quoted
@@ -125,8 +125,8 @@ class RedirectsDump(DumpFile):
     def columns(self) -> tuple[str, ...]:
         return sql_columns(beginning(self.path, _HEAD), file=str(self.path))[1]
 
-    def fingerprint(self) -> dict[str, Any]:
-        return {**super().fingerprint(), "page table": file_hash(self.pages)}
+    def fingerprint(self, hashes: BlockHashes | None = None) -> dict[str, Any]:
+        return {**super().fingerprint(hashes), "page table": content_hash(self.pages, hashes)}
 
     def parameters(self) -> dict[str, Any]:
         return {"page table": self.pages.name}
@@ -153,7 +153,7 @@ class RedirectsDump(DumpFile):
         part.counts["positions"] = part.counts["records"]
         return part
 
-    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
         if not parts.counted("redirects"):
             raise BadInput("it has no redirect of an article", file=self.path)
         file = parts.folder / "redirect-titles.parquet"

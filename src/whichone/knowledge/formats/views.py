@@ -21,6 +21,7 @@ import pyarrow as pa
 from whichone.errors import BadInput
 from whichone.files.parts import beginning
 from whichone.files.tables import sql_text
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.pages import read_chunks
 from whichone.knowledge.formats.source import DumpFile, Job, Part, PartFiles, Read
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
@@ -227,7 +228,7 @@ class ViewsFile(DumpFile):
 
         return read_chunks(self, job, part)
 
-    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
         lines, unfit = parts.counted("lines"), parts.counted(UNFIT)
         # The released program passes over every line that has not three fields, however many.
         most = lines - 1 if self.rules == "published" else max(10, _UNFIT_SHARE * lines)

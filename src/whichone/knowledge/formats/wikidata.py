@@ -8,7 +8,7 @@ without a value, languages that were not asked for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from msgspec.structs import astuple
 from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON
 from whichone.files.parts import beginning
-from whichone.files.tables import connect, sql_text
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.source import Columns, DumpFile, Job, PartFiles, Read, Refused
+from whichone.knowledge.formats.wikidata_choice import SUBCLASS_OF, WikidataChoice, all_entities
 from whichone.knowledge.formats.wikidata_json import (
     Sitelink,
     Statement,
@@ -31,7 +32,7 @@ from whichone.knowledge.formats.wikidata_json import (
 )
 from whichone.progress import talk
 
-SUBCLASS_OF, INSTANCE_OF = "P279", "P31"
+INSTANCE_OF = "P31"
 _SUBCLASS_KEY, _BRACE, _BRACE_CLOSED = b'"P279":', ord("{"), ord("}")
 _BETWEEN = (b"", b"[", b"]", b",", b"[]")
 
@@ -373,7 +374,7 @@ class WikidataDump(DumpFile):
                 reader.refused.clear()
         return Read(reader.tables(), reader.counted(), refused)
 
-    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
         self._check_brackets(parts)
         without = parts.counted("items without a page")
         if without and not parts.counted("items with a page") and not self.selection.without_page:
@@ -381,26 +382,16 @@ class WikidataDump(DumpFile):
                 f"{self.path.name}: none of its {without:,} items has a page in {self.selection.wiki}, "
                 "so that none is kept; --language or --wiki name another wiki, --without-page keeps all"
             )
-        kept = parts.folder / "kept.parquet"
-        with connect(memory, parts.folder) as connection:
-            connection.execute(_seen(parts, self.selection))
-            twice = int(connection.sql(_TWICE).fetchall()[0][0] or 0)
-            for statement in _kept(parts, str(kept), twice > 0):
-                connection.execute(statement)
-            absent = connection.sql(_ABSENT).fetchall()[0][0]
-            if self.selection.superclasses:
-                connection.execute(_above(parts, str(parts.folder / "above.parquet")))
-        parts.notes["entities that appear twice"] = twice
-        parts.notes["values that are not in the dump"] = absent
-        chosen = f"join read_parquet({sql_text(kept)}) using (entity, position)"
-        every = _all_entities(parts)
+        choice = WikidataChoice(parts, queries, without_page=self.selection.without_page)
+        parts.notes["entities that appear twice"] = choice.twice
+        parts.notes["values that are not in the dump"] = choice.absent
+        chosen = f"join {choice.kept} using (entity, position)"
+        every = all_entities(parts)
         types, classed = "types", ""
         if self.selection.superclasses:
             more = "list_filter(above, lambda c: not list_contains(types, c))"
             types = f"case when above is null then types else list_concat(types, {more}) end"
-            classed = (
-                f"left join read_parquet({sql_text(parts.folder / 'above.parquet')}) using (types)"
-            )
+            classed = f"left join {choice.above()} using (types)"
         return {
             "entities": f"""select entity, label, description, {types} as types, sitelinks, title,
                 position, 'wikidata' as source from ({every}) {chosen} {classed}""",
@@ -426,70 +417,3 @@ class WikidataDump(DumpFile):
                 file=self.path,
                 hint="fetch the file again and compare its checksum",
             )
-
-
-_TWICE = "select sum(times - 1) from seen"
-_ABSENT = """
-    select count(*) from valued anti join seen using (entity) where starts_with(entity, 'Q')
-"""
-
-
-def _seen(parts: PartFiles, selection: Selection) -> str:
-    paged = "true" if selection.without_page else "title is not null"
-    return f"""
-        create temp table seen as
-        select entity, min(position) as position, bool_or({paged}) as paged, count(*) as times
-        from ({_all_entities(parts)}) group by entity
-    """
-
-
-def _kept(parts: PartFiles, file: str, twice: bool) -> Iterator[str]:
-    """Which entities are kept, each at its first place in the dump."""
-    first = "semi join seen using (entity, position)" if twice else ""
-    yield f"""
-        create temp view facts as
-        select entity, property, value from ({parts.rows("facts")}) {first} where kind = 'entity'
-    """
-    yield "create temp view paged as select entity from seen where paged"
-    yield """
-        create temp table valued as
-        select distinct value as entity from facts semi join paged using (entity)
-    """
-    yield f"""
-        copy (
-            with recursive subclasses as (
-                select entity, value from facts where property = '{SUBCLASS_OF}'
-            ),
-            superclasses as (
-                select value as entity from subclasses
-                semi join (from paged union all from valued) using (entity)
-                union
-                select value from superclasses join subclasses using (entity)
-            )
-            select entity, position from seen
-            semi join (from paged union all from valued union all from superclasses) using (entity)
-        ) to {sql_text(file)} (format parquet)
-    """
-
-
-def _above(parts: PartFiles, file: str) -> str:
-    """For each list of types that some item has, all classes above them, by their ids."""
-    return f"""
-        copy (
-            with recursive held as (
-                select types, unnest(types) as class
-                from (select distinct types from ({parts.rows("entities")}) where len(types) > 0)
-            ),
-            subclasses as (select entity, value from facts where property = '{SUBCLASS_OF}'),
-            above as (
-                select types, value as class from held join subclasses on entity = class
-                union
-                select types, value from above join subclasses on entity = class
-            )
-            select types, list(distinct class order by class) as above from above group by types
-        ) to {sql_text(file)} (format parquet)
-    """
-
-
-def _all_entities(parts: PartFiles) -> str:
-    return f"{parts.rows('entities')} union all by name {parts.rows('others')}"

@@ -21,7 +21,8 @@ import msgspec
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary
 from whichone.files.parts import ByteRange, Chunk, beginning, whole_records
-from whichone.files.tables import connect
+from whichone.files.tables import columns_sql
+from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.disambiguation_templates import (
     TEMPLATE,
     TEMPLATES,
@@ -290,7 +291,7 @@ class WikipediaDump(DumpFile):
     def read(self, job: Job) -> Read:
         return read_chunks(self, job, lambda data, at: read_part(data, self.site, position=at))
 
-    def finish(self, parts: PartFiles, memory: str) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
         if not parts.counted(ENDS):
             raise BadInput(
                 "it ends without </mediawiki>: the dump is cut off",
@@ -304,26 +305,25 @@ class WikipediaDump(DumpFile):
                 file=self.path,
                 hint="wanted is a dump of a Wikipedia; Wikidata comes in as JSON, by --wikidata",
             )
-        tables = finish_pages(parts, memory)
-        listed = self._pages_that_list_namesakes(parts, memory)
+        tables = finish_pages(parts, queries)
+        listed = self._pages_that_list_namesakes(parts, queries)
         if listed:
-            tables["pages"] = f"""select p.* replace
-                (case when l.page is null then p.kind else 'disambiguation' end as kind)
-                from ({tables["pages"]}) p left join ({listed}) l using (page)"""
+            kind = "case when l.page is null then p.kind else 'disambiguation' end"
+            tables["pages"] = f"""select {columns_sql(PAGES, "p", kind=kind)}
+                from ({tables["pages"]}) p left join ({listed}) l on l.page = p.page"""
         return tables | {"redirects": parts.rows("redirects")}
 
-    def _pages_that_list_namesakes(self, parts: PartFiles, memory: str) -> str:
+    def _pages_that_list_namesakes(self, parts: PartFiles, queries: Queries) -> str:
         """A query of the pages whose templates have MediaWiki's mark; empty where there are none."""
-        with connect(memory, parts.folder) as connection:
-            # a dump that is split has its templates in other files than most of its articles
-            templates = " union all by name ".join(p.rows("templates") for p in parts.siblings)
-            marking = marking_templates(connection, templates)
-            if not marking:
-                return ""
-            listed = f"[{', '.join(map(str, marking))}]::bigint[]"
-            pages = f"""select distinct page from ({parts.rows("uses")})
-                where list_has_any(templates, {listed})"""
-            count = connection.sql(f"select count(*) from ({pages})").fetchall()[0][0]
+        # a dump that is split has its templates in other files than most of its articles
+        templates = " union all by name ".join(p.rows("templates") for p in parts.siblings)
+        marking = marking_templates(queries, templates)
+        if not marking:
+            return ""
+        listed = f"[{', '.join(map(str, marking))}]::bigint[]"
+        pages = f"""select distinct page from ({parts.rows("uses")})
+            where list_has_any(templates, {listed})"""
+        count = queries.fetch(f"select count(*) from ({pages})")[0][0]
         if count:
             parts.notes["article pages"] = -count
             parts.notes["disambiguation pages"] = count

@@ -143,16 +143,17 @@ def build_amber(
         _remark_on_views(kb, rules, built.account)
         if not built.sets:
             raise _nothing_left(built.account, kb_path)
-    parameters = {
-        "collection": msgspec.to_builtins(pipeline.collection),
-        "rules": msgspec.to_builtins(rules),
-        "popularity": pipeline.popularity,
-        "language": pipeline.language,
-        "tasks": list(tasks),
-        "corpus": {"extent": extent, **msgspec.to_builtins(cut)},
-    }
-    passages = corpus(kb, built.sets, extent, cut)
-    return _save(out, kb, pipeline, built, passages, parameters), built.account
+        parameters = {
+            "collection": msgspec.to_builtins(pipeline.collection),
+            "rules": msgspec.to_builtins(rules),
+            "popularity": pipeline.popularity,
+            "language": pipeline.language,
+            "tasks": list(tasks),
+            "corpus": {"extent": extent, **msgspec.to_builtins(cut)},
+        }
+        pipeline.engine.release()
+        passages = corpus(kb, built.sets, extent, cut, pipeline.engine)
+        return _save(out, kb, pipeline, built, passages, parameters), built.account
 
 
 def _nothing_left(account: Account, kb_path: str | Path) -> BadInput:
@@ -192,7 +193,7 @@ def _save(
         queries=built.queries,
         sets=sets,
         passages=passages,
-        names=names_of_pages(kb),
+        names=names_of_pages(kb, engine=pipeline.engine),
         card=card(collection, pipeline.rules, statistics, shares, built.account, kb),
         parameters=parameters,
         sources=kb.manifest.sources,

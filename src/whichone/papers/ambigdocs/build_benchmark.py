@@ -18,7 +18,7 @@ from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.engine.engines import Tables, open_tables
+from whichone.knowledge.engine.engines import Engine, Tables, open_tables
 from whichone.knowledge.tables import KIND
 from whichone.papers.ambigdocs.bearers import SurfaceName, in_rows
 from whichone.papers.ambigdocs.build import (
@@ -104,10 +104,15 @@ def build_ambigdocs(
         bearers = bearer_table(tables, names)
         about = bearer_pages(tables, bearers)
         built = list(_questions(tables, bearers, names, about, options, funnel))
-    if not built:
-        raise BadInput("no question could be made", file=kb, hint=f"the funnel: {funnel.counts()}")
-    header = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
-    return save_built(folder, out, built, about, options, funnel, header), funnel.counts()
+        if not built:
+            hint = f"the funnel: {funnel.counts()}"
+            raise BadInput("no question could be made", file=kb, hint=hint)
+        header = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
+        tables.engine.release()
+        benchmark = save_built(
+            folder, out, built, about, options, funnel, header, engine=tables.engine
+        )
+    return benchmark, funnel.counts()
 
 
 def build_builtin(kb: Path, out: Path) -> Benchmark:
@@ -123,6 +128,8 @@ def save_built(
     options: BuildOptions,
     funnel: Funnel,
     parameters: Mapping[str, Any],
+    *,
+    engine: Engine | None = None,
 ) -> Benchmark:
     """Built questions as a benchmark over all articles, or over the bearers' passages only."""
     pages: dict[str, Any] = {"kind": ARTICLE} if options.corpus == "all" else {"only": about}
@@ -132,8 +139,8 @@ def save_built(
         name=TASK,
         queries=built_queries(built, options.seed, options.language),
         sets=built_sets(built, about),
-        passages=cut_corpus(kb, _cut(options), **pages),
-        names=names_of_pages(kb),
+        passages=cut_corpus(kb, _cut(options), **pages, engine=engine),
+        names=names_of_pages(kb, engine=engine),
         card=_card(options, counts, "models" in parameters, built, about),
         parameters=parameters,
         parents={"knowledge base": kb.content_hash},

@@ -145,22 +145,23 @@ def build_entityquestions(
         if not drawn:
             raise BadInput("no relation passes the criteria", file=kb, hint=_why(counts))
         maker = _maker(tables, relations, all_facts, drawn, options)
-    queries = maker.queries(drawn)
-    benchmark = save_benchmark(
-        out,
-        name="EntityQuestions",
-        queries=queries,
-        sets=maker.used_sets(queries),
-        passages=cut_corpus(folder, cut, kind=ARTICLE),
-        names=names_of_pages(folder),
-        card=card(options, counts, account.counts(), queries, len(train)),
-        parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
-        parents={"knowledge base": folder.content_hash},
-        sources=folder.manifest.sources,
-        counts={"train": len(train), "relations": sum(c.kept for c in counts)},
-        files={"train.jsonl": training_lines(train, relations)},
-    )
-    return Built(benchmark, counts, account.counts(), len(train))
+        queries = maker.queries(drawn)
+        tables.engine.release()
+        benchmark = save_benchmark(
+            out,
+            name="EntityQuestions",
+            queries=queries,
+            sets=maker.used_sets(queries),
+            passages=cut_corpus(folder, cut, kind=ARTICLE, engine=tables.engine),
+            names=names_of_pages(folder, engine=tables.engine),
+            card=card(options, counts, account.counts(), queries, len(train)),
+            parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
+            parents={"knowledge base": folder.content_hash},
+            sources=folder.manifest.sources,
+            counts={"train": len(train), "relations": sum(c.kept for c in counts)},
+            files={"train.jsonl": training_lines(train, relations)},
+        )
+        return Built(benchmark, counts, account.counts(), len(train))
 
 
 def _relations(options: BuildOptions) -> dict[str, Relation]:

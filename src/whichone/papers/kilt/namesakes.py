@@ -16,8 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.files.folder import Folder
-from whichone.files.tables import connect
-from whichone.knowledge.resolve import table_sql
+from whichone.files.tables import connect, tables_sql
 from whichone.knowledge.tables import KIND
 from whichone.names import name_key, title_key
 from whichone.records import Bearer, NameSet, Query
@@ -143,7 +142,7 @@ class Namesakes:
                 "null::text as key, null::text as entity, null::text as kind, null::text as title"
             )
             return f"(select {empty}, 0 as views where false)"
-        return table_sql(self._folder.path(f"{name}.parquet"))
+        return tables_sql(self._folder.parts(name))
 
 
 def _made(entity: str, pages: list[tuple[str, str, int | None]]) -> Bearer:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
+from whichone.files.tables import read_batches
 from whichone.knowledge.addresses import read_address
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.tables import KIND
@@ -152,8 +152,7 @@ class Snapshot:
                 yield chosen
 
     def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        file = pq.ParquetFile(self.folder.path(f"{table}.parquet"))
-        yield from file.iter_batches(batch_size=4096, columns=columns)
+        yield from read_batches(self.folder.parts(table), 4096, columns)
 
 
 def _forms(reference: str) -> list[str]:

@@ -75,5 +75,4 @@ class Indexes:
 
 
 def _rows(folder: Folder, *tables: str) -> int:
-    entries = (folder.manifest.files.get(f"{table}.parquet") for table in tables)
-    return sum(entry.rows or 0 for entry in entries if entry is not None)
+    return sum(map(folder.rows, tables))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from whichone.files.folder import Folder
 from whichone.files.lines import write_json_lines
-from whichone.files.tables import DEFAULT_MEMORY, connect
-from whichone.knowledge.resolve import table_sql
+from whichone.files.tables import DEFAULT_MEMORY, connect, read_batches, tables_sql
 from whichone.knowledge.tables import KIND
 from whichone.papers.kilt.convert.entity_linking import cut_context
 from whichone.papers.kilt.record import END, START
@@ -48,7 +45,7 @@ def _page_of(record: Mapping[str, Any]) -> str:
 def dev_pages(base: str | Path, most: int = DEV, share: float = DEV_SHARE) -> frozenset[str]:
     """The pages whose links are dev."""
     folder = Folder.open(base, KIND)
-    links = table_sql(folder.path("links.parquet"))
+    links = tables_sql(folder.parts("links"))
     query = f"select page, count(*) from {links} where target_page is not null group by page"
     with tempfile.TemporaryDirectory() as spill, connect(DEFAULT_MEMORY, Path(spill)) as connection:
         counted = connection.sql(query).fetchall()
@@ -69,7 +66,7 @@ def hyperlink_records(base: str | Path, memory: str = DEFAULT_MEMORY) -> Iterato
     Pages and links come sorted by page, so both are read once, side by side, and never held.
     """
     folder = Folder.open(base, KIND)
-    pages = _pages(folder.path("pages.parquet"))
+    pages = _pages(folder.parts("pages"))
     page: Mapping[str, Any] = {"page": ""}
     for source, group in groupby(_links(folder, memory), key=lambda link: str(link["page"])):
         while page["page"] < source:
@@ -82,7 +79,7 @@ def hyperlink_records(base: str | Path, memory: str = DEFAULT_MEMORY) -> Iterato
 
 def _links(folder: Folder, memory: str) -> Iterator[dict[str, Any]]:
     """Links with the titles of their pages, sorted as the pages are; more than memory goes to disk."""
-    links, pages = (table_sql(folder.path(f"{t}.parquet")) for t in ("links", "pages"))
+    links, pages = (tables_sql(folder.parts(t)) for t in ("links", "pages"))
     query = f"""
         select l.page, l.paragraph, l.start, l."end", l.target_page, p.title as target_title
         from {links} l join {pages} p on p.page = l.target_page
@@ -93,8 +90,8 @@ def _links(folder: Folder, memory: str) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def _pages(path: Path) -> Iterator[dict[str, Any]]:
-    for batch in pq.ParquetFile(path).iter_batches(1000, columns=["page", "paragraphs"]):
+def _pages(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    for batch in read_batches(files, 1000, ["page", "paragraphs"]):
         yield from batch.to_pylist()
 
 

@@ -1,0 +1,61 @@
+"""A knowledge base whose tables are in many files: everything that reads it gets the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from whichone.benchmarks.builtin import builtin_knowledge_base
+from whichone.benchmarks.catalogue import read_namesakes
+from whichone.corpus.cut.cut import cut_passages
+from whichone.corpus.knowledge_names import names_of_pages
+from whichone.files import table_parts
+from whichone.files.folder import Folder
+from whichone.knowledge import tables
+from whichone.knowledge.engine.engines import KNOWLEDGE, open_tables
+from whichone.knowledge.export_kilt import kilt_records
+from whichone.knowledge.lookup import Lookup
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Folder, Folder]]:
+    """The built-in world in one file a table, and in files of 400 rows."""
+    whole = builtin_knowledge_base(tmp_path_factory.mktemp("whole"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_parts, "ROW_GROUP", 200)
+        patch.setattr(table_parts, "PART", 400)
+        cut = builtin_knowledge_base(tmp_path_factory.mktemp("cut"))
+    yield Folder.open(whole, tables.KIND), Folder.open(cut, tables.KIND)
+
+
+def test_many_files(bases: tuple[Folder, Folder]) -> None:
+    whole, cut = bases
+    assert len(whole.parts("names")) == 1
+    assert len(cut.parts("names")) == -(-whole.rows("names") // 400) > 3
+    cut.verify()
+    for schema in tables.ALL:
+        assert cut.rows(schema.name) == whole.rows(schema.name)
+        assert cut.table(schema.name).equals(whole.table(schema.name))
+
+
+def bearers(kb: Folder) -> list[Any]:
+    lookup = Lookup.open(kb.root)
+    return [lookup.bearers(row["name"]) for row in kb.table("names").slice(0, 50).to_pylist()]
+
+
+def relations(kb: Folder) -> list[int]:
+    with open_tables(kb) as opened:
+        return [opened.engine.value(getattr(opened, name).count()) for name in KNOWLEDGE]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [cut_passages, kilt_records, names_of_pages, read_namesakes, bearers, relations],
+    ids=lambda f: f.__name__,
+)
+def test_readers_get_the_same(bases: tuple[Folder, Folder], read: Any) -> None:
+    whole, cut = (list(read(kb)) for kb in bases)
+    assert whole
+    assert cut == whole
