@@ -54,6 +54,11 @@ def interval(
     """
     numbers = np.asarray(values, np.float64)
     groups = np.arange(len(numbers)) if clusters is None else np.asarray(clusters)
+    if len(numbers) > IN_MEMORY and groups.dtype.kind in "iu":
+        sums, counts = _sums_of_many(numbers, groups)
+        if not len(sums):
+            return Estimate(None, None, None, 0, 0, "no value")
+        return sums_interval(sums, counts, bounds=bounds, level=level)
     keep = ~np.isnan(numbers)
     if not keep.all():
         numbers, groups = numbers[keep], groups[keep]
@@ -222,13 +227,14 @@ def cluster_sums(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Fl
 
 
 def _sums_of_many(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Floats]:
-    """The same a part at a time, in arrays on disk; `clusters` are numbers from 0 on."""
+    """The same a part at a time, in arrays on disk, without NaN; `clusters` are numbers from 0 on."""
     size = int(clusters.max()) + 1
     sums, counts = on_disk(size, np.float64), on_disk(size, np.float64)
     for start in range(0, len(values), IN_MEMORY):
-        part = clusters[start : start + IN_MEMORY]
-        np.add.at(sums, part, values[start : start + IN_MEMORY])
-        np.add.at(counts, part, 1.0)
+        part, own = clusters[start : start + IN_MEMORY], values[start : start + IN_MEMORY]
+        keep = ~np.isnan(own)
+        np.add.at(sums, part[keep], own[keep])
+        np.add.at(counts, part[keep], 1.0)
     end = 0
     for start in range(0, size, IN_MEMORY):  # numbers that no value has are left out
         kept = counts[start : start + IN_MEMORY] > 0

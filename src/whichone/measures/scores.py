@@ -17,7 +17,7 @@ from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.seen import Seen
-from whichone.files.spool import OnDisk, Selection, blocks, numbers
+from whichone.files.spool import IN_MEMORY, OnDisk, Selection, blocks, numbers
 from whichone.measures.clusters import clusters_of
 from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import Measure, Retrieved
@@ -266,14 +266,17 @@ def _score_together(
 
 def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> Estimate:
     """One measure over some of the queries, with its interval."""
-    values = scores.values[str(measure)][rows]
+    every = len(rows) == len(scores.queries)  # then nothing is copied
+    values = scores.values[str(measure)] if every else scores.values[str(measure)][rows]
     if measure.aggregate == "mean":
-        return interval(values, scores.clusters[rows], bounds=measure.bounds)
-    sets = scores.set_numbers[rows]
-    counted = (sets >= 0) & ~np.isnan(values)
-    lowest = np.ones(int(sets.max(initial=-1)) + 1)
-    np.minimum.at(lowest, sets[counted], values[counted])
-    return interval(lowest[np.unique(sets[counted])])
+        clusters = scores.clusters if every else scores.clusters[rows]
+        return interval(values, clusters, bounds=measure.bounds)
+    sets = scores.set_numbers if every else scores.set_numbers[rows]
+    lowest = numbers(int(sets.max(initial=-1)) + 1, np.float64, np.nan)
+    for start in range(0, len(sets), IN_MEMORY):
+        part = sets[start : start + IN_MEMORY]
+        np.fmin.at(lowest, part[part >= 0], values[start : start + IN_MEMORY][part >= 0])
+    return interval(lowest)
 
 
 def slice_scores(
@@ -292,7 +295,7 @@ def groups_of(
 ) -> list[tuple[tuple[Any, ...], npt.NDArray[np.int64]]]:
     """The rows of the queries by what the readers read of each, in the order of these values."""
     if not len(queries) or not readers:
-        return [((), np.arange(len(queries)))] if len(queries) else []
+        return [((), _all_rows(len(queries)))] if len(queries) else []
     places: dict[tuple[Any, ...], int] = {}
     groups = numbers(len(queries), np.int32)
     for i, query in enumerate(queries):
@@ -303,6 +306,14 @@ def groups_of(
     ends = np.cumsum(np.bincount(groups, minlength=len(places)))
     rows = dict(zip(places, np.split(order, ends[:-1]), strict=True))
     return [(k, rows[k]) for k in sorted(rows, key=lambda k: [(v is None, str(v)) for v in k])]
+
+
+def _all_rows(count: int) -> npt.NDArray[np.int64]:
+    rows: npt.NDArray[np.int64] = numbers(count, np.int64)
+    for start in range(0, count, IN_MEMORY):
+        end = min(start + IN_MEMORY, count)
+        rows[start:end] = np.arange(start, end)
+    return rows
 
 
 def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
