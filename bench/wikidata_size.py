@@ -6,8 +6,8 @@
 Every entity has three names and three facts; one in ten is a person, as in Wikidata; one person in fifty shares its
 label with others and has a page. Each table and each builder is a step in a process of its own; the builders are the
 commands that a user types. Steps are stopped after `--seconds` in all, and the same command goes on with those that
-are left. Memory is the peak of what is resident and no file, children included; disk is what a step leaves, and the
-most that it needed meanwhile, what DuckDB spilled included.
+are left; with another `--memory` the builders run again. Memory is the peak of what is resident and no file, children
+included; disk is what a step leaves, and the most that it needed meanwhile, what DuckDB spilled included.
 """
 
 from __future__ import annotations
@@ -183,10 +183,10 @@ def results(place: Path) -> list[dict[str, Any]]:
 
 def show(place: Path) -> None:
     """All steps as a Markdown table."""
-    usual = ("wall s", "CPU s", "peak MB", "disk MB", "most disk MB")
+    usual = ("memory", "wall s", "CPU s", "peak MB", "disk MB", "most disk MB")
     print(f"| step | {' | '.join(usual)} | |\n" + "| --- " * (len(usual) + 2) + "|")
     for row in results(place):
-        figures = " | ".join(f"{row[key]:,}" for key in usual)
+        figures = " | ".join(f"{row[key]:,}" if key != "memory" else row[key] for key in usual)
         more = [f"{row[key]:,} {key}" for key in ("rows", "queries", "name sets") if key in row]
         more += [] if row["complete"] else ["not complete"]
         print(f"| {row['step']} | {figures} | {', '.join(more)} |")
@@ -218,7 +218,11 @@ def main() -> None:
     earlier = results(given.place)
     if any(row["entities"] != given.entities for row in earlier):
         sys.exit(f"{given.place} has another number of entities: name another --place")
-    done = {row["step"] for row in earlier if row["complete"]}
+    done = {
+        row["step"]
+        for row in earlier
+        if row["complete"] and (row["step"] not in BUILDERS or row["memory"] == given.memory)
+    }
     end = time.monotonic() + given.seconds
     for step in (*(schema.name for schema in tables.ALL), COMMIT, *given.builders):
         left = end - time.monotonic()
