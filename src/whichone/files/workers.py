@@ -74,6 +74,27 @@ def run_jobs(
             worker.end()
 
 
+def run_in_order(
+    task: Callable[[Job], Result], jobs: Iterable[Job], workers: int
+) -> Iterator[Result]:
+    """The results of jobs that take about as long as each other, in the order of the jobs."""
+    early: dict[int, Result] = {}
+    wanted = 0
+    for (number, _), result in run_jobs(_Numbered(task), enumerate(jobs), workers):
+        early[number] = result
+        while wanted in early:
+            yield early.pop(wanted)
+            wanted += 1
+
+
+class _Numbered(Generic[Job, Result]):
+    def __init__(self, task: Callable[[Job], Result]) -> None:
+        self._task = task
+
+    def __call__(self, job: tuple[int, Job]) -> Result:
+        return self._task(job[1])
+
+
 class Worker(Generic[Job, Result]):
     """One process and the job it is at; it may import a module before it learns its task."""
 

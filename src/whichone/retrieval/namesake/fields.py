@@ -12,15 +12,20 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, did_you_mean
+from whichone.files.beside import written_beside
 from whichone.files.hash_index import HashIndex, hashes
+from whichone.files.workers import available_cores, run_in_order
 
 Rows = npt.NDArray[np.int64]
 FILES = ("field-hashes.npy", "field-starts.npy", "field-rows.npy", "field-names.json")
 Filter = Mapping[str, Any]
 _CHUNK = 1 << 20
+_MANY = 200_000
+"""More passages than these are read by all cores."""
 COLUMNS = ("entity", "page")
 """Columns of a passage that a filter may name too."""
 _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00:00(?:\.0+)?")
@@ -53,7 +58,8 @@ class FieldIndex:
         _write_keys(every, folder)
         (folder / "field-all-rows.npy").replace(folder / FILES[2])
         (folder / "field-all-hashes.npy").unlink()
-        (folder / FILES[3]).write_text(json.dumps(sorted(names)))
+        with written_beside(folder / FILES[3]) as beside:  # the last one: all are complete
+            beside.write_text(json.dumps(sorted(names)))
 
     @classmethod
     def open(cls, folder: Path) -> FieldIndex:
@@ -113,16 +119,31 @@ def _wanted(wanted: Filter) -> Iterator[tuple[str, list[Any]]]:
 
 def _each_value(corpus: Corpus, names: set[str]) -> Iterator[tuple[npt.NDArray[np.uint64], Rows]]:
     """In blocks, the hash of each field's value and its row; the names of fields go into `names`."""
+    workers = available_cores() if len(corpus) > _MANY else 1
+    for keys, rows, known in run_in_order(_block_values, _blocks(corpus), workers):
+        names |= known
+        yield keys, rows
+
+
+def _blocks(corpus: Corpus) -> Iterator[tuple[int, pa.RecordBatch]]:
     first = 0
     for batch in corpus.batches(["fields", *COLUMNS]):
-        texts, rows = [], []
-        for row, values in enumerate(_values(batch.to_pylist()), first):
-            for name, value in values:
-                names.add(name)
-                texts.append(_key(name, value))
-                rows.append(row)
+        yield first, batch
         first += batch.num_rows
-        yield hashes(texts), np.array(rows, np.int64)
+
+
+def _block_values(
+    block: tuple[int, pa.RecordBatch],
+) -> tuple[npt.NDArray[np.uint64], Rows, set[str]]:
+    first, batch = block
+    names: set[str] = set()
+    texts, rows = [], []
+    for row, values in enumerate(_values(batch.to_pylist()), first):
+        for name, value in values:
+            names.add(name)
+            texts.append(_key(name, value))
+            rows.append(row)
+    return hashes(texts), np.array(rows, np.int64), names
 
 
 def _write_keys(every: npt.NDArray[np.uint64], folder: Path) -> None:

@@ -98,8 +98,10 @@ def build_part(
     with created(Path(folder), NAME, corpus, options, resume=True) as (place, held):
         if not (place.partial / "bm25" / MANIFEST).exists():
             Bm25.build(held, place.partial / "bm25")
-        FieldIndex.write(held, place.partial)
-        NameVariants.write(held.names, place.partial)
+        if not (place.partial / fields.FILES[3]).exists():
+            FieldIndex.write(held, place.partial)
+        if not (place.partial / VARIANTS[3]).exists():
+            NameVariants.write(held.names, place.partial)
         written = [*fields.FILES, *VARIANTS]
         listed = list(names)
         if listed:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.corpus.names import CorpusNames
 from whichone.files.hash_index import HashIndex, hashes
 from whichone.files.mapped import MappedTable, write_mapped
 from whichone.files.seen import Seen
+from whichone.files.workers import available_cores, run_in_order
 from whichone.retrieval.namesake.spelling import (
     ARTICLES,
     COMPANIES,
@@ -33,7 +35,9 @@ FILES = (
     "words.arrow",
 )
 _WORDS = pa.schema([("word", pa.string())])
-_KINDS = frozenset(["title", "redirect", "alias", "first sentence", "anchor"])
+_KINDS = ("title", "redirect", "alias", "first sentence", "anchor")
+_MANY = 200_000
+"""More names than these are read by all cores."""
 LONGEST_WORDS = 5
 """Only names of so few words are written by their initials or in part."""
 MOST_WORDS = 7
@@ -140,31 +144,57 @@ def squeezed(words: Iterable[str]) -> str:
     return f"={''.join(words)}"
 
 
-Forms = Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]]
+Form = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
+Forms = Iterator[Form]
 """Hashes of written forms, and the row or number that each is a form of."""
 
 
-def _names(names: CorpusNames) -> Iterator[list[tuple[int, list[str]]]]:
-    """In blocks, the row of each name once and its words."""
-    last, row = None, 0
-    for batch in names.table.batches(["key", "kind"]):
-        block = []
-        for key, kind in zip(batch["key"].to_pylist(), batch["kind"].to_pylist(), strict=True):
+class NameBlock(NamedTuple):
+    """Names with their kinds: the row of the first one, and the last name before it that counts."""
+
+    row: int
+    last: str | None
+    batch: pa.RecordBatch
+
+    def names(self) -> Iterator[tuple[int, list[str]]]:
+        """The row of each name once, and its words."""
+        last = self.last
+        keys, kinds = (self.batch[name].to_pylist() for name in ("key", "kind"))
+        for row, (key, kind) in enumerate(zip(keys, kinds, strict=True), self.row):
             if key != last and kind in _KINDS:
-                block.append((row, [word for word in key.split() if word.isalnum()]))
+                yield row, [word for word in key.split() if word.isalnum()]
                 last = key
-            row += 1
-        yield block
+
+
+def _blocks(names: CorpusNames) -> Iterator[NameBlock]:
+    row, last = 0, None
+    for batch in names.table.batches(["key", "kind"]):
+        yield NameBlock(row, last, batch)
+        row += batch.num_rows
+        counting = batch["key"].filter(pc.is_in(batch["kind"], pa.array(_KINDS)))
+        last = counting[-1].as_py() if len(counting) else last
+
+
+def _workers(names: CorpusNames) -> int:
+    return available_cores() if len(names) > _MANY else 1
 
 
 def _each_word(names: CorpusNames) -> Iterator[list[str]]:
-    return ([word for _, words in block for word in words] for block in _names(names))
+    """In blocks, words of names in the order in which they first appear."""
+    return run_in_order(_words, _blocks(names), _workers(names))
+
+
+def _words(block: NameBlock) -> list[str]:
+    return list(dict.fromkeys(word for _, words in block.names() for word in words))
 
 
 def _short_forms(names: CorpusNames) -> Forms:
-    for block in _names(names):
-        texts = [(text, row) for row, words in block for text in short_keys(words)]
-        yield hashes(text for text, _ in texts), np.array([row for _, row in texts], np.int64)
+    return run_in_order(_short, _blocks(names), _workers(names))
+
+
+def _short(block: NameBlock) -> Form:
+    texts = [(text, row) for row, words in block.names() for text in short_keys(words)]
+    return hashes(text for text, _ in texts), np.array([row for _, row in texts], np.int64)
 
 
 def _word_forms(words: MappedTable) -> Forms:
