@@ -28,7 +28,7 @@ from invented import PER_PAGE, SHARD, ShardWriter, asked_pages, page_id, questio
 from peak_memory import measure
 from whichone.protocols import Retriever
 
-STEPS = ("texts", "corpus", "bm25", "namesake", "ask-bm25", "ask-namesake", "ask-bm25-numpy")
+STEPS = ("texts", "corpus", "bm25", "ask-bm25", "namesake", "ask-namesake", "ask-bm25-numpy")
 DENSE = ("texts", "corpus", "dense", "second-dense", "ask-dense")
 MODEL = "WIKIPEDIA_SIZE_MODEL"
 QUESTIONS = 1_000
@@ -162,7 +162,7 @@ def open_index(name: str, place: Path) -> Retriever:
     return NamesakeRetriever.open(place)
 
 
-def ask(name: str, place: Path, passages: int, most: float = 110) -> dict[str, object]:
+def ask(name: str, place: Path, passages: int, most: float = 90) -> dict[str, object]:
     """Questions one at a time, as a service gets them, for at most `most` seconds after the first ten."""
     from whichone.records import Question, page_of
 

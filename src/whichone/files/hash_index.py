@@ -80,7 +80,7 @@ class HashIndex:
                 end = at + len(order)
                 sorted_hashes[at:end] = pairs[order, 0]
                 rows[at:end] = pairs[order, 1]
-                shared += _shared(pairs[order])[: 100 - len(shared)]
+                shared += _shared(pairs[order], 100 - len(shared))
                 at = end
         return files, shared
 
@@ -171,6 +171,6 @@ def _empty(path: Path, kind: type[np.generic], count: int) -> npt.NDArray[np.gen
     return np.lib.format.open_memmap(path, "w+", kind, (count,))
 
 
-def _shared(pairs: Pairs) -> list[Rows]:
-    same = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])
+def _shared(pairs: Pairs, most: int) -> list[Rows]:
+    same = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])[:most]
     return [pairs[at : at + 2, 1].astype(np.int64) for at in same.tolist()]
