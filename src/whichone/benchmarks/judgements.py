@@ -17,7 +17,7 @@ from whichone.files.lines import read_lines
 from whichone.files.runs import merged, write_run
 from whichone.files.seen import Seen
 from whichone.files.spool import Spool, blocks
-from whichone.files.tables import TableSchema
+from whichone.files.tables import TableSchema, group_batches
 
 Judgements: TypeAlias = Mapping[str, Mapping[str, int]]
 """Query, then passage or page, then its relevance; 0 is judged and not relevant."""
@@ -153,7 +153,7 @@ def _hugging_face(file: Path) -> Iterator[Judgement]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file) as table:
-        for batch in table.iter_batches(columns=["query-id", "corpus-id", "score"]):
+        for batch in group_batches(table, columns=["query-id", "corpus-id", "score"]):
             for row in batch.to_pylist():
                 query, document = str(row["query-id"]), str(row["corpus-id"])
                 yield from_trec(query), from_trec(document), int(row["score"])

@@ -21,7 +21,7 @@ from whichone.files.lines import encode_text
 from whichone.files.runs import merged, write_run
 from whichone.files.seen import Seen
 from whichone.files.spool import blocks
-from whichone.files.tables import TableSchema, sort_rows, write_batches
+from whichone.files.tables import TableSchema, group_batches, sort_rows, write_batches
 from whichone.records import Bearer, NameSet, Output, Query
 from whichone.text.language import base_code
 
@@ -120,7 +120,7 @@ def queries_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[Query]:
 def queries_of_file(path: Path) -> Iterator[Query]:
     """The queries of a table, a block at a time."""
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(BLOCK):
+        for batch in group_batches(file, BLOCK):
             yield from queries_of_table(batch)
 
 
@@ -180,7 +180,7 @@ def set_rows(sets: Iterable[NameSet]) -> pa.Table:
 def sets_of_file(path: Path) -> Iterator[NameSet]:
     """The name sets of a table, a block of rows at a time; those of one set follow one another."""
     with pq.ParquetFile(path) as file:
-        rows = (row for batch in file.iter_batches(BLOCK) for row in batch.to_pylist())
+        rows = (row for batch in group_batches(file, BLOCK) for row in batch.to_pylist())
         for key, members in groupby(rows, key=operator.itemgetter("set")):
             first, *rest = members
             bearers = tuple(

@@ -220,7 +220,19 @@ def read_batches(
     """The rows of a table's files in their order, or some of their columns."""
     for path in files:
         with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(size, columns=columns)
+            yield from group_batches(file, size, columns)
+
+
+def group_batches(
+    file: pq.ParquetFile, size: int = ROW_GROUP, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file in batches of at most `size`, one row group after the other.
+
+    `iter_batches` over all groups keeps what it has read of each until the last one.
+    """
+    wanted = None if columns is None else list(columns)
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(size, row_groups=[group], columns=wanted)
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

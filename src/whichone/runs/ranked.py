@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from whichone.errors import BrokenFolder
 from whichone.files.seen import Seen
 from whichone.files.spool import Spool, blocks
+from whichone.files.tables import group_batches
 
 ROWS_IN_MEMORY = 2_500_000
 """Rows of rankings that are kept as lists of strings; where there are more they stay on disk."""
@@ -81,7 +82,7 @@ def _streamed(path: Path, column: str) -> Iterator[tuple[str, list[str]]]:
     last: tuple[str, list[str]] | None = None
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_ROWS, columns=["question", column]):
+            for batch in group_batches(file, _ROWS, ["question", column]):
                 for question, values in by_question(batch, column):
                     if last is not None and last[0] == question:
                         last[1].extend(values)

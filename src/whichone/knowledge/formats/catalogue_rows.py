@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary, read_json, read_json_lines
 from whichone.files.separated import read_rows, read_table_rows
+from whichone.files.tables import group_batches
 
 
 def rows_of(data: Path, delimiter: str | None, batch_size: int) -> Iterator[Mapping[str, Any]]:
@@ -55,7 +56,7 @@ def _check_delimiter(names: Sequence[str], path: Path, delimiter: str) -> None:
 def _parquet_rows(path: Path, batch_size: int) -> Iterator[Mapping[str, Any]]:
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=batch_size):
+            for batch in group_batches(file, batch_size):
                 yield from batch.to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
         raise BadInput(f"not a Parquet file: {error}", file=path) from error

@@ -101,12 +101,14 @@ def build(
     norm: Callable[[npt.NDArray[np.int32], float], Floats] | None,
     workers: int | None = None,
     advance: Callable[[int], None] = lambda _: None,
+    block_bytes: int = BYTES,
 ) -> None:
     """Index a stream of batches of texts; `FILES` are in the folder afterwards.
 
-    `norm` gives the norms of BM25 from lengths and their mean; without it impacts are TF-IDF's.
+    `norm` gives the norms of BM25 from lengths and their mean; without it impacts are TF-IDF's. A block ends where
+    its texts are longer than `block_bytes`.
     """
-    jobs = _jobs(texts)
+    jobs = _jobs(texts, block_bytes)
     few = list(itertools.islice(jobs, 2))
     workers = min(workers or available_cores(), len(few) if len(few) < 2 else 1 << 16)
     count = len(few)
@@ -175,7 +177,7 @@ def _write_lengths(
     return folder / "norms.npy"
 
 
-def _jobs(texts: Iterable[pa.Array]) -> Iterator[Job]:
+def _jobs(texts: Iterable[pa.Array], most: int) -> Iterator[Job]:
     """Batches of any size cut into blocks of bounded length, each with buffers of its own."""
     held: list[pa.Array] = []
     number = first = rows = size = 0
@@ -183,7 +185,7 @@ def _jobs(texts: Iterable[pa.Array]) -> Iterator[Job]:
         for start in range(0, len(batch), min(PIECE, BLOCK)):
             held.append(batch.slice(start, min(PIECE, BLOCK)).cast(pa.large_string()))
             rows, size = rows + len(held[-1]), size + held[-1].nbytes
-            if rows + min(PIECE, BLOCK) > BLOCK or size >= BYTES:
+            if rows + min(PIECE, BLOCK) > BLOCK or size >= most:
                 yield Job(number, first, pa.concat_arrays(held))
                 number, first = number + 1, first + rows
                 held, rows, size = [], 0, 0

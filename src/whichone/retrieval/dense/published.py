@@ -14,6 +14,7 @@ import numpy.typing as npt
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import Folder, file_hash
+from whichone.files.tables import group_batches
 from whichone.progress import progress
 from whichone.retrieval.dense.vectors import KIND, StoredVectors
 from whichone.retrieval.indexes import check_corpus, index_folder, open_index
@@ -145,9 +146,10 @@ def _blocks(file: Path) -> Iterator[Block]:
 def _parquet(file: Path) -> Iterator[Block]:
     import pyarrow.parquet as pq
 
-    for batch in pq.ParquetFile(file).iter_batches(_BLOCK, columns=["id", "embeddings"]):
-        vectors = np.stack([np.asarray(v, np.float32) for v in batch["embeddings"].to_pylist()])
-        yield [str(i) for i in batch["id"].to_pylist()], vectors
+    with pq.ParquetFile(file) as table:
+        for batch in group_batches(table, _BLOCK, ["id", "embeddings"]):
+            vectors = np.stack([np.asarray(v, np.float32) for v in batch["embeddings"].to_pylist()])
+            yield [str(i) for i in batch["id"].to_pylist()], vectors
 
 
 def _pickled(file: Path) -> Iterator[Block]:

@@ -24,6 +24,9 @@ from whichone.retrieval.indexes import created, found_or_built, opened
 from whichone.retrieval.tfidf.ngrams import BUCKETS, DRQA, Buckets
 from whichone.text.language import ENGLISH, base_code, stop_words_of
 
+BLOCK_BYTES = 16 << 20
+"""Texts that a worker counts at a time: with their pairs of words they take far more memory than BM25's."""
+
 
 class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`title_weight` is how often the title comes before the page's text, as in KILT's pages: once.
@@ -80,7 +83,8 @@ class TfIdf:
         wanted = msgspec.convert(_by_language(parameters, corpus), TfIdfParameters, strict=False)
         options = msgspec.to_builtins(wanted)
         with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):
-            index.go_on_or_start(place, {**options, "corpus": held.hash, "layout": index.LAYOUT})
+            begun = {"corpus": held.hash, "layout": index.LAYOUT, "bytes": BLOCK_BYTES}
+            index.go_on_or_start(place, {**options, **begun})
             with progress("indexing", held.page_count, "pages") as advance:
                 index.build(
                     whole_pages(held, wanted.title_weight),
@@ -89,6 +93,7 @@ class TfIdf:
                     norm=None,
                     workers=workers,
                     advance=advance,
+                    block_bytes=BLOCK_BYTES,
                 )
             for name in index.FILES:
                 if name != "norms.npy":
