@@ -24,6 +24,8 @@ Backend = Literal["auto", "numba", "numpy"]
 Weighted = Sequence[tuple[int, np.float32]]
 _SMALL = 20_000
 """Below so many passages, numpy has answered a thousand questions before numba is imported."""
+_KEPT = 8_192
+"""Of a small index, so many lists stay decoded."""
 _LONG = 200_000
 """Lists of fewer passages are added up sooner than others are compared with them."""
 _ROUNDING = 1e-5
@@ -44,6 +46,10 @@ class Scorer:
             raise missing_extra("numba", "fast")
         self._kernels = kernels
         self._arrays: tuple[npt.NDArray[Any], ...] = postings.arrays()
+        self._impacts, self._impacts_near = postings.impacts, postings.impacts_near
+        if len(postings) < _SMALL:
+            self._impacts = kept = functools.lru_cache(_KEPT)(postings.impacts)
+            self._impacts_near = lambda term, passages: kept(term)
 
     @property
     def backend(self) -> str:
@@ -118,7 +124,7 @@ class Scorer:
         """The scores of passages in ascending order."""
         scores = np.zeros(len(passages), np.float32)
         for term, weight in counted:
-            documents, impacts = self.postings.impacts_near(term, passages)
+            documents, impacts = self._impacts_near(term, passages)
             _add(scores, passages, documents, impacts, weight)
         return scores
 
@@ -166,7 +172,7 @@ class Scorer:
         scores = self._scores
         seen, short = [], None
         for term, weight in counted:
-            documents, impacts = self.postings.impacts(term)
+            documents, impacts = self._impacts(term)
             before = scores.take(documents)
             scores[documents] = before + weight * impacts
             seen.append(documents[before == 0])

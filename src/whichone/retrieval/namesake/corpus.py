@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +34,7 @@ class Pages:
         self.stems = functools.lru_cache(20_000)(self._stems)
 
     def __len__(self) -> int:
-        return int(self._page_starts[-1])
+        return self._page_starts[-1]
 
     @property
     def corpora(self) -> tuple[Corpus, ...]:
@@ -41,21 +43,19 @@ class Pages:
     @property
     def page_starts(self) -> list[int]:
         """The number of each corpus' first page."""
-        starts: list[int] = self._page_starts[:-1].tolist()
-        return starts
+        return self._page_starts[:-1]
 
     @property
     def row_starts(self) -> list[int]:
-        starts: list[int] = self._row_starts[:-1].tolist()
-        return starts
+        return self._row_starts[:-1]
 
     def _page(self, page: int) -> tuple[Corpus, int]:
-        number = int(np.searchsorted(self._page_starts, page, "right")) - 1
-        return self._corpora[number], page - int(self._page_starts[number])
+        number = bisect.bisect_right(self._page_starts, page) - 1
+        return self._corpora[number], page - self._page_starts[number]
 
     def _row(self, row: int) -> tuple[Corpus, int]:
-        number = int(np.searchsorted(self._row_starts, row, "right")) - 1
-        return self._corpora[number], row - int(self._row_starts[number])
+        number = bisect.bisect_right(self._row_starts, row) - 1
+        return self._corpora[number], row - self._row_starts[number]
 
     def id(self, page: int) -> str:
         corpus, own = self._page(page)
@@ -124,5 +124,5 @@ class Pages:
         return self.table.language.stems(" ".join([self.title(page), *self.texts(page)]))
 
 
-def _starts(sizes: Sequence[int]) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+def _starts(sizes: Sequence[int]) -> list[int]:
+    return [*itertools.accumulate(sizes, initial=0)]

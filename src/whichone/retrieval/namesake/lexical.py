@@ -157,6 +157,7 @@ class Lexical:
         self._analyser = Analyser(parameters.stemmer, parameters.stop_words)
         sizes = [len(part) for part in parts]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.weights = functools.lru_cache(64)(self._weights)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -165,7 +166,7 @@ class Lexical:
         """The keys of a text's terms, in its order."""
         return tuple(key_of(term) for term in self._analyser.terms(text))
 
-    def weights(self, text: str) -> dict[int, float]:
+    def _weights(self, text: str) -> Mapping[int, float]:
         """Each known term's idf over all parts, times how often the text has it."""
         counted = Counter(self.keys(text))
         keys = list(counted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,6 +16,7 @@ _MOST_ADDED = 2
 Words = tuple[str, ...]
 
 
+@functools.lru_cache(20_000)
 def name_words(name: str) -> Words:
     """The words of a person's name in plain letters, without "Jr." and what follows a comma."""
     bare = plain_signs(without_parentheses(name)).casefold().partition(",")[0]

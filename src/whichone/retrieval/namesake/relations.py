@@ -121,6 +121,15 @@ class RelationTable:
                 kinds.setdefault(stems(word), []).append(kind)
         return cls(relations, {word: tuple(k) for word, k in kinds.items()}, own)
 
+    @functools.cached_property
+    def _cues(self) -> dict[str, list[tuple[int, Stems]]]:
+        """What asks for a relation, by its first stem, with the relation's number."""
+        cues: dict[str, list[tuple[int, Stems]]] = {}
+        for number, relation in enumerate(self.relations):
+            for cue in relation.asks:
+                cues.setdefault(cue[0], []).append((number, cue))
+        return cues
+
     def asked(self, remainder: Sequence[str]) -> list[Relation]:
         """The relations that the pieces of a question around its names ask for, the longest cue wins."""
         return self._asked(remainder)[0]
@@ -134,22 +143,20 @@ class RelationTable:
     def _asked(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
         """The relations asked for, and the stems of the words that ask."""
         pieces = [self.language.stems(piece) for piece in remainder]
-        here = {stem for piece in pieces for stem in piece}
-        longest = 0
-        asked: list[Relation] = []
-        words: set[str] = set()
-        for relation in self.relations:
-            cues = [
-                cue
-                for cue in relation.asks
-                if cue[0] in here and any(contains(piece, cue) for piece in pieces)
-            ]
-            size = max(map(len, cues), default=0)
-            if size > longest:
-                longest, asked, words = size, [], set()
-            if size and size == longest:
-                asked.append(relation)
-                words.update(word for cue in cues if len(cue) == size for word in cue)
+        cues: dict[int, list[Stems]] = {}
+        for stem in {stem for piece in pieces for stem in piece}:
+            for number, cue in self._cues.get(stem, ()):
+                if any(contains(piece, cue) for piece in pieces):
+                    cues.setdefault(number, []).append(cue)
+        longest = max((len(cue) for own in cues.values() for cue in own), default=0)
+        asked = [
+            self.relations[number]
+            for number in sorted(cues)
+            if any(len(cue) == longest for cue in cues[number])
+        ]
+        words = {
+            stem for own in cues.values() for cue in own if len(cue) == longest for stem in cue
+        }
         return asked, frozenset(words)
 
     def kinds_of(self, title: str, text: str) -> frozenset[str]:
@@ -183,7 +190,7 @@ def stems(text: str) -> Stems:
 
 def contains(words: Stems, phrase: Stems) -> bool:
     """Whether a phrase occurs among words, in order and together."""
-    if len(phrase) == 1:
-        return phrase[0] in words
     size = len(phrase)
-    return any(words[at : at + size] == phrase for at in range(len(words) - size + 1))
+    if size and phrase[0] not in words:
+        return False
+    return size == 1 or any(words[at : at + size] == phrase for at in range(len(words) - size + 1))

@@ -222,6 +222,4 @@ def _sorted(
 
 def _places(values: Any, text: str) -> range:
     wanted = hashes([text])[0]
-    return range(
-        int(np.searchsorted(values, wanted, "left")), int(np.searchsorted(values, wanted, "right"))
-    )
+    return range(int(values.searchsorted(wanted)), int(values.searchsorted(wanted, "right")))
