@@ -68,13 +68,18 @@ def drawing(
 
 def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
     """Save a drawn figure in all formats."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once; each format would do it again
-    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(
-        pdf, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}
-    )
-    figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+    # not by savefig, which draws every figure twice, the first time for the layout alone
+    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+    dates = {"CreationDate": None, "Producer": None, "Creator": None}
+    FigureCanvasPdf(figure).print_pdf(pdf, metadata=dates)
+    figure.set_dpi(160)
+    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
     text = svg.getvalue()
     return Figure(key, title, text[text.index("<svg") :], pdf.getvalue(), png.getvalue(), note)
