@@ -68,22 +68,22 @@ def test_popularity_is_a_caricature(undisturbed: Path) -> None:
 
 
 def test_two_demos_give_the_same_bytes(undisturbed: Path, tmp_path: Path) -> None:
-    process = demo(tmp_path / "out")
+    process = demo(folder=tmp_path)  # as the docs begin
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 0
     assert "QA tail" in printed
-    assert_equal(tmp_path / "out", undisturbed)
+    assert_equal(tmp_path / "whichone-demo", undisturbed)
 
 
 @pytest.mark.slow
 def test_killed_again_and_again(undisturbed: Path, tmp_path: Path) -> None:
     """Five kills, each a little later into what the one before had left, and then the rest."""
     for seconds in (0.4, 1.2, 2.0, 3.0, 4.5):
-        process = demo(tmp_path / "out")
+        process = demo(str(tmp_path / "out"))
         time.sleep(seconds)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-    last = demo(tmp_path / "out")
+    last = demo(str(tmp_path / "out"))
     _, talked = last.communicate(timeout=300)
     assert last.returncode == 0, talked
     assert_equal(tmp_path / "out", undisturbed)

@@ -24,6 +24,10 @@ PAGES = sorted(
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 
 
+DEMOS = {"amber.md": ["demo"], "index.md": ["whichone-demo"]}
+"""Pages that say `whichone demo`, and where it writes: the whole of it is run by tests/test_demo.py."""
+
+
 def blocks(page: Path, *languages: str) -> list[str]:
     found = BLOCK.findall(page.read_text("utf-8"))
     return [text for language, text in found if language in languages and "./dev" not in text]
@@ -43,11 +47,9 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh", "python")], ids=name)
 def test_snippets_run(page: Path, tmp_path: Path, commands: Path, made_demo: Path) -> None:
     """All blocks of a page in order, in one folder, as a reader would type them."""
-    if page.name == "amber.md":  # the whole of it is run by docs/index.md
-        shutil.copytree(made_demo, tmp_path / "demo")
-    path = [str(Path(sys.executable).parent), os.environ["PATH"]]
-    if page.name != "README.md":  # whose commands are the installed ones
-        path.insert(0, str(commands))
+    for folder in DEMOS.get(page.name, ()):
+        shutil.copytree(made_demo, tmp_path / folder)
+    path = [str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]
     environment = {**os.environ, "PATH": ":".join(path)}
     for language, text in BLOCK.findall(page.read_text("utf-8")):
         if language not in ("sh", "python") or "./dev" in text:
@@ -55,7 +57,7 @@ def test_snippets_run(page: Path, tmp_path: Path, commands: Path, made_demo: Pat
         command = (
             ["bash", "-euo", "pipefail", "-c", text]
             if language == "sh"
-            else [sys.executable, "-c", text]
+            else [str(commands / "python"), "-c", text]
         )
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300

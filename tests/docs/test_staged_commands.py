@@ -82,7 +82,7 @@ def test_it_runs(
         if Path(target).is_file():
             Path(target).unlink()
         shutil.rmtree(target, ignore_errors=True)
-    if words == ["demo", "OUT"]:  # the whole of it is run by docs/index.md
+    if words == ["demo", "OUT"]:  # the whole of it is run by tests/test_demo.py
         shutil.copytree(made_demo, "OUT")
     result = CliRunner().invoke(whichone, words, catch_exceptions=False)
     assert result.exit_code == 0, f"{line}\n{result.output}"

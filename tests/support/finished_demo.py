@@ -10,9 +10,11 @@ import pytest
 from once import built_once
 
 
-def demo(out: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "whichone", "demo", str(out), *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def demo(*words: str, folder: Path | None = None) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "whichone", "demo", *words]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+    )
 
 
 def finished_demo(factory: pytest.TempPathFactory) -> Path:
@@ -22,7 +24,7 @@ def finished_demo(factory: pytest.TempPathFactory) -> Path:
 
 def _make(place: Path) -> None:
     place.mkdir()
-    process = demo(place / "out", "--json")
+    process = demo(str(place / "out"), "--json")
     printed, talked = process.communicate(timeout=300)
     assert process.returncode == 0, talked
     (place / "printed.json").write_text(printed)

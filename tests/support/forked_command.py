@@ -1,4 +1,4 @@
-"""A `whichone` that starts at once: every command is forked from a process that has imported the package.
+"""A `whichone` and a `python -c` that start at once: forked from a process that has imported the package.
 
 The command itself is the real one, in a process of its own, with the caller's arguments, folder, environment and
 streams; only the second of importing is saved. Run as a program with a socket's path, this file is that process.
@@ -14,11 +14,13 @@ import pkgutil
 import socket
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOMS = ("cli", "runs", "report", "measures", "benchmarks", "knowledge", "corpus", "papers.amber")
 LIBRARIES = ("pandas", "duckdb", "matplotlib.pyplot")
+COMMANDS = ("whichone", "python")
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
 request = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()
@@ -32,12 +34,13 @@ with socket.socket(socket.AF_UNIX) as server:
 
 @contextlib.contextmanager
 def quick_commands(folder: Path) -> Iterator[Path]:
-    """A folder to put first on the path; what is called `whichone` in it is forked."""
+    """A folder to put first on the path; what is called `whichone` or `python` in it is forked."""
     place = folder / "socket"
     (folder / "bin").mkdir()
-    program = folder / "bin" / "whichone"
-    program.write_text(CLIENT.format(python=sys.executable, place=str(place)))
-    program.chmod(0o755)
+    for name in COMMANDS:
+        program = folder / "bin" / name
+        program.write_text(CLIENT.format(python=sys.executable, place=str(place)))
+        program.chmod(0o755)
     command = [sys.executable, __file__, str(place)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
@@ -78,6 +81,15 @@ def _serve(place: str) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    if Path(arguments[0]).name == "python":
+        _, option, program, *rest = arguments
+        assert option == "-c", "only python -c is forked"
+        sys.argv = [option, *rest]
+        sys.path.insert(0, "")
+        main = types.ModuleType("__main__")
+        sys.modules["__main__"] = main
+        exec(compile(program, "<string>", "exec"), main.__dict__)
+        return
     sys.argv = arguments
     from whichone.cli import run
 
