@@ -57,7 +57,7 @@ def test_snippets_run(page: Path, tmp_path: Path, commands: Path, made_demo: Pat
         command = (
             ["bash", "-euo", "pipefail", "-c", text]
             if language == "sh"
-            else [str(commands / "python"), "-c", text]
+            else [str(commands / "forked-python"), "-c", text]
         )
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOMS = ("cli", "runs", "report", "measures", "benchmarks", "knowledge", "corpus", "papers.amber")
 LIBRARIES = ("pandas", "duckdb", "matplotlib.pyplot")
-COMMANDS = ("whichone", "python")
+COMMANDS = ("whichone", "forked-python")
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
 request = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()
@@ -34,7 +34,7 @@ with socket.socket(socket.AF_UNIX) as server:
 
 @contextlib.contextmanager
 def quick_commands(folder: Path) -> Iterator[Path]:
-    """A folder to put first on the path; what is called `whichone` or `python` in it is forked."""
+    """A folder to put first on the path; what is called `whichone` or `forked-python` in it is forked."""
     place = folder / "socket"
     (folder / "bin").mkdir()
     for name in COMMANDS:
@@ -81,7 +81,7 @@ def _serve(place: str) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    if Path(arguments[0]).name == "python":
+    if Path(arguments[0]).name == "forked-python":
         _, option, program, *rest = arguments
         assert option == "-c", "only python -c is forked"
         sys.argv = [option, *rest]
