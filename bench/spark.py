@@ -41,7 +41,7 @@ with opened_pipeline(
 
 
 def reading(engine: str, dump: Path, kb: Path, cores: int) -> list[str]:
-    """Take in a dump: the readers on either engine, the merging on DuckDB."""
+    """Take in a dump: reading and merging on either engine."""
     return [
         sys.executable, "-m", "whichone", "ingest", "--wikidata", str(dump), "--properties", "amber",
         "--engine", engine, "--master", f"local[{cores}]", "--workers", str(cores), str(kb),
@@ -113,29 +113,39 @@ def measured(
     return best
 
 
+def measured_reading(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    lines: list[int] = []
+    spent: dict[str, list[tuple[float, float]]] = {engine: [] for engine in ENGINES}
+    for size in given.megabytes:
+        plain = folder / f"wikidata-{size}.json"
+        write(plain, size * 1_000_000)
+        with plain.open("rb") as file:
+            lines.append(sum(1 for _ in file) - 2)
+        subprocess.run([shutil.which("lbzip2") or "bzip2", str(plain)], check=True)
+        for engine in ENGINES:
+            kb = folder / "kb"
+            command = reading(engine, plain.with_name(f"{plain.name}.bz2"), kb, given.cores)
+            spent[engine].append(measured(command, given.cores, given.repeats, kb))
+    return compared(lines, spent)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--megabytes", type=int, nargs=2, default=[100, 400])
     parser.add_argument("--entities", type=int, nargs=2, default=[50_000, 200_000])
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--only", choices=("reading", "relational"))
     given = parser.parse_args()
     result: dict[str, Any] = {"cores": given.cores}
     with tempfile.TemporaryDirectory() as place:
         folder, cores = Path(place), given.cores
-        lines, spent = [], {engine: [] for engine in ENGINES}
-        for size in given.megabytes:
-            plain = folder / f"wikidata-{size}.json"
-            write(plain, size * 1_000_000)
-            with plain.open("rb") as file:
-                lines.append(sum(1 for _ in file) - 2)
-            subprocess.run(["lbzip2", str(plain)], check=True)
-            for engine in ENGINES:
-                kb = folder / "kb"
-                command = reading(engine, plain.with_name(f"{plain.name}.bz2"), kb, cores)
-                spent[engine].append(measured(command, cores, given.repeats, kb))
-        result["reading (a row: an entity)"] = compared(lines, spent)
-        spent = {engine: [] for engine in ENGINES}
+        if given.only != "relational":
+            result["ingest (a row: an entity)"] = measured_reading(folder, given)
+        if given.only == "reading":
+            print(json.dumps(result, indent=1))
+            return
+        spent: dict[str, list[tuple[float, float]]] = {engine: [] for engine in ENGINES}
         for size in given.entities:
             base = folder / f"base-{size}"
             base.mkdir()
