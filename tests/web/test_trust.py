@@ -28,6 +28,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.measures.intervals import Estimate
 from whichone.web.app import make_app
 from whichone.web.boards import scorer, scoring
+from whichone.web.boards.board import set_marks
 from whichone.web.boards.hidden import rounded, without_details
 from whichone.web.settings import Settings
 from whichone.web.tokens import secret_in
@@ -493,3 +494,30 @@ def test_a_participants_data_is_gone_when_it_is_deleted(client: Any, key: str) -
     for table in ("annotations", "campaign_people", "links"):
         assert database.read(f"select 1 from {table} where person = 'ann'") == []
     assert re.search("ann", json.dumps(results)) is None or "annotations" in results
+
+
+def test_a_rank_counts_the_systems_that_are_better(client: Any, key: str, settings: Any) -> None:
+    """Four names distinguish nobody; where tests have found somebody better, ranks count them."""
+    benchmark = Benchmark.open(settings.folder / "small")
+    board = make_board(client, key)
+    ids = [q.id for q in benchmark.queries]
+    rights = {"all": set(ids), "half": set(ids[:6]), "none": set[str]()}
+    keys = {
+        name: f"{submitted(client, board, trec(benchmark, right), 'trec', name)['submission']} rankings"
+        for name, right in rights.items()
+    }
+
+    whole_board(client, board, 5)  # two are runs of the folder, "perfect" and "second"
+
+    def ranks() -> dict[str, int]:
+        systems = client.get(f"/api/boards/{board}").json()["systems"]
+        return {s["system"]: s["rank"] for s in systems if s["system"] in rights}
+
+    assert ranks() == {"all": 1, "half": 1, "none": 1}
+    better = {keys["all"]: [], keys["half"]: [], keys["none"]: [keys["all"], keys["half"]]}
+    client.app.state.site.database.write(lambda t: set_marks(t, board, {}, better))
+    assert ranks() == {"all": 1, "half": 1, "none": 3}
+    page = client.get(f"/boards/{board}").text
+    assert "one more than the number of systems that are significantly better" in page
+    client.app.state.site.database.write(lambda t: set_marks(t, board, {}, {}))
+    assert ranks() == {"all": 1, "half": 3, "none": 4}  # an older server's board, by the figures

@@ -25,7 +25,7 @@ from whichone.progress import progress
 LOOKUP, NAME_HASHES, NAME_NUMBERS = "lookup.sqlite", "lookup.hashes.npy", "lookup.numbers.npy"
 LONGEST_NAME = 16  # pieces; longer names are looked up, but not found in texts
 _BATCH = 65_536
-_FORMAT = "3"
+_FORMAT = "4"
 NAME_KINDS = ("label", "alias", "title", "redirect", "anchor")  # a bit each in `bearers.kinds`
 
 _SCHEMA = """
@@ -127,7 +127,8 @@ def _popularity(folder: Folder) -> str:
             union all
             select e.entity, sum(v.views) from {_table(folder, "views")} v
             join {_table(folder, "entities")} e using (title)
-            anti join {_table(folder, "pages")} p on p.entity = e.entity group by all"""
+            anti join {_table(folder, "pages")} p on p.entity = e.entity and p.title = e.title
+            group by all"""  # a catalogue's views are of its entities, whose documents have titles of their own
     elif measure == "sitelinks":
         amount = f"select entity, sitelinks as popularity from {_table(folder, 'entities')}"
     else:

@@ -6,16 +6,27 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, Missing
+from whichone.cli import whichone
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.folder import Folder
+from whichone.knowledge.tables import KIND
 from whichone.papers.inventors.build import InventorOptions, build_inventors
 from whichone.papers.inventors.files import PREDICTED, archive_place, read_mentions
+from whichone.papers.inventors.knowledge import inventors, keep_knowledge, patents
 from whichone.papers.inventors.people import clues, label_error, people_by_name, same
 from whichone.papers.inventors.questions import fields, questions, split_of, wordings
+from whichone.records import Question, page_of
+from whichone.retrieval.linkers.bootleg import BootlegStyle
+from whichone.retrieval.linkers.linker import Linker
+from whichone.retrieval.namesake import NamesakeRetriever
+from whichone.retrieval.popular import Popular
 
 
 def mention(n: int, name: str, **given: Any) -> dict[str, Any]:
@@ -152,6 +163,102 @@ def test_a_benchmark(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     without.write_text("Yu Chen\n")
     with pytest.raises(BadInput, match="no name is shared"):
         build_inventors(tmp_path / "none", InventorOptions(without=str(without)), file=archive)
+
+
+def test_the_catalogue_is_patentsviews_own(archive: Path) -> None:
+    """No label by hand: patent 7 is of `a` because PatentsView says so."""
+    rows = {row["id"]: row for row in inventors(read_mentions(archive), fields())}
+    assert list(rows) == ["a", "b", "c"]
+    assert rows["a"] == {
+        "id": "a", "name": "Yu Chen", "aliases": [], "patents": 3,
+        "assignee": ["LSI CORP.", "LSI Corporation", "Sharp"], "field": ["electric communication"],
+        "town": ["Osaka", "Nara"], "co-inventor": ["Ann Lee", "Bo Li"],
+    }  # fmt: skip
+    assert (rows["b"]["name"], rows["b"]["aliases"]) == ("YU CHEN", ["Yu Chen"])
+    owners = {row["id"]: row["owner"] for row in patents(read_mentions(archive), fields())}
+    assert owners == {"1": "a", "2": "a", "3": "b", "4": "b", "5": "c", "7": "a"}
+
+
+def test_a_patent_of_several_inventors_belongs_to_the_first(archive: Path) -> None:
+    first, *_ = read_mentions(archive)  # by Yu Chen and Ann Lee
+    second = msgspec.structs.replace(first, id="US1-1", name="Ann Lee", predicted="z")
+    assert [row["owner"] for row in patents([second, first], fields())] == ["a"]
+
+
+@pytest.fixture
+def with_knowledge(archive: Path, tmp_path: Path) -> tuple[Benchmark, Path]:
+    built = build_inventors(tmp_path / "bench", file=archive)
+    keep_knowledge(tmp_path / "kb", file=archive)
+    return built, tmp_path / "kb"
+
+
+def asked(retriever: Any, text: str) -> list[str]:
+    (ranking,) = retriever.search([Question(id="q", text=text)], 6)
+    return [page_of(passage) for passage in ranking.passages]
+
+
+def test_namesake_knows_the_inventors(
+    with_knowledge: tuple[Benchmark, Path], tmp_path: Path
+) -> None:
+    """Nara is on one of the inventor's three patents: with the catalogue all three come first."""
+    bench, kb = with_knowledge
+    text = "What did Yu Chen from Nara invent?"
+    known = NamesakeRetriever.over(
+        bench.corpus, tmp_path / "work", encoder="none", knowledge=str(kb)
+    )
+    assert known.sees == ("corpus", "knowledge base")
+    assert set(asked(known, text)[:3]) == {"patent:1", "patent:2", "patent:7"}
+    plain = NamesakeRetriever.over(bench.corpus, tmp_path / "work", encoder="none")
+    assert asked(plain, text)[0] == "patent:7"
+    assert set(asked(plain, text)[:3]) != {"patent:1", "patent:2", "patent:7"}
+
+
+def test_a_co_inventor_counts_though_it_is_a_name_too(
+    with_knowledge: tuple[Benchmark, Path], tmp_path: Path
+) -> None:
+    bench, kb = with_knowledge
+    known = NamesakeRetriever.over(
+        bench.corpus, tmp_path / "work", encoder="none", knowledge=str(kb)
+    )
+    (ranking,) = known.search(
+        [Question(id="q", text="Where was Yu Chen, co-inventor of Bo Li, based?")], 6
+    )
+    assert {page_of(p) for p in ranking.passages[:3]} == {"patent:1", "patent:2", "patent:7"}
+    yu_chen = next(name for name in ranking.notes["names"] if name["name"] == "Yu Chen")
+    assert "has the co-inventor Bo Li" in yu_chen["candidates"][0]["for"]
+
+
+def test_linkers_over_the_catalogue(with_knowledge: tuple[Benchmark, Path], tmp_path: Path) -> None:
+    """By priors whoever has more patents; by facts whom the question describes."""
+    bench, kb = with_knowledge
+    text = "What did Yu Chen of Canon invent?"
+    linker = Linker.over(bench.corpus, tmp_path, knowledge=str(kb))
+    assert asked(linker, text)[:3] == ["patent:1", "patent:2", "patent:7"]
+    typed = BootlegStyle.over(bench.corpus, tmp_path, knowledge=str(kb))
+    assert asked(typed, text)[:2] == ["patent:3", "patent:4"]
+    popular = Popular.over(bench.corpus, tmp_path, knowledge=str(kb))
+    assert asked(popular, text)[:3] == ["patent:1", "patent:2", "patent:7"]
+
+
+def test_the_command_keeps_the_catalogue(archive: Path, tmp_path: Path) -> None:
+    bench, kb = str(tmp_path / "bench"), str(tmp_path / "kb")
+    words = ["build", "inventors", bench, "--file", str(archive)]
+    assert CliRunner().invoke(whichone, words).exit_code == 0
+    for _ in range(2):  # for a benchmark that is there already, and again
+        done = CliRunner().invoke(whichone, [*words, "--knowledge", kb])
+        assert done.exit_code == 0, done.output
+    assert "everything is in it already" in done.stderr
+    same = CliRunner().invoke(whichone, [*words, "--knowledge", bench])
+    assert isinstance(same.exception, UsageError) and "both" in str(same.exception)
+
+
+def test_removed_people_are_not_in_the_catalogue(archive: Path, tmp_path: Path) -> None:
+    without = tmp_path / "without.txt"
+    without.write_text("Max Solo\n7\n")
+    keep_knowledge(tmp_path / "kb", file=archive, without=str(without))
+    tables = Folder.open(tmp_path / "kb", KIND)
+    assert tables.table("entities")["label"].to_pylist() == ["Yu Chen", "YU CHEN"]
+    assert set(tables.table("pages")["page"].to_pylist()) == {f"patent:{n}" for n in (1, 2, 3, 4)}
 
 
 def test_archives_that_are_not_it(tmp_path: Path, archive: Path) -> None:

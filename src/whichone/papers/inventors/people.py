@@ -45,8 +45,12 @@ class Person(msgspec.Struct, frozen=True):
         return tuple(sorted({patent_page(m.patent) for m in self.mentions}))
 
 
+PATENT = "patent"
+"""Begins the ids of pages."""
+
+
 def patent_page(patent: str) -> str:
-    return page_id("patent", patent)
+    return page_id(PATENT, patent)
 
 
 def same(kind: str, value: str) -> str:
@@ -63,20 +67,30 @@ def people_by_name(
     mentions: Iterable[Mention], fields: Mapping[str, str], removed: Collection[str] = ()
 ) -> dict[str, list[Person]]:
     """Every name that two or more inventors have, most patents first."""
-    left_out = {name_key(entry) for entry in removed} | set(removed)
     grouped: dict[str, dict[str, list[Mention]]] = defaultdict(lambda: defaultdict(list))
     mentions = list(mentions)
     labels = hand_labels(mentions)
-    for mention in mentions:
-        person, name = person_of(mention, labels), name_key(mention.name)
-        if left_out.isdisjoint({mention.id, mention.patent, person, f"{person}/{name}", name}):
-            grouped[name][person].append(mention)
+    for mention in kept_mentions(mentions, removed):
+        grouped[name_key(mention.name)][person_of(mention, labels)].append(mention)
     shared = {}
     for key, bearers in sorted(grouped.items()):
         if len(bearers) > 1:
             people = [_person(identity, held, fields) for identity, held in bearers.items()]
             shared[key] = sorted(people, key=lambda p: (-len(p.pages), p.id))
     return shared
+
+
+def kept_mentions(mentions: Sequence[Mention], removed: Collection[str]) -> list[Mention]:
+    """Without those of removed people: by inventor, mention or patent id, or by name."""
+    left_out = {name_key(entry) for entry in removed} | set(removed)
+    labels = hand_labels(mentions)
+    kept = []
+    for mention in mentions:
+        person, name = person_of(mention, labels), name_key(mention.name)
+        known_as = {mention.id, mention.patent, mention.predicted, person, f"{person}/{name}", name}
+        if left_out.isdisjoint(known_as):
+            kept.append(mention)
+    return kept
 
 
 def hand_labels(mentions: Iterable[Mention]) -> dict[str, str]:

@@ -81,6 +81,8 @@ class Asked:
     periods: Sequence[tuple[int, int]] = ()
     """Decades and centuries that the question names: "of the 1780s"."""
     vector: Vectors | None = None
+    around: Stems = ()
+    """All that the question says besides the name that is weighed, other names too."""
 
 
 class Weigher:
@@ -116,8 +118,13 @@ class Weigher:
         """Pages of one entity together, the best first; `pages` have BM25 of the whole question."""
         together: dict[str, list[int]] = {}
         for page in sorted(pages, key=lambda p: (-pages[p], p)):
-            together.setdefault(self._pages.entity(page) or self._pages.id(page), []).append(page)
+            together.setdefault(self._owner(page) or self._pages.id(page), []).append(page)
         return together
+
+    def _owner(self, page: int) -> str | None:
+        """Whom a page is about: its source says so, or the knowledge base."""
+        own = self._pages.entity(page)
+        return self._knowledge.entity(page) if own is None and self._knowledge is not None else own
 
     def weigh(
         self,
@@ -251,6 +258,15 @@ class Weigher:
                 named.append(f"{name} {value}")
             if wanted and len(wanted) <= 8 and contains(ruled_out, wanted):
                 evidence.values["denied"] = 1.0
+        if self._knowledge is not None:
+            known = {
+                f.value_stems: f for f in self._knowledge.facts(self._owner(evidence.page) or "")
+            }
+            for wanted, fact in known.items():
+                if wanted and len(wanted) <= 8 and contains(asked.around, wanted):
+                    named.append(f"{fact.property} {fact.value}")
+                if wanted and len(wanted) <= 8 and contains(ruled_out, wanted):
+                    evidence.values["denied"] = 1.0
         if evidence.values.get("denied"):
             evidence.speaks_against.append(f"has what the question rules out: {asked.denied}")
         if named:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +18,17 @@ from whichone.knowledge.tables import KIND
 from whichone.retrieval.namesake.relations import Stems, contains, stems
 
 NAME_KINDS = ("label", "alias", "title", "redirect")
+_INSTANCE_OF = "P31"
+_YEAR = re.compile(r"\d{4}")
+
+
+class Fact(NamedTuple):
+    """A fact as words that a question may have."""
+
+    property: str
+    value: str
+    property_stems: Stems
+    value_stems: Stems
 
 
 class Knowledge:
@@ -44,7 +58,13 @@ class Knowledge:
                 hint="name the knowledge base that the corpus was made from",
             )
         self._labels = self._property_labels()
-        self._properties = self._entity_properties()
+        self._facts = self._entity_facts()
+        self._places = _runs(self._facts["entity"])
+        self.facts = functools.lru_cache(20_000)(self._read_facts)
+
+    def entity(self, page: int) -> str | None:
+        """Whom a page is about."""
+        return self._entity.get(page)
 
     def names(self) -> Iterator[tuple[str, int]]:
         """Name and page for every label, alias, title and redirect."""
@@ -62,35 +82,66 @@ class Knowledge:
                 yield name, page
 
     def popularity(self) -> dict[int, float]:
-        """Views of the pages of the corpus."""
+        """Views of the pages of the corpus; a catalogue's are of its entities, and so of all their documents."""
         popularity: dict[int, float] = {}
         if self._folder.has("views.parquet"):
             table = self._folder.table("views", ["title", "views"])
             for title, views in zip(
                 table["title"].to_pylist(), table["views"].to_pylist(), strict=True
             ):
-                page = self._titles.get(title)
-                if page is not None:
+                own = self._titles.get(title)
+                for page in self._pages.get(title, ()) if own is None else (own,):
                     popularity[page] = popularity.get(page, 0.0) + float(views or 0)
         return popularity
 
     def asked_properties(self, page: int, words: Stems) -> list[str]:
         """Labels of the properties of a page's entity that the question's words name."""
-        properties = self._properties.get(self._entity.get(page, ""), ())
-        return [self._labels[p][0] for p in properties if contains(words, self._labels[p][1])]
+        labels = {f.property: f.property_stems for f in self.facts(self._entity.get(page, ""))}
+        return [label for label, own in labels.items() if own and contains(words, own)]
 
     def _property_labels(self) -> dict[str, tuple[str, Stems]]:
         table = self._folder.table("properties", ["property", "label"])
         pairs = zip(table["property"].to_pylist(), table["label"].to_pylist(), strict=True)
         return {p: (label, stems(label)) for p, label in pairs if label and stems(label)}
 
-    def _entity_properties(self) -> dict[str, list[str]]:
-        table = self._folder.table("facts", ["entity", "property"])
+    def _entity_facts(self) -> pa.Table:
+        """The facts of all entities with a page here, by entity; of values that are entities their labels."""
+        table = self._folder.table("facts", ["entity", "property", "kind", "value"])
         table = table.filter(pc.is_in(table["entity"], pa.array(list(self._pages), pa.string())))
-        all_properties: dict[str, dict[str, None]] = {}
-        for entity, known in zip(
-            table["entity"].to_pylist(), table["property"].to_pylist(), strict=True
-        ):
-            if known in self._labels:
-                all_properties.setdefault(entity, {})[known] = None
-        return {entity: list(properties) for entity, properties in all_properties.items()}
+        if not self._folder.has("entities.parquet"):
+            return table
+        named = table.filter(pc.equal(table["kind"], "entity"))["value"].unique()
+        entities = self._folder.table("entities", ["entity", "label"])
+        entities = entities.filter(pc.is_in(entities["entity"], named)).combine_chunks()
+        places = pc.index_in(table["value"], entities["entity"])
+        is_entity = pc.equal(table["kind"], "entity")
+        value = pc.if_else(is_entity, entities["label"].take(places), table["value"])
+        return table.set_column(table.column_names.index("value"), "value", value)
+
+    def _read_facts(self, entity: str) -> tuple[Fact, ...]:
+        first, end = self._places.get(entity, (0, 0))
+        rows = self._facts.slice(first, end - first).to_pylist() if end > first else []
+        return tuple(fact for row in rows if (fact := self._fact(row)) is not None)
+
+    def _fact(self, row: dict[str, Any]) -> Fact | None:
+        """Numbers without their sign, of times the year; a value without a label says nothing."""
+        label, own = self._labels.get(row["property"], ("", ()))
+        text = row["value"] or ""
+        if row["kind"] == "quantity":
+            text = text.lstrip("+")
+        elif row["kind"] == "time":
+            year = _YEAR.search(text)
+            text = year.group() if year is not None else ""
+        if row["property"] == _INSTANCE_OF:
+            text = ""  # of which kind it is, the page says too
+        return Fact(label, text, own, stems(text)) if label else None
+
+
+def _runs(entities: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+    """Where each entity's rows begin and end; they are together."""
+    if not len(entities):
+        return {}
+    runs = pc.run_end_encode(entities.combine_chunks())
+    ends = runs.run_ends.to_pylist()
+    starts = [0, *ends[:-1]]
+    return dict(zip(runs.values.to_pylist(), zip(starts, ends, strict=True), strict=True))

@@ -198,6 +198,10 @@ class Searcher:
 
     def _weighed(self, group: Group, asked: Asked, selection: Selection) -> list[Evidence]:
         """The bearers with their probabilities, best first."""
+        if self._knowledge is not None:
+            pieces = remainder(asked.text, [group.mention])
+            around = [s for piece in pieces for s in self._relations.language.stems(piece)]
+            asked = dataclasses.replace(asked, around=(*around, *asked.words))
         evidence = self._weigher.weigh(group.lexical, asked, selection, group.longer)
         shares = calibrated([e.score for e in evidence], [e.values for e in evidence], self.fit)
         for bearer, share in zip(evidence, shares, strict=True):

@@ -13,7 +13,7 @@ from whichone import registry
 from whichone.errors import WhichoneError
 from whichone.measures.intervals import Estimate, interval_note
 from whichone.measures.measure import OFFICIAL
-from whichone.measures.ranks import low_is_good
+from whichone.measures.ranks import RULE, low_is_good
 from whichone.report.table import Table
 from whichone.web.boards.hidden import rounded, step_of
 from whichone.web.boards.submissions import About
@@ -87,7 +87,8 @@ def delete_board(database: Database, board: str) -> None:
             (board,),
         )
         t.execute("delete from submissions where board = ?", (board,))
-        t.execute("delete from settings where name = ?", (f"marks {board}",))
+        for name in (f"marks {board}", f"better {board}"):
+            t.execute("delete from settings where name = ?", (name,))
         t.execute("delete from boards where board = ?", (board,))
 
     database.write(work)
@@ -131,11 +132,20 @@ def parts_of(result: str) -> list[dict[str, Any]]:
     return list(decoded.get("parts", [decoded]))  # a board of an older server has one, unlisted
 
 
-def set_marks(t: Transaction, board: str, marks: dict[str, float]) -> None:
-    t.execute(
-        "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
-        (f"marks {board}", msgspec.json.encode(marks).decode()),
-    )
+def set_marks(
+    t: Transaction, board: str, marks: dict[str, float], better: dict[str, list[str]]
+) -> None:
+    for name, value in ((f"marks {board}", marks), (f"better {board}", better)):
+        t.execute(
+            "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
+            (name, msgspec.json.encode(value).decode()),
+        )
+
+
+def better_of(database: Readable, board: str) -> dict[str, list[str]]:
+    """Of each system and kind ('SUBMISSION KIND') those that are significantly better; empty on an older server's board."""
+    rows = database.read("select value from settings where name = ?", (f"better {board}",))
+    return msgspec.json.decode(rows[0]["value"], type=dict[str, list[str]]) if rows else {}
 
 
 def marks_of(database: Readable, board: str) -> dict[str, float]:
@@ -156,7 +166,9 @@ def ranked(
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """The measures of a kind and its systems, best first, with their ranks.
 
-    Equal figures share a rank. What leaves queries out is ranked behind everything that does not.
+    On the first measure, of which every query's value is known, a rank is one more than the number of systems that are
+    significantly better; elsewhere, and where gold is hidden, ranks are places by the figures as shown. What
+    leaves queries out is ranked behind everything that does not.
     """
     systems = [r for r in rows_of(database, board) if r["kind"] == kind]
     if not systems:
@@ -178,10 +190,30 @@ def ranked(
         before = now
         row["rank"] = rank
         row["below_best"] = marks.get(f"{row['submission']} {kind}", 1.0) < LEVEL
+    if by_tests(board, by, measures):
+        _rank_by_tests(systems, kind, better_of(database, board["board"]))
+        systems.sort(key=lambda r: (r["rank"], value(r), r["name"]))
     if text:
         wanted = text.casefold()
         systems = [r for r in systems if wanted in _searched(r)]
     return measures, systems
+
+
+def by_tests(board: Row, by: str, measures: Sequence[str]) -> bool:
+    """Whether ranks come from tests: hidden gold would show in them, and of further measures only the figures are kept."""
+    return by == measures[0] and not board["hidden"]
+
+
+def _rank_by_tests(
+    systems: Sequence[dict[str, Any]], kind: str, better: dict[str, list[str]]
+) -> None:
+    whole = {f"{r['submission']} {kind}" for r in systems if r["complete"]}
+    for row in systems:
+        name = f"{row['submission']} {kind}"
+        if name in better:
+            behind = 0 if row["complete"] else len(whole)
+            rivals = whole if row["complete"] else set(better) - whole
+            row["rank"] = 1 + behind + len(rivals.intersection(better[name]))
 
 
 def _searched(row: dict[str, Any]) -> str:
@@ -190,10 +222,15 @@ def _searched(row: dict[str, Any]) -> str:
 
 def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
     """What the figures of a table mean."""
+    ranks = (
+        f"On {measure} {RULE}; by another measure ranks are places by the figures as shown"
+        if not board["hidden"]
+        else "Ranks are places by the figures as shown, and equal figures share one: a better rank alone does not mean a "
+        "better system"
+    )
     note = (
-        f"Percent with {interval_note(systems[0]['resampled'])}. Ranks are places by the figures as shown, and "
-        "equal figures share one: a better rank alone does not mean a better system. † significantly below the "
-        f"best in {measure} (paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
+        f"Percent with {interval_note(systems[0]['resampled'])}. {ranks}. † significantly below the best in {measure} "
+        f"(paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
     )
     if any(not r["complete"] for r in systems):
         note += " Incomplete systems leave queries out, which count as wrong; they are ranked last."

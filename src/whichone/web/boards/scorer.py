@@ -132,7 +132,7 @@ class Scorer:
             )  # fmt: skip
             drop_upload(t, row["submission"])
             if not outcome.refused:
-                set_marks(t, row["board"], outcome.marks)
+                set_marks(t, row["board"], outcome.marks, outcome.better)
 
         self._site.database.write(work)
 
@@ -223,7 +223,7 @@ class Scorer:
             )
             outcome = self._in_child(job, None)
         if outcome is not None:
-            self._site.database.write(lambda t: set_marks(t, key, outcome.marks))
+            self._site.database.write(lambda t: set_marks(t, key, outcome.marks, outcome.better))
 
 
 def _processes() -> BaseContext:

@@ -26,6 +26,7 @@ from whichone.measures.clusters import cluster, cluster_rule
 from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import cluster_sums
 from whichone.measures.measure import parse_measures
+from whichone.measures.ranks import better_systems
 from whichone.measures.scores import Scores, estimate, score_run
 from whichone.measures.usual import board_measures, of_papers, usual_measures
 from whichone.runs.answers import Answers
@@ -81,6 +82,8 @@ class Outcome(msgspec.Struct, frozen=True):
     message: str = ""
     parts: list[dict[str, Any]] = []
     marks: dict[str, float] = {}
+    better: dict[str, list[str]] = {}
+    """For each system and kind those of the kind that are significantly better."""
 
 
 Report = Callable[[float, str], None]
@@ -142,6 +145,7 @@ def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
         message=without_details(message) if job.hidden else message,
         parts=parts,
         marks=tests_against_best(values, benchmark),
+        better=tests_of_pairs(values, benchmark),
     )
 
 
@@ -227,19 +231,37 @@ def tests_against_best(
     values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
 ) -> dict[str, float]:
     """Every system against the best of its kind: paired, by cluster, Holm-corrected together."""
-    if not any(len(systems) > 1 for systems in values.values()):
-        return {}
-    clusters = np.array([":".join(cluster(q)) for q in benchmark.queries])
     tests: list[tuple[str, float]] = []
+    for unpacked, clusters in _kinds(values, benchmark):
+        tests += list(_against_best(unpacked, clusters))
+    corrected = holm([p for _, p in tests])
+    return {name: p for (name, _), p in zip(tests, corrected, strict=True)}
+
+
+def tests_of_pairs(
+    values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
+) -> dict[str, list[str]]:
+    """Every pair of systems of a kind, corrected for their number: which are significantly better than each."""
+    better: dict[str, list[str]] = {}
+    for unpacked, clusters in _kinds(values, benchmark):
+        better |= better_systems(unpacked, clusters)
+    return better
+
+
+def _kinds(
+    values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
+) -> Iterator[tuple[dict[str, npt.NDArray[np.float32]], npt.NDArray[Any]]]:
+    """The values of each kind that several systems have, and the queries' clusters."""
+    if not any(len(systems) > 1 for systems in values.values()):
+        return
+    clusters = np.array([":".join(cluster(q)) for q in benchmark.queries])
     for kind in ("rankings", "answers"):
         unpacked = {
             name: np.frombuffer(base64.b64decode(packed), np.float32)
             for name, packed in values.get(kind, {}).items()
         }
         if len(unpacked) > 1:
-            tests += list(_against_best(unpacked, clusters))
-    corrected = holm([p for _, p in tests])
-    return {name: p for (name, _), p in zip(tests, corrected, strict=True)}
+            yield unpacked, clusters
 
 
 def _against_best(

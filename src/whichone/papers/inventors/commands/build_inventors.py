@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import click
 
 from whichone.cli.again import makes
 from whichone.cli.options import corpus_option, json_option, seed_option
+from whichone.errors import UsageError
+
+
+def with_knowledge(function: Callable[..., None]) -> Callable[..., None]:
+    """A second output, by the same rule as the first: made where it is missing, kept where it is the same."""
+
+    @click.option(
+        "--knowledge",
+        type=click.Path(),
+        help="Keep a knowledge base there too: PatentsView's inventors with owners, fields, towns and co-inventors of "
+        "their patents, without the labels by hand.",
+    )
+    @functools.wraps(function)
+    def command(knowledge: str | None, **values: Any) -> None:
+        if knowledge and Path(knowledge).resolve() == Path(values["benchmark"]).resolve():
+            raise UsageError("this is both BENCHMARK and the knowledge base", where=knowledge)
+        function(**values)
+        if knowledge:
+            from whichone.papers.inventors.knowledge import keep_knowledge
+
+            keep_knowledge(
+                knowledge,
+                file=values["file"],
+                without=values["without"],
+                overwrite=values["overwrite"],
+            )
+
+    return command
 
 
 @click.command()
+@with_knowledge
 @makes("benchmark")
 @click.argument("benchmark", type=click.Path())
 @click.option(
@@ -36,6 +70,10 @@ def command(
     whichone build inventors INVENTORS
     whichone retrieve INVENTORS RUN --retriever bm25
     whichone score RUN --measures acc@1,confused@20 --by clue,role,label
+
+    \b
+    whichone build inventors INVENTORS --knowledge KB
+    whichone retrieve INVENTORS RUN --retriever namesake -o knowledge=KB
     """
     from whichone.cli.output import emit_benchmark
     from whichone.papers.inventors.build import InventorOptions, build_inventors
