@@ -50,6 +50,10 @@ def test_parts_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert bearers[0] and bearers[1] and not bearers[0] & bearers[1]
     assert not {s.name for s in train.sets} & {s.name for s in test.sets}
     assert train.pages == test.pages
+    whole = Benchmark.open("builtin/amber").corpus
+    for part in (train, test):  # the same corpus, with the names of its pages
+        assert part.corpus.hash == whole.hash
+        assert len(part.corpus.names.table) == len(whole.names.table) > len(part.pages)
     with pytest.raises(UsageError, match="no part and share"):
         CliRunner().invoke(
             whichone,

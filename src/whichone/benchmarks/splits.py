@@ -127,7 +127,7 @@ def _save_parts(
             name=f"{benchmark.name}-{part}",
             queries=queries,
             sets=[s for s in benchmark.sets if s.id in own],
-            passages=benchmark.passages,
+            corpus=benchmark.corpus,
             card=f"{benchmark.card}\nThe part {part!r} of {benchmark.id}: {note}.\n",
             parameters={"part": part, **parameters},
             sources=benchmark.folder.manifest.sources,

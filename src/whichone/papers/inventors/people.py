@@ -27,13 +27,15 @@ _NO_WORD = re.compile(r"[^\w ]+")
 
 
 class Person(msgspec.Struct, frozen=True):
-    """An inventor: one disambiguated person under one name, with all patents."""
+    """An inventor: one disambiguated person under one name, with all patents, under other forms of the name too."""
 
     id: str
     name: str
     mentions: tuple[Mention, ...]
     values: Mapping[str, Counter[str]]
     """For each kind, how many patents have each value."""
+    values_under_name: Mapping[str, Counter[str]]
+    """The same of the patents that print the name as it is asked for: what a question can point at."""
 
     @property
     def by_hand(self) -> bool:
@@ -67,15 +69,18 @@ def people_by_name(
     mentions: Iterable[Mention], fields: Mapping[str, str], removed: Collection[str] = ()
 ) -> dict[str, list[Person]]:
     """Every name that two or more inventors have, most patents first."""
-    grouped: dict[str, dict[str, list[Mention]]] = defaultdict(lambda: defaultdict(list))
+    bearers_of: dict[str, dict[str, None]] = defaultdict(dict)
+    whole: dict[str, list[Mention]] = defaultdict(list)
     mentions = list(mentions)
     labels = hand_labels(mentions)
     for mention in kept_mentions(mentions, removed):
-        grouped[name_key(mention.name)][person_of(mention, labels)].append(mention)
+        person = person_of(mention, labels)
+        bearers_of[name_key(mention.name)][person] = None
+        whole[person].append(mention)
     shared = {}
-    for key, bearers in sorted(grouped.items()):
+    for key, bearers in sorted(bearers_of.items()):
         if len(bearers) > 1:
-            people = [_person(identity, held, fields) for identity, held in bearers.items()]
+            people = [_person(identity, key, whole[identity], fields) for identity in bearers]
             shared[key] = sorted(people, key=lambda p: (-len(p.pages), p.id))
     return shared
 
@@ -112,26 +117,43 @@ def person_of(mention: Mention, labels: Mapping[str, str]) -> str:
     return f"patentsview:hand-{by_hand}" if by_hand else f"patentsview:{mention.predicted}"
 
 
-def _person(identity: str, mentions: Sequence[Mention], fields: Mapping[str, str]) -> Person:
+def _person(
+    identity: str, key: str, mentions: Sequence[Mention], fields: Mapping[str, str]
+) -> Person:
     ordered = tuple(sorted(mentions, key=lambda m: (m.date, m.id)))
-    names = Counter(m.name for m in ordered)
+    names = Counter(m.name for m in ordered if name_key(m.name) == key)
     name = max(names, key=lambda n: (names[n], n))
-    own = name_key(name)
-    values = {
-        "assignee": Counter(a for m in ordered for a in m.assignees),
-        "field": Counter(fields[m.field] for m in ordered if m.field in fields),
-        "place": Counter(m.city for m in ordered if m.city),
-        "co-inventor": Counter(n for m in ordered for n in m.inventors if name_key(n) != own),
+    own = {name_key(m.name) for m in ordered}
+    under_name = [m for m in ordered if name_key(m.name) == key]
+    return Person(
+        f"{identity}/{key}",
+        name,
+        ordered,
+        _values(ordered, own, fields),
+        _values(under_name, own, fields),
+    )
+
+
+def _values(
+    mentions: Sequence[Mention], own: Collection[str], fields: Mapping[str, str]
+) -> dict[str, Counter[str]]:
+    return {
+        "assignee": Counter(a for m in mentions for a in m.assignees),
+        "field": Counter(fields[m.field] for m in mentions if m.field in fields),
+        "place": Counter(m.city for m in mentions if m.city),
+        "co-inventor": Counter(n for m in mentions for n in m.inventors if name_key(n) not in own),
     }
-    return Person(f"{identity}/{own}", name, ordered, values)
 
 
 def clues(person: Person, others: Sequence[Person]) -> dict[str, str]:
-    """For each kind a value that this person alone has among the bearers of the name: the most usual."""
+    """For each kind a value that this person alone has among the bearers of the name: the most usual.
+
+    It is on a patent under the name that is asked for, and on no patent of another bearer under any form of it.
+    """
     clues = {}
     for kind in KINDS:
         taken = {same(kind, v) for other in others for v in other.values[kind]}
-        held = person.values[kind]
+        held = person.values_under_name[kind]
         unique = [v for v in held if same(kind, v) not in taken]
         if unique:
             clues[kind] = max(unique, key=lambda v: (held[v], v))

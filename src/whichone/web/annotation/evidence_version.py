@@ -44,7 +44,7 @@ def new_benchmark(
         path,
         name=benchmark.name,
         queries=queries,
-        passages=benchmark.passages,
+        corpus=benchmark.corpus,
         sets=benchmark.sets,
         card=f"{benchmark.card}\n\n{_history(benchmark, campaign, results)}",
         parameters={**benchmark.folder.manifest.parameters, "campaign": campaign,
