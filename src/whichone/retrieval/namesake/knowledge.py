@@ -17,7 +17,8 @@ from whichone.files.folder import Folder
 from whichone.knowledge.tables import KIND
 from whichone.retrieval.namesake.relations import Stems, contains, stems
 
-NAME_KINDS = ("label", "alias", "title", "redirect")
+OF_PAGES = ("title", "redirect")
+NAME_KINDS = ("label", "alias", *OF_PAGES)
 _INSTANCE_OF = "P31"
 _YEAR = re.compile(r"\d{4}")
 
@@ -67,14 +68,21 @@ class Knowledge:
         return self._entity.get(page)
 
     def names(self) -> Iterator[tuple[str, int]]:
-        """Name and page for every label, alias, title and redirect."""
+        """Name and page for every label, alias, title and redirect.
+
+        Where an entity has several documents here, a title is that of one of them and no name of the entity.
+        """
+        several = [entity for entity, pages in self._pages.items() if len(pages) > 1]
         table = self._folder.table("names", ["entity", "name", "kind"])
-        table = table.filter(
-            pc.and_(
-                pc.is_in(table["entity"], pa.array(list(self._pages), pa.string())),
-                pc.is_in(table["kind"], pa.array(NAME_KINDS)),
-            )
+        of_document = pc.and_(
+            pc.is_in(table["kind"], pa.array(OF_PAGES)),
+            pc.is_in(table["entity"], pa.array(several, pa.string())),
         )
+        known = pc.and_(
+            pc.is_in(table["entity"], pa.array(list(self._pages), pa.string())),
+            pc.is_in(table["kind"], pa.array(NAME_KINDS)),
+        )
+        table = table.filter(pc.and_not(known, of_document))
         for entity, name in zip(
             table["entity"].to_pylist(), table["name"].to_pylist(), strict=True
         ):
