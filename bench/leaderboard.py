@@ -186,7 +186,7 @@ def _table(benchmark: str, names: list[str]) -> str:
     lines = [
         f"## {benchmark}",
         "",
-        f"{_ABOUT[benchmark]} {_covered(benchmark)}",
+        f"{_ABOUT[benchmark]} {_covered(benchmark, names)}",
         "",
         f"{systems[0].benchmark}, {len(every):,} questions; {cluster_note(systems[0].queries)}.",
         "",
@@ -200,15 +200,18 @@ def _table(benchmark: str, names: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _covered(benchmark: str) -> str:
+def _covered(benchmark: str, published: list[str]) -> str:
     """Which systems see only what BM25 has found, and how much of it."""
     depths: dict[str, list[str]] = {}
     for name, (retriever, options) in systems_of(benchmark).items():
-        if retriever == "rerank":
+        if retriever == "rerank" and name in published:
             depth = next(o.partition("=")[2] for o in options if o.startswith("depth="))
             depths.setdefault(depth, []).append(f"`{name}`")
-    parts = [f"{', '.join(names)} BM25's first {depth}" for depth, names in depths.items()]
-    return f"Every system answers all questions; {' and '.join(parts)} in another order."
+    parts = [
+        f"BM25's first {depth} are put in another order by {', '.join(names)}"
+        for depth, names in depths.items()
+    ]
+    return "; ".join(["Every system answers all questions", *parts]) + "."
 
 
 def _shown(value: Any) -> str:
@@ -241,7 +244,8 @@ _HEAD = f"""# Leaderboard
 Runs that are published with the benchmarks, as files in `{PLACE}` with their manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
 again and compares it. This page is generated: `python bench/leaderboard.py`. Models come from packages: `./dev models`.
 
-Systems are ranked on the first measure of a table: RULE. Systems that see a knowledge base are marked ‡. The built-in worlds are small and clean: compare systems here, never with figures of papers."""
+Systems are ranked on the first measure of a table: RULE. Systems that see a knowledge base are marked ‡; in the built-in worlds it is the one that the questions were
+made from, so that `bootleg`, which compares its facts with the question, has much of the answer in hand. The built-in worlds are small and clean: compare systems here, never with figures of papers."""
 
 
 def main() -> None:
