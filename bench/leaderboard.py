@@ -201,7 +201,7 @@ def _table(benchmark: str, names: list[str]) -> str:
 
 
 def _covered(benchmark: str, published: list[str]) -> str:
-    """Which systems see only what BM25 has found, and how much of it."""
+    """Which systems see only what BM25 has found and how much of it, and which have no run."""
     depths: dict[str, list[str]] = {}
     for name, (retriever, options) in systems_of(benchmark).items():
         if retriever == "rerank" and name in published:
@@ -211,7 +211,9 @@ def _covered(benchmark: str, published: list[str]) -> str:
         f"BM25's first {depth} are put in another order by {', '.join(names)}"
         for depth, names in depths.items()
     ]
-    return "; ".join(["Every system answers all questions", *parts]) + "."
+    covered = "; ".join(["Every system answers all questions", *parts]) + "."
+    missing = [f"`{name}`" for name in systems_of(benchmark) if name not in published]
+    return f"{covered} Not run yet: {', '.join(missing)}." if missing else covered
 
 
 def _shown(value: Any) -> str:
