@@ -48,6 +48,8 @@ class Pool:
     scores: list[float]
     passages: dict[int, int]
     groups: list[Group]
+    ordinary: list[int]
+    """Passages by ordinary retrieval, best first."""
 
 
 class Pooler:
@@ -66,11 +68,6 @@ class Pooler:
         self._dense = dense
         self._weights = parameters
 
-    def by_words(self, text: str, k: int, selection: Selection) -> tuple[list[int], list[float]]:
-        """Passages by BM25, best first, and their scores."""
-        rows, scores = self._index.lexical.best(text, k, selection)
-        return rows.tolist(), scores.tolist()
-
     def by_closeness(self, vectors: Vectors | None) -> list[list[int]] | None:
         """For each question of a block the closest passages, where the corpus is encoded."""
         if self._dense is None or vectors is None:
@@ -85,9 +82,15 @@ class Pooler:
         selection: Selection,
         vector: Vectors | None = None,
         close: Sequence[int] = (),
+        k: int = 0,
     ) -> Pool:
-        """Every bearer, and the pages of the best ordinary results, by score, ties by page."""
-        words, _ = self.by_words(text, 2 * self._weights.pool, selection)
+        """Every bearer, and the pages of the best ordinary results, by score, ties by page.
+
+        Ordinary results are at least k, where there are so many.
+        """
+        considered = 2 * self._weights.pool
+        ordinary = self._index.lexical.best(text, max(considered, k), selection)[0].tolist()
+        words = ordinary[:considered]
         near = [*words, *close]
         mentions = [mention for group in by_name(mentions) for mention in group]
         named: dict[int, Mention] = {}
@@ -118,7 +121,7 @@ class Pooler:
         }
         order = sorted(scores, key=lambda page: (-scores[page], page))
         passages = {page: row for page, (_, row) in best.items()}
-        return Pool(order, [scores[page] for page in order], passages, groups)
+        return Pool(order, [scores[page] for page in order], passages, groups, ordinary)
 
     def _name(self, mention: Mention | None, length: int) -> float:
         if mention is None:

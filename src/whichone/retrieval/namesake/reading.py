@@ -219,7 +219,9 @@ class Searcher:
         for n, heard in enumerate(every):
             near = close[n] if close is not None else ()
             vector = vectors[n] if vectors is not None else None
-            pool = self._pooler.pool(heard.question.text, heard.mentions, selection, vector, near)
+            pool = self._pooler.pool(
+                heard.question.text, heard.mentions, selection, vector, near, k
+            )
             yield self._read(heard, pool, k, selection)
 
     def _close(self, questions: Sequence[Question]) -> tuple[list[list[int]] | None, Any]:
@@ -284,7 +286,7 @@ class Searcher:
         if is_claim(question.text):
             pool = self._subject_first(pool, asked)
         order = reordered(pool.pages, [evidence for _, evidence in weighed])
-        rows, scores = self._passages(question, order, pool, k, selection)
+        rows, scores = _passages(order, pool, k)
         shown = sorted((group.mention for group in pool.groups), key=lambda m: m.start)
         return Reading(rows, scores, shown, weighed, asked)
 
@@ -335,21 +337,18 @@ class Searcher:
         order = sorted(scores, key=lambda page: (-scores[page], page))
         return dataclasses.replace(pool, pages=order, scores=[scores[page] for page in order])
 
-    def _passages(
-        self, question: Question, order: Sequence[int], pool: Pool, k: int, selection: Selection
-    ) -> tuple[list[int], list[float]]:
-        """Each page's best passage in the order of the pages, then ordinary results up to k."""
-        rows = [pool.passages[page] for page in order[:k]]
-        scores = pool.scores[: len(rows)]
-        if len(rows) < k:
-            taken = set(rows)
-            words, _ = self._pooler.by_words(question.text, k, selection)
-            more = [row for row in words if row not in taken]
-            lowest = scores[-1] if scores else 0.0
-            for place, row in enumerate(more[: k - len(rows)], 1):
-                rows.append(row)
-                scores.append(lowest - place / (k + 1))
-        return rows, scores
+
+def _passages(order: Sequence[int], pool: Pool, k: int) -> tuple[list[int], list[float]]:
+    """Each page's best passage in the order of the pages, then ordinary results up to k."""
+    rows = [pool.passages[page] for page in order[:k]]
+    scores = pool.scores[: len(rows)]
+    taken = set(rows)
+    more = [row for row in pool.ordinary[:k] if row not in taken]
+    lowest = scores[-1] if scores else 0.0
+    for place, row in enumerate(more[: k - len(rows)], 1):
+        rows.append(row)
+        scores.append(lowest - place / (k + 1))
+    return rows, scores
 
 
 def periods(words: Sequence[str]) -> list[tuple[int, int]]:
