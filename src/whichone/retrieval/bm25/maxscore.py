@@ -15,7 +15,7 @@ from whichone.retrieval.bm25.lists import BLOCK
 
 WINDOW = 1 << 15
 """Passages whose sums fit into a core's cache."""
-NEAR = 24
+NEAR = 48
 """A list is read through where each of so many of its entries, on average, would be looked for."""
 
 
@@ -119,8 +119,9 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
                     before = buffer[offset]
                     touched[found] = offset
                     found += new & (before == 0)
-                    impact = weight * impact_of(times, passage, norms, logarithms)
-                    buffer[offset] = before + (impact if new or before > 0 else np.float32(0))
+                    if new or before > 0:
+                        impact = impact_of(times, passage, norms, logarithms)
+                        buffer[offset] = before + weight * impact
                 at += 1
                 ahead = min(at, last)
                 if shape == 1:
