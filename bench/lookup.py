@@ -21,12 +21,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from whichone.files.folder import Folder
-from whichone.files.tables import connect
+from whichone.files.tables import connect, tables_sql
 from whichone.knowledge import lookup_build
 from whichone.knowledge.lookup import Lookup
 from whichone.knowledge.name_index import NameIndex
 from whichone.knowledge.name_pieces import Pieces, folded
-from whichone.knowledge.resolve import table_sql
 from whichone.knowledge.tables import ALL, ENTITIES, KIND, NAMES, PAGES, REDIRECTS, VIEWS
 
 BUDGET_MS = 5.0
@@ -128,7 +127,7 @@ def lookups(folder: Folder, rng: random.Random, asked: int) -> list[str]:
         timed("search as one types", lookup.search, [n[: rng.randint(1, 9)] for n in known])
         distinct = lookup.rows("select count(*) from names")[0][0]
         print(f"{distinct:,} distinct names")
-    query = f"select name from {table_sql(folder.path('names.parquet'))} where contains(key, ?) limit 10"
+    query = f"select name from {tables_sql(folder.parts('names'))} where contains(key, ?) limit 10"
     with connect("2GB") as engine:
         few = known[:10]
         timed(

@@ -31,7 +31,6 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.log: list[str | None] = []
-        self.content = CONTENT
 
     def url(self, behaviour: str) -> str:
         return f"http://127.0.0.1:{self.server_port}/{behaviour}/file.bin"
@@ -67,15 +66,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.give(asked, more=5_000)
 
     def serve_corrupt(self, asked: str | None) -> None:
-        self.server.content = CONTENT[:-1] + b"!"
-        self.give(asked)
-        self.server.content = CONTENT
+        self.give(asked, content=CONTENT[:-1] + b"!")
 
     def serve_short(self, asked: str | None) -> None:
         """A shorter file, honestly."""
-        self.server.content = CONTENT[:1000]
-        self.give(None)
-        self.server.content = CONTENT
+        self.give(None, content=CONTENT[:1000])
 
     def serve_nothing(self, asked: str | None) -> None:
         self.connection.close()
@@ -100,9 +95,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         )
 
     def give(
-        self, asked: str | None, *, most: int | None = None, more: int = 0, tag: str = "v1"
+        self,
+        asked: str | None,
+        *,
+        content: bytes = CONTENT,
+        most: int | None = None,
+        more: int = 0,
+        tag: str = "v1",
     ) -> None:
-        content = self.server.content
         start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
         if asked and start >= len(content):
             self.send_response(416)

@@ -81,7 +81,7 @@ def _local_models(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in description.items():
         if isinstance(value, Mapping):
             yield from ((f"{key}.{name}", identity) for name, identity in _local_models(value))
-        elif isinstance(value, str) and not hashed and _has_weights(Path(value)):
+        elif isinstance(value, str) and value and not hashed and _has_weights(Path(value)):
             yield key, model_hash(Path(value))
 
 
