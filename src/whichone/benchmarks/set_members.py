@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from whichone.benchmarks.stored import StoredQueries
+from whichone.benchmarks.stored import StoredQueries, once
 from whichone.files.seen import Seen
 from whichone.files.spool import IN_MEMORY, Selection, blocks, numbers
 from whichone.records import NameSet, Query
@@ -28,19 +28,27 @@ class WithSets(Protocol):
     def sets(self) -> Sequence[NameSet]: ...
 
 
+def first_places(
+    queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen
+) -> Numbers:
+    """For each query the place of the first one with its key, -1 where it has none; `seen` knows the keys afterwards."""
+    firsts, start = numbers(len(queries), np.int64, -1), 0
+    for block in blocks(queries, _BLOCK):
+        keys = {
+            start + n: text for n, query in enumerate(block) if (text := key(query)) is not None
+        }
+        for row, first in zip(keys, seen.add([*keys.values()], [*keys]), strict=True):
+            firsts[row] = row if first is None else first
+        start += len(block)
+    return firsts
+
+
 class AskedSets:
     """The name sets of queries as numbers, -1 for a query without one, and the number of a set by its id."""
 
     def __init__(self, queries: Sequence[Query]) -> None:
-        self.numbers: Numbers = numbers(len(queries), np.int64, -1)
         self._places = Seen()
-        place = 0
-        for block in blocks(queries, _BLOCK):
-            rows = [place + n for n, query in enumerate(block) if query.name_set is not None]
-            keys = [query.name_set for query in block if query.name_set is not None]
-            for row, first in zip(rows, self._places.add(keys, rows), strict=True):
-                self.numbers[row] = row if first is None else first
-            place += len(block)
+        self.numbers = first_places(queries, lambda query: query.name_set, self._places)
 
     def of(self, sets: Sequence[str]) -> list[int | None]:
         """The number of each set, which is the place of its first query; None where no query has it."""
@@ -49,12 +57,7 @@ class AskedSets:
 
 def asked_sets(queries: Sequence[Query]) -> AskedSets:
     """The name sets of queries; of stored ones they are found once."""
-    if not isinstance(queries, StoredQueries):
-        return AskedSets(queries)
-    if "sets" not in queries.kept:
-        queries.kept["sets"] = AskedSets(queries)
-    kept: AskedSets = queries.kept["sets"]
-    return kept
+    return once(queries, "sets", lambda: AskedSets(queries))
 
 
 def set_numbers(queries: Sequence[Query]) -> Numbers:

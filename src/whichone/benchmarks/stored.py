@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from whichone.errors import BrokenFolder
 from whichone.files.seen import Seen
 from whichone.files.spool import OnDisk, Spool, blocks
 from whichone.records import NameSet, Query
+
+T = TypeVar("T")
 
 
 class StoredQueries(OnDisk[Query]):
@@ -32,14 +34,20 @@ class StoredQueries(OnDisk[Query]):
         rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
         self._starts = np.cumsum([0, *rows])
         self._group: tuple[int, pa.Table] | None = None
-        self.kept: dict[str, Any] = {}
-        """What was computed over all of them, by its name."""
+        self._computed: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     def __iter__(self) -> Iterator[Query]:
         return queries_of_file(self._path)
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """What is computed over all of them, the first time that it is asked for."""
+        if name not in self._computed:
+            self._computed[name] = compute()
+        computed: T = self._computed[name]
+        return computed
 
     def _at(self, number: int) -> Query:
         return next(self._in_groups(np.array([number])))
@@ -69,6 +77,11 @@ class StoredQueries(OnDisk[Query]):
             with pq.ParquetFile(self._path) as file:
                 self._group = group, file.read_row_group(group)
         return self._group[1]
+
+
+def once(queries: Sequence[Query], name: str, compute: Callable[[], T]) -> T:
+    """What is computed over queries; over stored ones a single time."""
+    return queries.once(name, compute) if isinstance(queries, StoredQueries) else compute()
 
 
 class StoredSets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -27,9 +28,9 @@ _PLACE = 8
 class OnDisk(Sequence[T], Generic[T]):
     """A sequence that is equal to every other sequence of the same records; a slice of it is a `Selection`."""
 
+    @abstractmethod
     def _at(self, number: int) -> T:
         """The record at a place from the front."""
-        raise NotImplementedError
 
     def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
         """The records at these places from the front, in the order asked for."""

@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from whichone.errors import BadInput
 
+_MANY = 200_000
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 Job = TypeVar("Job")
@@ -31,6 +32,11 @@ Result = TypeVar("Result")
 def available_cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cores_for(rows: int) -> int:
+    """All processors where there are many rows to go through; one where starting others would take longer."""
+    return available_cores() if rows > _MANY else 1
 
 
 def start_workers(count: int, module: str) -> list[Worker[Any, Any]]:

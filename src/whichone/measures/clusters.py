@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from whichone.benchmarks.set_members import first_places
 from whichone.benchmarks.stored import StoredQueries
 from whichone.files.seen import Seen
-from whichone.files.spool import IN_MEMORY, Selection, blocks, numbers
+from whichone.files.spool import IN_MEMORY, Selection, numbers
 from whichone.measures.intervals import interval_note
 from whichone.records import Query
 
 KINDS = ("name set", "entity", "gold page", "query")
-_BLOCK = 4_096
 
 
 def cluster(query: Query) -> tuple[str, str]:
@@ -65,10 +66,7 @@ def clusters_of(queries: Sequence[Query]) -> Clusters:
         every = clusters_of(queries.records)
         return Clusters(every.numbers[queries.places], every.kind_numbers[queries.places])
     if isinstance(queries, StoredQueries):
-        if "clusters" not in queries.kept:
-            queries.kept["clusters"] = _clusters_on_disk(queries)
-        kept: Clusters = queries.kept["clusters"]
-        return kept
+        return queries.once("clusters", lambda: _clusters_on_disk(queries))
     pairs = [cluster(query) for query in queries]
     places = {pair: n for n, pair in enumerate(sorted(set(pairs), key=":".join))}
     kinds = np.array([KINDS.index(kind) for kind, _ in pairs], np.int8)
@@ -76,29 +74,11 @@ def clusters_of(queries: Sequence[Query]) -> Clusters:
 
 
 def _clusters_on_disk(queries: Sequence[Query]) -> Clusters:
-    kinds, place = numbers(len(queries), np.int8), 0
+    kinds, places = numbers(len(queries), np.int8), itertools.count()
 
-    def names(block: Sequence[Query]) -> list[str]:
-        nonlocal place
-        pairs = [cluster(query) for query in block]
-        kinds[place : place + len(pairs)] = [KINDS.index(kind) for kind, _ in pairs]
-        place += len(pairs)
-        return [":".join(pair) for pair in pairs]
+    def name(query: Query) -> str:
+        kind, own = cluster(query)
+        kinds[next(places)] = KINDS.index(kind)
+        return f"{kind}:{own}"
 
-    return Clusters(first_places(queries, names), kinds)
-
-
-def first_places(
-    queries: Sequence[Query], keys: Callable[[Sequence[Query]], Sequence[str | None]]
-) -> npt.NDArray[np.integer[Any]]:
-    """For each of many queries the place of the first one with its key, -1 where it has none."""
-    firsts, seen, start = numbers(len(queries), np.int64, -1), Seen(), 0
-    for block in blocks(queries, _BLOCK):
-        listed = keys(block)
-        rows = [n for n, key in enumerate(listed) if key is not None]
-        texts = [key for key in listed if key is not None]
-        own = [start + n for n in rows]
-        for place, earlier in zip(own, seen.add(texts, own), strict=True):
-            firsts[place] = place if earlier is None else earlier
-        start += len(block)
-    return firsts
+    return Clusters(first_places(queries, name, Seen()), kinds)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
-from whichone.benchmarks.stored import StoredQueries
+from whichone.benchmarks.stored import once
 from whichone.files.spool import numbers
 from whichone.measures.clusters import cluster_note
 from whichone.measures.intervals import Estimate
@@ -80,28 +80,22 @@ def group_of(query: Query) -> str:
 def rows_by_place(
     queries: Sequence[Query],
 ) -> dict[tuple[str, str, str], npt.NDArray[np.int64]]:
-    """The rows of each benchmark, collection and task, in this order; of stored queries they are found once."""
-    if isinstance(queries, StoredQueries) and "places" in queries.kept:
-        known: dict[tuple[str, str, str], npt.NDArray[np.int64]] = queries.kept["places"]
-        return known
+    """The rows of each benchmark, collection and task, in this order."""
     readers = (benchmark_of, collection_of, operator.attrgetter("task"))
-    rows = {(str(a), str(b), str(c)): n for (a, b, c), n in groups_of(queries, readers)}
-    if isinstance(queries, StoredQueries):
-        queries.kept["places"] = rows
-    return rows
+    groups = once(queries, "places", lambda: groups_of(queries, readers))
+    return {(str(a), str(b), str(c)): rows for (a, b, c), rows in groups}
 
 
 def roles_of(queries: Sequence[Query]) -> npt.NDArray[np.int8]:
     """Whether each query is about a head (`HEAD`) or a tail (`TAIL`); else 0."""
-    if isinstance(queries, StoredQueries) and "roles" in queries.kept:
-        known: npt.NDArray[np.int8] = queries.kept["roles"]
-        return known
+    return once(queries, "roles", lambda: _roles(queries))
+
+
+def _roles(queries: Sequence[Query]) -> npt.NDArray[np.int8]:
     roles: npt.NDArray[np.int8] = numbers(len(queries), np.int8)
     for n, query in enumerate(queries):
         if query.role is not None:
             roles[n] = HEAD if query.role == "head" else TAIL
-    if isinstance(queries, StoredQueries):
-        queries.kept["roles"] = roles
     return roles
 
 

@@ -89,7 +89,7 @@ def test_few_candidates_are_scored(index: Path) -> None:
     assert kernels is not None
     frequent = np.argsort(postings.frequencies)[-4:].tolist()
     lists = scorer._lists(scorer._weighted(dict.fromkeys(frequent, 1.0)))
-    rows = kernels.candidates(*lists, 1.0, *postings.arrays(), len(postings), 10, 256)
+    rows = kernels.candidates(*lists, 1.0, 1e-5, *postings.arrays(), len(postings), 10, 256)
     assert 10 <= len(rows) < 30
 
 

@@ -146,10 +146,10 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
 
     @numba.njit(cache=True, nogil=True)
     def candidates(  # type: ignore[no-untyped-def]
-        places, frequencies, weights, rise, words, halves, octets, norms, logarithms, passages, k, window
+        places, frequencies, weights, rise, near, words, halves, octets, norms, logarithms, passages, k, window
     ):  # fmt: skip
         count = len(places)
-        slack = np.float32(1 + 1e-5 + 3e-7 * count)  # more than sums in another order differ by
+        slack = np.float32(1 + near)
         most = np.empty(count, np.float32)
         for i in range(count):
             peak = highest(places[i], frequencies[i], words, halves, octets, norms, logarithms)

@@ -28,8 +28,6 @@ _KEPT = 8_192
 """Of a small index, so many lists stay decoded."""
 _LONG = 200_000
 """Lists of fewer passages are added up sooner than others are compared with them."""
-_ROUNDING = 1e-5
-"""More than sums of single precision in another order can differ by, of their size."""
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
@@ -77,7 +75,13 @@ class Scorer:
         if self._kernels is not None:
             lists, size = self._lists(counted), len(self.postings)
             rows = self._kernels.candidates(
-                *lists, self.postings.rise, *self._arrays, size, min(k, size), WINDOW
+                *lists,
+                self.postings.rise,
+                rounding(len(counted)),
+                *self._arrays,
+                size,
+                min(k, size),
+                WINDOW,
             )
             return top(rows, self._kernels.of(*lists, *self._arrays, rows), k)
         if self._worth_pruning(counted):
@@ -141,7 +145,7 @@ class Scorer:
         order = np.argsort(frequencies, kind="stable").tolist()
         most = [self._most(postings, *counted[n]) for n in order]
         scores, seen = self._scores, np.zeros(0, np.int64)
-        sums = np.zeros(0, np.float32)
+        sums, near = np.zeros(0, np.float32), rounding(len(counted))
         for done, n in enumerate(order, 1):
             documents, impacts = postings.impacts(counted[n][0])
             before = scores.take(documents)
@@ -153,8 +157,8 @@ class Scorer:
             sums = scores.take(seen)
             least = 0.0
             if len(sums) > k:
-                least = float(np.partition(sums, len(sums) - k)[len(sums) - k]) * (1 - _ROUNDING)
-            rest = float(sum(most[done:])) * (1 + _ROUNDING)
+                least = float(np.partition(sums, len(sums) - k)[len(sums) - k]) * (1 - near)
+            rest = float(sum(most[done:])) * (1 + near)
             if last or rest < least:
                 scores[seen] = 0
                 use = np.sort(seen.take(np.flatnonzero(sums + rest >= least)))
@@ -187,6 +191,11 @@ class Scorer:
             return top(every.take(use), sums.take(use), k)
         scores[every] = 0
         return top(every, sums, k)
+
+
+def rounding(terms: int) -> float:
+    """More than sums of so many numbers of single precision in another order can differ by, of their size."""
+    return 1e-5 + 3e-7 * terms
 
 
 def _add(

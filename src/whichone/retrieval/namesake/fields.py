@@ -18,14 +18,12 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, did_you_mean
 from whichone.files.beside import written_beside
 from whichone.files.hash_index import HashIndex, hashes
-from whichone.files.workers import available_cores, run_in_order
+from whichone.files.workers import cores_for, run_in_order
 
 Rows = npt.NDArray[np.int64]
 FILES = ("field-hashes.npy", "field-starts.npy", "field-rows.npy", "field-names.json")
 Filter = Mapping[str, Any]
 _CHUNK = 1 << 20
-_MANY = 200_000
-"""More passages than these are read by all cores."""
 COLUMNS = ("entity", "page")
 """Columns of a passage that a filter may name too."""
 _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00:00(?:\.0+)?")
@@ -119,8 +117,7 @@ def _wanted(wanted: Filter) -> Iterator[tuple[str, list[Any]]]:
 
 def _each_value(corpus: Corpus, names: set[str]) -> Iterator[tuple[npt.NDArray[np.uint64], Rows]]:
     """In blocks, the hash of each field's value and its row; the names of fields go into `names`."""
-    workers = available_cores() if len(corpus) > _MANY else 1
-    for keys, rows, known in run_in_order(_block_values, _blocks(corpus), workers):
+    for keys, rows, known in run_in_order(_block_values, _blocks(corpus), cores_for(len(corpus))):
         names |= known
         yield keys, rows
 

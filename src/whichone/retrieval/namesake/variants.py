@@ -15,7 +15,7 @@ from whichone.corpus.names import CorpusNames
 from whichone.files.hash_index import HashIndex, hashes
 from whichone.files.mapped import MappedTable, write_mapped
 from whichone.files.seen import Seen
-from whichone.files.workers import available_cores, run_in_order
+from whichone.files.workers import cores_for, run_in_order
 from whichone.retrieval.namesake.spelling import (
     ARTICLES,
     COMPANIES,
@@ -36,8 +36,6 @@ FILES = (
 )
 _WORDS = pa.schema([("word", pa.string())])
 _KINDS = ("title", "redirect", "alias", "first sentence", "anchor")
-_MANY = 200_000
-"""More names than these are read by all cores."""
 LONGEST_WORDS = 5
 """Only names of so few words are written by their initials or in part."""
 MOST_WORDS = 7
@@ -175,13 +173,9 @@ def _blocks(names: CorpusNames) -> Iterator[NameBlock]:
         last = counting[-1].as_py() if len(counting) else last
 
 
-def _workers(names: CorpusNames) -> int:
-    return available_cores() if len(names) > _MANY else 1
-
-
 def _each_word(names: CorpusNames) -> Iterator[list[str]]:
     """In blocks, words of names in the order in which they first appear."""
-    return run_in_order(_words, _blocks(names), _workers(names))
+    return run_in_order(_words, _blocks(names), cores_for(len(names)))
 
 
 def _words(block: NameBlock) -> list[str]:
@@ -189,7 +183,7 @@ def _words(block: NameBlock) -> list[str]:
 
 
 def _short_forms(names: CorpusNames) -> Forms:
-    return run_in_order(_short, _blocks(names), _workers(names))
+    return run_in_order(_short, _blocks(names), cores_for(len(names)))
 
 
 def _short(block: NameBlock) -> Form:
