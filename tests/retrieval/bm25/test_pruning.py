@@ -89,8 +89,9 @@ def test_few_candidates_are_scored(index: Path) -> None:
     assert kernels is not None
     frequent = np.argsort(postings.frequencies)[-4:].tolist()
     lists = scorer._lists(scorer._weighted(dict.fromkeys(frequent, 1.0)))
-    rows = kernels.candidates(*lists, 1.0, 1e-5, *postings.arrays(), len(postings), 10, 256)
-    assert 10 <= len(rows) < 30
+    arrays = (postings.ceilings, *postings.arrays())
+    rows, _, scored = kernels.best(*lists, 1.0, 1e-5, *arrays, len(postings), 10, 256)
+    assert len(rows) == 10 <= scored < PASSAGES // 10
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])

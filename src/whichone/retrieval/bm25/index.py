@@ -7,6 +7,7 @@ An interrupted build goes on with the blocks that are complete.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from whichone.files.folder import Folder
 from whichone.files.workers import available_cores, run_jobs
 from whichone.retrieval.bm25 import blocks
 from whichone.retrieval.bm25.blocks import Block, BlockMaker, Job, Numbering
-from whichone.retrieval.bm25.lists import decode, decode_blocks, peak
+from whichone.retrieval.bm25.lists import MOST, decode, decode_blocks, peak
 from whichone.retrieval.bm25.merging import Merger, join, ranges, remove_blocks
 from whichone.retrieval.bm25.weights import (
     LOGARITHMS,
@@ -71,6 +72,16 @@ class Postings:
         norms = np.zeros(0, np.float32) if self.norms is None else self.norms
         words = self.words
         return words, words.view(np.uint16), words.view(np.uint8), norms, LOGARITHMS
+
+    @functools.cached_property
+    def ceilings(self) -> Floats:
+        """What each count of a term is worth at most, in the passage of the smallest norm."""
+        if self.norms is None or not len(self.norms):
+            return LOGARITHMS
+        counts = np.arange(MOST + 1, dtype=np.float32)
+        least: np.float32 = self.norms.min()
+        ceilings: Floats = counts / np.maximum(counts + least, np.float32(1e-30))
+        return ceilings
 
     def idf(self, terms: Sequence[int]) -> npt.NDArray[np.float64]:
         """How much each term weighs, by the number of its passages."""

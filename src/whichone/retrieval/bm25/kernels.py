@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whichone.retrieval.bm25.lists import BLOCK
-from whichone.retrieval.bm25.maxscore import candidates_kernel
+from whichone.retrieval.bm25.maxscore import best_kernel
 
 
 class Kernels(NamedTuple):
-    """What may be among the k best by encoded lists, the k best by real weights, and the scores of chosen passages."""
+    """The k best by encoded lists, the k best by real weights, and the scores of chosen passages."""
 
-    candidates: Callable[..., Any]
+    best: Callable[..., Any]
     best_real: Callable[..., Any]
     of: Callable[..., Any]
 
@@ -60,51 +60,47 @@ def numba_kernels() -> Kernels | None:
         return count
 
     @numba.njit(cache=True, nogil=True)
-    def best_touched(scores, touched, count, k):  # type: ignore[no-untyped-def]
-        # a heap of the k best so far, the worst of them (lowest score, highest ordinal) on top
-        k = min(k, count)
-        kept = np.empty(k, np.int64)
-        marks = np.empty(k, np.float32)
-        size = 0
-        for i in range(count):
-            passage, score = touched[i], scores[touched[i]]
-            scores[passage] = 0
-            if size < k:
-                at = size
-                size += 1
-                while at > 0:
-                    above = (at - 1) // 2
-                    if not (
-                        score < marks[above] or (score == marks[above] and passage > kept[above])
-                    ):
-                        break
-                    marks[at], kept[at] = marks[above], kept[above]
-                    at = above
-            elif score > marks[0] or (score == marks[0] and passage < kept[0]):
-                at = 0
-                while 2 * at + 1 < k:
-                    below = 2 * at + 1
-                    if below + 1 < k and (
-                        marks[below + 1] < marks[below]
-                        or (marks[below + 1] == marks[below] and kept[below + 1] > kept[below])
-                    ):
-                        below += 1
-                    if not (
-                        marks[below] < score or (marks[below] == score and kept[below] > passage)
-                    ):
-                        break
-                    marks[at], kept[at] = marks[below], kept[below]
-                    at = below
-            else:
-                continue
-            marks[at], kept[at] = score, passage
-        return kept[:size], marks[:size]
+    def keep(kept, marks, size, passage, score):  # type: ignore[no-untyped-def]
+        """A heap of the best so far, the worst of them (lowest score, highest ordinal) on top; its new size."""
+        k = len(kept)
+        if size < k:
+            at = size
+            size += 1
+            while at > 0:
+                above = (at - 1) // 2
+                if not (score < marks[above] or (score == marks[above] and passage > kept[above])):
+                    break
+                marks[at], kept[at] = marks[above], kept[above]
+                at = above
+        elif score > marks[0] or (score == marks[0] and passage < kept[0]):
+            at = 0
+            while 2 * at + 1 < k:
+                below = 2 * at + 1
+                if below + 1 < k and (
+                    marks[below + 1] < marks[below]
+                    or (marks[below + 1] == marks[below] and kept[below + 1] > kept[below])
+                ):
+                    below += 1
+                if not (marks[below] < score or (marks[below] == score and kept[below] > passage)):
+                    break
+                marks[at], kept[at] = marks[below], kept[below]
+                at = below
+        else:
+            return size
+        marks[at], kept[at] = score, passage
+        return size
 
     @numba.njit(cache=True, nogil=True)
     def best_real(places, frequencies, weights, documents, impacts, scores, k):  # type: ignore[no-untyped-def]
         touched = np.empty(min(frequencies.sum(), len(scores)), np.int32)
         count = add_up_real(places, frequencies, weights, documents, impacts, scores, touched)
-        return best_touched(scores, touched, count, k)
+        k = min(k, count)
+        kept, marks, size = np.empty(k, np.int64), np.empty(k, np.float32), 0
+        for i in range(count):
+            passage = touched[i]
+            size = keep(kept, marks, size, np.int64(passage), scores[passage])
+            scores[passage] = 0
+        return kept[:size], marks[:size]
 
     @numba.njit(cache=True, nogil=True)
     def of(  # type: ignore[no-untyped-def]
@@ -161,4 +157,4 @@ def numba_kernels() -> Kernels | None:
                 scores[r] += weight * impact
         return scores
 
-    return Kernels(candidates_kernel(numba, parts), best_real, of)
+    return Kernels(best_kernel(numba, parts, keep), best_real, of)

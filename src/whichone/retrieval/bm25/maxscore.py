@@ -1,7 +1,9 @@
-"""MaxScore over windows of passages in numba: lists that cannot bring a passage among the best are only looked up.
+"""MaxScore over windows of passages in numba: a passage's length is read only where it may be among the best.
 
-Turtle and Flood, *Query evaluation: strategies and optimizations* (1995). The lists that can are added up a window at a time,
-in a buffer that fits into a core's cache. As the worst of the best so far rises, more lists are only looked up.
+Turtle and Flood, *Query evaluation: strategies and optimizations* (1995). What each count of a term can be worth, whatever the
+passage's length, is added up a window at a time, in a buffer that fits into a core's cache; lists that cannot bring a passage
+among the best are only looked up. Passages that these bounds leave get their score. As the worst of the best so far
+rises, more lists are only looked up and fewer passages are left.
 """
 
 from __future__ import annotations
@@ -19,53 +21,23 @@ NEAR = 48
 """A list is read through where each of so many of its entries, on average, would be looked for."""
 
 
-def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
-    """What gives a superset of the k best passages, in any order, that is hardly larger."""
+def best_kernel(numba: ModuleType, parts: Any, keep: Any) -> Any:
+    """What gives the k best passages in any order, their scores, and how many passages were scored."""
 
     @numba.njit(cache=True, nogil=True)
-    def impact_of(times, passage, norms, logarithms):  # type: ignore[no-untyped-def]
-        if len(norms):
-            return np.float32(times) / (np.float32(times) + norms[passage])
-        return logarithms[times]
-
-    @numba.njit(cache=True, nogil=True)
-    def highest(place, frequency, words, halves, octets, norms, logarithms):  # type: ignore[no-untyped-def]
-        """A list's largest impact: stored, or that of a short list computed."""
+    def largest(place, frequency, rise, ceilings, words, halves, octets):  # type: ignore[no-untyped-def]
+        """What an impact in a list is at most: stored, or by the counts of a short list."""
         if place & 3:
-            return words[(place >> 2) + 1 : (place >> 2) + 2].view(np.float32)[0]
-        entries, start, _, codes, large = parts(place, frequency, words)
+            return words[(place >> 2) + 1 : (place >> 2) + 2].view(np.float32)[0] * rise
+        entries, _, _, codes, large = parts(place, frequency, words)
         most = np.float32(0)
         for at in range(entries):
             times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
             if times == 3:
                 times = np.int64(halves[large])
                 large += 1
-            most = max(most, impact_of(times, np.int64(words[start + at]), norms, logarithms))
+            most = max(most, ceilings[times])
         return most
-
-    @numba.njit(cache=True, nogil=True)
-    def keep_best(heap, size, score):  # type: ignore[no-untyped-def]
-        """A heap of the best scores so far, the lowest on top; its new size."""
-        if size < len(heap):
-            at = size
-            while at > 0 and score < heap[(at - 1) // 2]:
-                heap[at] = heap[(at - 1) // 2]
-                at = (at - 1) // 2
-            heap[at] = score
-            return size + 1
-        if score <= heap[0]:
-            return size
-        at = 0
-        while 2 * at + 1 < size:
-            below = 2 * at + 1
-            if below + 1 < size and heap[below + 1] < heap[below]:
-                below += 1
-            if heap[below] >= score:
-                break
-            heap[at] = heap[below]
-            at = below
-        heap[at] = score
-        return size
 
     @numba.njit(cache=True, nogil=True)
     def seek(wanted, cursor, shape, place, words, halves, octets):  # type: ignore[no-untyped-def]
@@ -97,14 +69,36 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
                     passage = np.int64(words[directory + at])
         return at, passage, above
 
+    @numba.njit(cache=True, nogil=True)
+    def count_in(passage, cursor, place, halves, octets):  # type: ignore[no-untyped-def]
+        """How often the passage that the cursor was moved to has the term."""
+        at, reached, above = cursor
+        if at == place[0] or reached != passage:
+            return 0
+        times = np.int64((octets[place[3] + (at >> 2)] >> (2 * (at & 3))) & 3)
+        return np.int64(halves[above]) if times == 3 else times
+
+    @numba.njit(cache=True, nogil=True)
+    def drop(touched, left, buffer, slack, rest, threshold):  # type: ignore[no-untyped-def]
+        """Only passages that can be among the best stay touched; how many."""
+        kept = 0
+        for j in range(left):
+            offset = touched[j]
+            if buffer[offset] * slack + rest >= threshold:
+                touched[kept] = offset
+                kept += 1
+            else:
+                buffer[offset] = 0
+        return kept
+
     def adder(shape: int) -> Any:
         """Compiled for one shape of lists: asking each entry for it would take longer than adding."""
 
         @numba.njit(cache=True, nogil=True)
         def add_up(  # type: ignore[no-untyped-def]
-            base, cursor, place, weight, words, halves, octets, norms, logarithms, buffer, touched, found, new
+            base, cursor, place, weight, most, words, halves, octets, ceilings, buffer, touched, found, new
         ):  # fmt: skip
-            """Add a list's weights in one window, to passages that have a sum already or, if `new`, to all."""
+            """Add what a list can be worth in one window, to passages that have a sum already or, if `new`, to all."""
             at, passage, above = cursor
             number, directory, gaps, codes, _ = place
             last = number - 1
@@ -120,8 +114,7 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
                     touched[found] = offset
                     found += new & (before == 0)
                     if new or before > 0:
-                        impact = impact_of(times, passage, norms, logarithms)
-                        buffer[offset] = before + weight * impact
+                        buffer[offset] = before + min(weight * ceilings[times], most)
                 at += 1
                 ahead = min(at, last)
                 if shape == 1:
@@ -145,24 +138,27 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
         return add_wide(*given)
 
     @numba.njit(cache=True, nogil=True)
-    def candidates(  # type: ignore[no-untyped-def]
-        places, frequencies, weights, rise, near, words, halves, octets, norms, logarithms, passages, k, window
+    def best(  # type: ignore[no-untyped-def]
+        places, frequencies, weights, rise, near, ceilings, words, halves, octets, norms, logarithms,
+        passages, k, window,
     ):  # fmt: skip
         count = len(places)
         slack = np.float32(1 + near)
         most = np.empty(count, np.float32)
         for i in range(count):
-            peak = highest(places[i], frequencies[i], words, halves, octets, norms, logarithms)
-            most[i] = weights[i] * peak * rise
+            most[i] = weights[i] * largest(
+                places[i], frequencies[i], rise, ceilings, words, halves, octets
+            )
         order = np.argsort(most)
-        weights, shapes = weights[order], places[order] & 3
-        bounds = np.cumsum(most[order]) * slack
-        lists = [parts(places[i], frequencies[i], words) for i in order]
+        most = most[order]
+        bounds = np.cumsum(most) * slack
+        shapes = places & 3
+        lists = [parts(places[i], frequencies[i], words) for i in range(count)]
         cursors = [(np.int64(0), np.int64(words[part[1]]), part[4]) for part in lists]
+        scored = [(np.int64(0), np.int64(words[part[1]]), part[4]) for part in lists]
 
-        heap, filled = np.empty(k, np.float32), 0
+        kept, marks, size, tried = np.empty(k, np.int64), np.empty(k, np.float32), 0, 0
         threshold = np.float32(0)
-        results, sums, size = np.empty(4 * k, np.int64), np.empty(4 * k, np.float32), 0
         buffer = np.zeros(min(window, passages), np.float32)
         touched, spare = np.empty(len(buffer) + 1, np.int64), np.empty(1, np.int64)
         looked_up = 0
@@ -170,33 +166,27 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
             while looked_up < count - 1 and bounds[looked_up] < threshold:
                 looked_up += 1
             base = passages
-            for i in range(looked_up, count):
-                if cursors[i][0] < lists[i][0]:
-                    base = min(base, cursors[i][1])
+            for n in range(looked_up, count):
+                if cursors[order[n]][0] < lists[order[n]][0]:
+                    base = min(base, cursors[order[n]][1])
             if base >= passages:
                 break
             left = 0
-            for i in range(looked_up, count):
+            for n in range(looked_up, count):
+                i = order[n]
                 cursors[i], left = add_up(
-                    shapes[i], base, cursors[i], lists[i], weights[i], words, halves, octets, norms,
-                    logarithms, buffer, touched, left, True,
+                    shapes[i], base, cursors[i], lists[i], weights[i], most[n], words, halves, octets,
+                    ceilings, buffer, touched, left, True,
                 )  # fmt: skip
             ordered = False
-            for i in range(looked_up - 1, -1, -1):
-                kept = 0
-                for j in range(left):
-                    offset = touched[j]
-                    if buffer[offset] * slack + bounds[i] >= threshold:
-                        touched[kept] = offset
-                        kept += 1
-                    else:
-                        buffer[offset] = 0
-                left = kept
+            for n in range(looked_up - 1, -1, -1):
+                i = order[n]
+                left = drop(touched, left, buffer, slack, bounds[n], threshold)
                 if left * NEAR * passages > lists[i][0] * len(buffer):
                     cursors[i] = seek(base, cursors[i], shapes[i], lists[i], words, halves, octets)
                     cursors[i], _ = add_up(
-                        shapes[i], base, cursors[i], lists[i], weights[i], words, halves, octets,
-                        norms, logarithms, buffer, spare, 0, False,
+                        shapes[i], base, cursors[i], lists[i], weights[i], most[n], words, halves,
+                        octets, ceilings, buffer, spare, 0, False,
                     )  # fmt: skip
                     continue
                 if not ordered:
@@ -207,35 +197,28 @@ def candidates_kernel(numba: ModuleType, parts: Any) -> Any:
                     cursors[i] = seek(
                         passage, cursors[i], shapes[i], lists[i], words, halves, octets
                     )
-                    at, reached, above = cursors[i]
-                    if at < lists[i][0] and reached == passage:
-                        codes = lists[i][3]
-                        times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
-                        if times == 3:
-                            times = np.int64(halves[above])
-                        if times:
-                            impact = impact_of(times, passage, norms, logarithms)
-                            buffer[touched[j]] += weights[i] * impact
+                    times = count_in(passage, cursors[i], lists[i], halves, octets)
+                    buffer[touched[j]] += min(weights[i] * ceilings[times], most[n])
+            left = drop(touched, left, buffer, slack, np.float32(0), threshold)
+            touched[:left].sort()
             for j in range(left):
-                score = buffer[touched[j]]
+                passage, bound = base + touched[j], buffer[touched[j]]
                 buffer[touched[j]] = 0
-                if score * slack < threshold or (count == 1 and filled == k and score <= threshold):
-                    continue  # sums of one list are exact, and of equal ones the first count
-                if size == len(results):  # those that have fallen behind go, or there is more room
-                    kept = 0
-                    for r in range(size):
-                        if sums[r] * slack >= threshold:
-                            results[kept], sums[kept] = results[r], sums[r]
-                            kept += 1
-                    size = kept
-                    if 2 * size > len(results):
-                        results = np.append(results, np.empty_like(results))
-                        sums = np.append(sums, np.empty_like(sums))
-                results[size], sums[size] = base + touched[j], score
-                size += 1
-                filled = keep_best(heap, filled, score)
-                if filled == k:
-                    threshold = heap[0]
-        return results[:size][sums[:size] * slack >= threshold]
+                if bound * slack < threshold:
+                    continue
+                tried += 1
+                score = np.float32(0)
+                for i in range(count):  # in the order of the terms: the same sum to the last bit
+                    scored[i] = seek(passage, scored[i], shapes[i], lists[i], words, halves, octets)
+                    times = count_in(passage, scored[i], lists[i], halves, octets)
+                    if times and len(norms):
+                        impact = np.float32(times) / (np.float32(times) + norms[passage])
+                        score += weights[i] * impact
+                    elif times:
+                        score += weights[i] * logarithms[times]
+                size = keep(kept, marks, size, passage, score)
+                if size == k:
+                    threshold = marks[0]
+        return kept[:size], marks[:size], tried
 
-    return candidates
+    return best

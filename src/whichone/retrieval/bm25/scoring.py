@@ -73,17 +73,18 @@ class Scorer:
             lists = self._lists(counted)
             return in_order(*self._kernels.best_real(*lists, *self._arrays, self._scores, k))
         if self._kernels is not None:
-            lists, size = self._lists(counted), len(self.postings)
-            rows = self._kernels.candidates(
-                *lists,
-                self.postings.rise,
+            size, postings = len(self.postings), self.postings
+            rows, scores, _ = self._kernels.best(
+                *self._lists(counted),
+                postings.rise,
                 rounding(len(counted)),
+                postings.ceilings,
                 *self._arrays,
                 size,
                 min(k, size),
                 WINDOW,
             )
-            return top(rows, self._kernels.of(*lists, *self._arrays, rows), k)
+            return in_order(rows, scores)
         if self._worth_pruning(counted):
             return self._pruned(self.postings, counted, k)
         return self._add_all(counted, k)
