@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -15,13 +16,13 @@ import numpy.typing as npt
 
 from whichone.errors import UsageError, missing_extra
 from whichone.retrieval.bm25.index import Postings
-from whichone.retrieval.bm25.kernels import numba_kernels
-from whichone.retrieval.bm25.maxscore import WINDOW
 from whichone.retrieval.bm25.real_weights import RealPostings
 
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 Backend = Literal["auto", "numba", "numpy"]
 Weighted = Sequence[tuple[int, np.float32]]
+WINDOW = 1 << 15
+"""Passages whose sums fit into a core's cache."""
 _SMALL = 20_000
 """Below so many passages, numpy has answered a thousand questions before numba is imported."""
 _KEPT = 8_192
@@ -29,6 +30,17 @@ _KEPT = 8_192
 _LONG = 200_000
 """Lists of fewer passages are added up sooner than others are compared with them."""
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+
+def _numba_kernels() -> ModuleType | None:
+    """Compiled when they are first called, and kept on disk; None without numba."""
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        return None
+    from whichone.retrieval.bm25 import kernels
+
+    return kernels
 
 
 class Scorer:
@@ -39,7 +51,7 @@ class Scorer:
             raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
         small = backend == "auto" and len(postings) < _SMALL
-        kernels = None if backend == "numpy" or small else numba_kernels()
+        kernels = None if backend == "numpy" or small else _numba_kernels()
         if backend == "numba" and kernels is None:
             raise missing_extra("numba", "fast")
         self._kernels = kernels
