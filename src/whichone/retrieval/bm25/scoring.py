@@ -174,9 +174,25 @@ class Scorer:
             rest = float(sum(most[done:])) * (1 + near)
             if last or rest < least:
                 scores[seen] = 0
-                use = np.sort(seen.take(np.flatnonzero(sums + rest >= least)))
-                return top(use, self._of(counted, use), k)
+                use = np.flatnonzero(sums + rest >= least)
+                return self._of_possible(counted, seen.take(use), sums.take(use), rest, k)
         raise AssertionError("the last list ends it")
+
+    def _of_possible(
+        self,
+        counted: Weighted,
+        seen: npt.NDArray[np.int64],
+        sums: npt.NDArray[np.float32],
+        rest: float,
+        k: int,
+    ) -> Best:
+        """The best of passages whose sums may still rise by `rest`: first those of the largest sums show what is needed."""
+        if len(seen) > 2 * k and rest:
+            largest = np.sort(seen.take(np.argpartition(sums, len(sums) - k)[-k:]))
+            least = float(self._of(counted, largest).min()) * (1 - rounding(len(counted)))
+            seen = seen.take(np.flatnonzero(sums + rest >= least))
+        use = np.sort(seen)
+        return top(use, self._of(counted, use), k)
 
     @staticmethod
     def _most(postings: Postings, term: int, weight: np.float32) -> float:
