@@ -152,8 +152,6 @@ def _corpora(stage: Path) -> None:
         result = CliRunner().invoke(whichone, list(map(str, words)), catch_exceptions=False)
         assert result.exit_code == 0, result.output
     title = next(iter(corpus.titles().values()))
-    page = corpus.page_ids([0])[0]
-    lines(stage / "people.jsonl", [{"id": page, "name": "The Boss", "city": "Leeds"}])
     lines(stage / "questions.jsonl", [{"question": f"Who is {title}?", "gold": [title]}])
     lines(stage / "beir-folder" / "corpus.jsonl", [{"_id": "1", "title": "Her", "text": "A film."}])
     pages = gzip.decompress((stage / "kilt_knowledgesource.json.gz").read_bytes())
@@ -162,6 +160,8 @@ def _corpora(stage: Path) -> None:
         stage / "notizen.jsonl", [{"id": "1", "title": "Eid", "text": "Der Eid wurde geleistet."}]
     )
     few = _few(stage)
+    page = Benchmark.open(few).corpus.page_ids([0])[0]
+    lines(stage / "people.jsonl", [{"id": page, "name": "The Boss", "city": "Leeds"}])
     words = ["build", "noise", str(few), str(stage / "NOISY")]
     assert CliRunner().invoke(whichone, words, catch_exceptions=False).exit_code == 0
     retrieve(stage / "NOISY", stage / "NOISY_RUN", retriever="bm25", k=20)
@@ -170,12 +170,14 @@ def _corpora(stage: Path) -> None:
 
 
 def _few(stage: Path) -> Path:
-    """The questions of a few names of BENCH, for what takes long with each question."""
+    """The questions of a few names of BENCH over a few passages, for what takes long with each of them."""
     bench = Benchmark.open(stage / "BENCH")
-    sets = bench.sets[::9]
+    sets = bench.sets[::21]
     names = {name_set.id for name_set in sets}
     queries = [query for query in bench.queries if query.name_set in names]
-    save_benchmark(stage / "FEW", name="few", queries=queries, sets=sets, corpus=bench.corpus)
+    pages = {page for query in queries for page in query.gold_pages()}
+    passages = [p for n, p in enumerate(bench.passage_records()) if p.page in pages or n < 9]
+    save_benchmark(stage / "FEW", name="few", queries=queries, sets=sets, passages=passages)
     return stage / "FEW"
 
 

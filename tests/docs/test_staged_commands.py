@@ -45,8 +45,11 @@ RUNS = {
     r"score RUN .*lucky_hit": "SIMPLE_RUN",
 }
 """Runs over the benchmark that a page is about."""
-FEW = r"retrieve BENCH .*--retriever namesake"
-"""Commands that are run on fewer questions: they weigh every bearer of a name for each."""
+FEW = {
+    r"retrieve BENCH .*--retriever namesake": ("BENCH", "FEW"),
+    r"index CORPUS .*--retriever namesake": ("CORPUS", "FEW/corpus"),
+}
+"""Commands that are run on fewer questions and passages: they weigh every bearer of a name for each, and encode every sentence."""
 WRITES = {
     "retrieve", "import", "build", "ingest", "map", "export", "demo", "corpus", "index",
 }  # fmt: skip
@@ -76,8 +79,9 @@ def test_it_runs(
     words = shlex.split(line.partition("  #")[0], comments=True)[1:]
     own = next((run for pattern, run in RUNS.items() if re.search(pattern, line)), "RUN")
     words = [own if word == "RUN" else word for word in words]
-    if re.search(FEW, line):
-        words = ["FEW" if word == "BENCH" else word for word in words]
+    for pattern, (usual, few) in FEW.items():
+        if re.search(pattern, line):
+            words = [few if word == usual else word for word in words]
     for target in written(words):
         if Path(target).is_file():
             Path(target).unlink()
