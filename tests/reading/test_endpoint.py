@@ -176,6 +176,19 @@ def test_an_empty_reply_is_not_cached(serve, tmp_path):
     assert len(server.requests) == 3
 
 
+def test_a_call_of_a_tool_is_a_whole_reply(serve, tmp_path):
+    call = {"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    server = serve(lambda body, n: completion(None, tool_calls=[call]))
+    with client(server.url, cache=CallCache(tmp_path / "calls.sqlite")) as endpoint:
+        replies = [endpoint.complete(ASK, max_tokens=5) for _ in range(2)]
+        assert endpoint.account.summary()["retries"] == 0
+    assert [(r.text, r.tool_calls[0].name, r.cached) for r in replies] == [
+        ("", "search", False),
+        ("", "search", True),
+    ]
+    assert len(server.requests) == 1
+
+
 def test_a_reply_that_trickles_in_is_timed_out(serve):
     slow = Reply(completion("never whole").body, trickle=0.05)
     server = serve(lambda body, n: slow)

@@ -335,8 +335,8 @@ class Endpoint:
 
 
 def _is_empty(reply: ChatReply) -> bool:
-    """Neither an answer nor a refusal."""
-    return not reply.text.strip() and reply.finish != REFUSAL
+    """Neither an answer nor a refusal nor a call of a tool."""
+    return not (reply.text.strip() or reply.tool_calls) and reply.finish != REFUSAL
 
 
 def _about_length(said: str) -> bool:
