@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from memory_folder import memory_folder
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models on few cores: threads would only wait
 # hundreds of processes are started here, and each would compile the whole package once more
@@ -27,7 +28,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No test reads or fills the user's own cache; the workers of one run share one."""
+    """Temporary files are in memory where there is enough of it; `--basetemp FOLDER` keeps them in a folder.
+
+    No test reads or fills the user's own cache; the workers of one run share one.
+    """
+    worker = "PYTEST_XDIST_WORKER" in os.environ
+    if not worker and not config.getoption("basetemp") and (folder := memory_folder()):
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     if "WHICHONE_CACHE" not in os.environ:
         os.environ["WHICHONE_CACHE"] = tempfile.mkdtemp(prefix="whichone-tests-")
         config.add_cleanup(partial(shutil.rmtree, os.environ["WHICHONE_CACHE"], ignore_errors=True))
