@@ -109,7 +109,7 @@ def whole_records(
 
     Not `exact`: offsets are those of compressed blocks, and a chunk has that of its first one.
     """
-    held, at = b"", part.start
+    held, at = bytearray(), part.start  # bytes would be copied with every block of a long record
     skipping = part.number > 0
     inside_end: int | None = None  # where in `held` the part ends
     for block in blocks:
@@ -119,16 +119,16 @@ def whole_records(
             yield block
             if inside_end is not None:
                 return
-            held, skipping = b"", True
+            held, skipping = bytearray(), True
             continue
         behind = block.offset + len(block.data) if exact else block.offset
         first = block.data.find(delimiter) + 1 if len(delimiter) == 1 else 0
         if first and inside_end is None and not skipping:  # the usual case, with the least copying
             cut = block.data.rfind(delimiter) + 1
-            yield Chunk(at if held else block.offset, held + block.data[:first])
+            yield Chunk(at if held else block.offset, bytes(held) + block.data[:first])
             if cut > first:
                 yield Chunk(block.offset + first * exact, block.data[first:cut])
-            held = block.data[cut:]
+            held = bytearray(block.data[cut:])
             at = behind - len(held) * exact
             continue
         searched = max(0, len(held) - len(delimiter) + 1)
@@ -141,7 +141,7 @@ def whole_records(
                     if cut >= 0 or len(held) >= inside_end + len(delimiter) - 1:
                         return
                     continue  # a delimiter that begins before the end may still turn into whole
-                held = held[-(len(delimiter) - 1) :] if len(delimiter) > 1 else b""
+                held = held[-(len(delimiter) - 1) :] if len(delimiter) > 1 else bytearray()
                 continue
             held, skipping, searched = held[cut + len(delimiter) :], False, 0
             at = behind - len(held) * exact
@@ -152,7 +152,7 @@ def whole_records(
             cut = held.find(delimiter, max(searched, inside_end))
         if cut >= 0:
             cut += len(delimiter)
-            yield Chunk(at, held[:cut])
+            yield Chunk(at, bytes(held[:cut]))
             if inside_end is not None:
                 return
             held = held[cut:]
@@ -161,9 +161,9 @@ def whole_records(
             yield Chunk(at, problem=f"a record here is longer than {LONGEST_RECORD:,} bytes")
             if inside_end is not None:
                 return
-            held, skipping = b"", True
+            held, skipping = bytearray(), True
     if held and not skipping:
-        yield Chunk(at, held)
+        yield Chunk(at, bytes(held))
 
 
 def stream_parts(
