@@ -26,9 +26,11 @@ from typing import Any
 
 from commit_kinds import KINDS, Kind
 
+from whichone import registry
 from whichone.errors import WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
+from whichone.versions import versions
 
 STOPPED = 42
 _EVENTS = {"os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir", "os.link"}
@@ -243,8 +245,16 @@ def stop_everywhere(kind: Kind, root: Path) -> int:
     return len(left)
 
 
+def _warm() -> None:
+    """What every process reads of the installation, which no step changes: once, not in every child."""
+    for kind in ("commands", "retrievers", "readers", "exports"):
+        registry.names(kind)
+    versions()
+
+
 def main(root: Path) -> None:
     """Kinds from standard input, a line each, and what came of each as a line of JSON."""
+    _warm()
     for line in sys.stdin:
         name = line.strip()
         try:
