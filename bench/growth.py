@@ -274,7 +274,7 @@ def own(step: str) -> Callable[[Path, int], list[str]]:
     """A step of this program in a process of its own."""
 
     def made(place: Path, size: int) -> list[str]:
-        if step == "train-examples, records":
+        if step in ("train-examples, records", "reader-examples, records"):
             need_small(place)
             train_files(place, size, SMALL)
         elif step != "corpus":
@@ -377,6 +377,7 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
     ),
     "train-examples": own("train-examples"),
     "train-examples, records": own("train-examples, records"),
+    "reader-examples, records": own("reader-examples, records"),
 }  # fmt: skip
 
 LARGEST = {
@@ -397,6 +398,7 @@ LARGEST = {
     "map": 400_000,
     "train-examples": 2_000_000,
     "train-examples, records": 200_000,
+    "reader-examples, records": 200_000,
 }
 """Sizes that two cores do in ten minutes, where it is not 4 million."""
 
@@ -410,6 +412,9 @@ def inside(place: Path, size: int, step: str) -> None:
         return
     if step.startswith("train-examples"):
         train_examples(place, size, step.endswith("records"))
+        return
+    if step == "reader-examples, records":
+        reader_examples(place, size)
         return
     corpus = Corpus.open(place / "corpus")
     shutil.rmtree(place / step, ignore_errors=True)
@@ -458,6 +463,21 @@ def train_examples(place: Path, size: int, records: bool) -> None:
     shutil.rmtree(place / "work", ignore_errors=True)
     data = training_data(plan, settings, place / "work")
     print(len(data.learn), len(data.watch))
+
+
+def reader_examples(place: Path, size: int) -> None:
+    """What a reader learns from the same files."""
+    from whichone.runs.retrieve import default_index_folder
+    from whichone.training.data import Plan
+    from whichone.training.reading_data import reading_queries
+    from whichone.training.reading_examples import reading_examples
+    from whichone.training.sources import Corpus
+
+    files = tuple(map(str, train_files(place, size, SMALL)))
+    plan = Plan(sources=files, corpus=Corpus(folder=str(need_small(place))))
+    for part in reading_queries(plan, 0, place / "work").parts:
+        work = default_index_folder(part.benchmark.corpus)
+        print(len(reading_examples(part.benchmark, part.queries, "seq2seq", work)[0]))
 
 
 def train_files(place: Path, records: int, size: int) -> list[Path]:

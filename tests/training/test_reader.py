@@ -257,3 +257,20 @@ def test_negatives_by_tfidf_for_one_task_of_all_names(tmp_path: Path) -> None:
         best = next(p for p in ranking.passages if page_of(p) not in query.gold_pages())
         first = benchmark.corpus.passage(benchmark.corpus.passages_of(best)[0])
         assert (example.title, example.text) == (first.title, first.text)
+
+
+@pytest.mark.parametrize("negatives", ["bm25", "tfidf", "kilt"])
+def test_blocks_of_queries_change_no_example(
+    tmp_path: Path, negatives: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.training import reading_examples as made
+
+    benchmark = Benchmark.open("builtin/amber")
+    asked = benchmark.queries[:60]
+    options = {"negatives": negatives, "seed": 3}
+    wanted, nothing = made.reading_examples(benchmark, asked, "seq2seq", tmp_path, **options)
+    monkeypatch.setattr(made, "BLOCK", 7)
+    examples, without = made.reading_examples(benchmark, asked, "seq2seq", tmp_path, **options)
+    assert len(examples) > 60
+    assert (list(examples), without) == (list(wanted), nothing)

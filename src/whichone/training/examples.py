@@ -160,7 +160,7 @@ def check_negatives(examples: Sequence[Example], wanted: Sequence[str]) -> None:
         )
 
 
-def examples_hash(examples: Iterable[Example]) -> str:
+def examples_hash(examples: Iterable[msgspec.Struct]) -> str:
     digest = hashlib.sha256()
     for example in examples:
         digest.update(msgspec.json.encode(example))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +11,7 @@ import numpy as np
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import write_atomic, write_json_lines
+from whichone.files.spool import Spool
 from whichone.progress import talk
 from whichone.reading.checkpoint import weights_fingerprint
 from whichone.reading.initialisation import Taught, initialisation_of, write_taught
@@ -24,6 +24,7 @@ from whichone.runs.retrieve import default_index_folder
 from whichone.training.checkpoints import save_model, training_folder
 from whichone.training.data import Plan
 from whichone.training.devices import chosen_device, quiet_libraries
+from whichone.training.examples import examples_hash
 from whichone.training.loop import Trained, Training
 from whichone.training.reading_data import ReadingData, reading_queries
 from whichone.training.reading_examples import GENERATED
@@ -166,14 +167,13 @@ class RagTraining(Training[RagExample]):
             passage_encoder=start.passages(), documents=self.options.documents
         )
         learner = RagLearner(self.rag, taught, trained)
-        digest = hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
         identity = {
             "model": f"rag-{self.rag.marginal}",
             "start": [weights_fingerprint(place) or place for place in places],
             "index": index.described,
             "corpus": index.corpus.hash,
             "options": msgspec.to_builtins(self.options),
-            "examples": digest,
+            "examples": examples_hash(examples),
         }
         super().__init__(learner, examples, (), folder, settings, device=device, identity=identity)
         self._rows: dict[str, int] = {e.id: n for n, e in enumerate(examples)}
@@ -255,7 +255,7 @@ def train_rag(
     quiet_libraries()
     passages = start.passages()
     data = reading_queries(plan, settings.seed, folder / "sources")
-    examples = _examples(data)
+    examples = _examples(data, folder)
     corpus = data.parts[0].benchmark.corpus
     if any(part.benchmark.corpus.hash != corpus.hash for part in data.parts):
         raise UsageError(
@@ -279,8 +279,8 @@ def train_rag(
     return trained
 
 
-def _examples(data: ReadingData) -> list[RagExample]:
-    items, without = [], 0
+def _examples(data: ReadingData, near: Path) -> Sequence[RagExample]:
+    items, without = Spool(RagExample, near), 0
     for number, part in enumerate(data.parts):
         for query in part.queries:
             if query.task not in GENERATED or not query.answers():

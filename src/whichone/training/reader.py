@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,8 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic, write_json_lines
+from whichone.files.seen import Seen
+from whichone.files.spool import Spool, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint import HEADS, weights_fingerprint
 from whichone.reading.checkpoint_reader import TRAINED_TASKS, titled
@@ -23,7 +24,9 @@ from whichone.runs.run import Run
 from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.data import Plan
 from whichone.training.devices import chosen_device, quiet_libraries
+from whichone.training.examples import examples_hash
 from whichone.training.loop import Trained, Training
+from whichone.training.negatives import BLOCK
 from whichone.training.reading_data import SourceQueries, reading_queries
 from whichone.training.reading_examples import (
     Context,
@@ -105,8 +108,11 @@ class ReaderTraining(Training[ReadingExample]):
         )
         longest = self._longest_target(examples) if kind == "seq2seq" else 0
         self.reading.taught = Taught(initialisation=start, longest=longest, **(taught or {}))
-        digest = hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
-        identity = {"model": kind, **Start(str(checkpoint)).identity(), "examples": digest}
+        identity = {
+            "model": kind,
+            **Start(str(checkpoint)).identity(),
+            "examples": examples_hash(examples),
+        }
         if self.prefix:
             identity["prefix"] = self.prefix
         super().__init__(
@@ -115,17 +121,18 @@ class ReaderTraining(Training[ReadingExample]):
 
     def _longest_target(self, examples: Sequence[ReadingExample]) -> int:
         """Tokens of the longest target; those beyond what the model can write are counted and said."""
-        lengths = [
-            len(self.reading.tokenizer(text_target=target)["input_ids"])
-            for target in {e.target for e in examples}
-        ]
-        longer = sum(length > self.target_limit for length in lengths)
+        seen, longest, longer = Seen(), 0, 0
+        for block in blocks((e.target for e in examples), BLOCK):
+            known = seen.add(block, [0] * len(block))
+            for target in {t for t, before in zip(block, known, strict=True) if before is None}:
+                length = len(self.reading.tokenizer(text_target=target)["input_ids"])
+                longest, longer = max(longest, length), longer + (length > self.target_limit)
         if longer:
             talk(
                 f"{longer:,} answers are longer than the {self.target_limit:,} tokens that the"
                 " model can write, and are cut there"
             )
-        return min(max(lengths, default=0), self.target_limit)
+        return min(longest, self.target_limit)
 
     def input_text(self, example: ReadingExample) -> str:
         """As reading shows it: passages before the question, or one passage behind it."""
@@ -281,8 +288,8 @@ def train_reader(
     folder, device = training_folder(out), chosen_device(device)
     Start(checkpoint).check()
     quiet_libraries()
-    examples: list[ReadingExample] = []
     data = reading_queries(plan, settings.seed, folder / "sources")
+    examples = Spool(ReadingExample, folder)
     for part in data.parts:
         all_examples, without = _examples_of(part, kind, shown, settings, negatives, tasks)
         if without:
@@ -291,8 +298,8 @@ def train_reader(
                 " (no answer, or no gold passage that has it)"
             )
         where = part.taken.source
-        named = [msgspec.structs.replace(e, source=e.source or where) for e in all_examples]
-        examples += named if settings.per_source else all_examples
+        named = (msgspec.structs.replace(e, source=e.source or where) for e in all_examples)
+        examples.extend(named if settings.per_source else all_examples)
     taught = {
         "context": shown.context or "",
         "depth": shown.depth if shown.context else 0,
@@ -330,7 +337,7 @@ def _examples_of(
     settings: Settings,
     negatives: Negatives,
     tasks: Sequence[str],
-) -> tuple[list[ReadingExample], list[str]]:
+) -> tuple[Sequence[ReadingExample], list[str]]:
     work = default_index_folder(part.benchmark.corpus)
     if shown.context is None:
         return reading_examples(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
+from whichone.files.spool import OnDisk, Spool
 from whichone.records import Query
 from whichone.training.data import (
     Part,
@@ -32,15 +34,33 @@ class AskedQuery(msgspec.Struct, frozen=True):
     relation: str
 
 
+class QueriesOf(OnDisk[Query]):
+    """The queries alone."""
+
+    def __init__(self, asked: Sequence[AskedQuery]) -> None:
+        self._asked = asked
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def _at(self, number: int) -> Query:
+        return self._asked[number].query
+
+    def __iter__(self) -> Iterator[Query]:
+        return (asked.query for asked in self._asked)
+
+
 class SourceQueries(msgspec.Struct, frozen=True):
     benchmark: Benchmark
-    queries: list[Query]
+    queries: Sequence[Query]
     taken: Taken
 
 
 class ReadingData(msgspec.Struct, frozen=True):
+    """Queries, which are on disk."""
+
     parts: list[SourceQueries]
-    never_seen: list[Query]
+    never_seen: Sequence[Query]
 
 
 def reading_queries(plan: Plan, seed: int, work: Path) -> ReadingData:
@@ -55,18 +75,20 @@ def reading_queries(plan: Plan, seed: int, work: Path) -> ReadingData:
                 hint="name a benchmark, or KILT's or EntityQuestions' files with --passages",
             )
         benchmark = source_benchmark(source, plan.corpus, work)
-        result = taken_queries(source, benchmark, plan, seed)
+        result = taken_queries(source, benchmark, plan, seed, work)
         benchmarks.append(benchmark)
-        asked = [_asked(query) for query in result.examples]
+        asked = Spool(AskedQuery, work).extend(_asked(query) for query in result.examples)
         parts.append(Part(asked, result.taken, result.test, result.own_split))
     named = test_queries(plan)
+    unseen = Spool(Query, work).extend(query for part in parts for query in part.test)
+    unseen.extend(named)
     kept = checked(parts, named, plan)
     return ReadingData(
         [
-            SourceQueries(benchmark, [e.query for e in part.examples], part.taken)
+            SourceQueries(benchmark, QueriesOf(part.examples), part.taken)
             for benchmark, part in zip(benchmarks, kept, strict=True)
         ],
-        [*(query for part in parts for query in part.test), *named],
+        unseen,
     )
 
 

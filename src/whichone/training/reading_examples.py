@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -12,41 +14,54 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.wording import question_in_words
 from whichone.errors import BadInput, UsageError, sample
+from whichone.files.spool import Spool, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint_reader import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.sequence import NONE
-from whichone.records import Query, Question
+from whichone.records import Query, Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.tfidf import TfIdf
 from whichone.runs.reader_tasks import kind_of
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shows
 from whichone.training.examples import Example, Negative, Text
-from whichone.training.negatives import ExampleMaker
+from whichone.training.negatives import BLOCK, ExampleMaker, nothing_to_learn
 
 DEPTH = 30
 
 
-def tfidf_negatives(benchmark: Benchmark, examples: Sequence[Example], work: Path) -> list[Example]:
-    """The examples, each with the first passage of the best wrong page as its one negative."""
-    corpus = benchmark.corpus
-    ranked = TfIdf.over(corpus, work).search(
-        [Question(id=e.id, text=e.question, task="") for e in examples], DEPTH
-    )
-    results: list[Example] = []
-    for example, ranking in zip(examples, ranked, strict=True):
+class TfIdfNegatives:
+    """The first passage of TF-IDF's best wrong page as an example's one negative."""
+
+    def __init__(self, benchmark: Benchmark, work: Path) -> None:
+        self._corpus = benchmark.corpus
+        self._search = TfIdf.over(benchmark.corpus, work).search
+        self._bare = self._count = 0
+
+    def replaced(self, examples: Sequence[Example]) -> list[Example]:
+        """The examples with that negative instead of theirs."""
+        asked = [Question(id=e.id, text=e.question, task="") for e in examples]
+        ranked = self._search(asked, DEPTH)
+        results = [
+            msgspec.structs.replace(example, negatives=self._negatives(example, ranking))
+            for example, ranking in zip(examples, ranked, strict=True)
+        ]
+        self._bare += sum(not example.negatives for example in results)
+        self._count += len(results)
+        return results
+
+    def _negatives(self, example: Example, ranking: Ranking) -> tuple[Negative, ...]:
         wrong = next((page for page in ranking.passages if page not in example.gold), None)
-        passages = corpus.passages_of(wrong) if wrong is not None else ()
-        negatives: tuple[Negative, ...] = ()
-        if passages:
-            passage = corpus.passage(passages[0])
-            negatives = (Negative("tfidf", Text(passage.title, passage.text, passage.page)),)
-        results.append(msgspec.structs.replace(example, negatives=negatives))
-    bare = sum(not example.negatives for example in results)
-    if bare:
-        talk(f"TF-IDF finds no wrong page for {bare:,} of {len(results):,} questions")
-    return results
+        passages = self._corpus.passages_of(wrong) if wrong is not None else ()
+        if not passages:
+            return ()
+        passage = self._corpus.passage(passages[0])
+        return (Negative("tfidf", Text(passage.title, passage.text, passage.page)),)
+
+    def report(self) -> None:
+        if self._bare:
+            talk(f"TF-IDF finds no wrong page for {self._bare:,} of {self._count:,} questions")
 
 
 Kind = Literal["extractive", "seq2seq", "claims"]
@@ -98,42 +113,53 @@ def reading_examples(
     seed: int = 0,
     negatives: Negatives = "bm25",
     tasks: Sequence[str] = (),
-) -> tuple[list[ReadingExample], list[str]]:
-    """For each query its gold passage, and the best non-gold page's passage as one with no answer.
+) -> tuple[Sequence[ReadingExample], list[str]]:
+    """For each query its gold passage, and the best non-gold page's passage as one with no answer; on disk.
 
     Returned beside: the ids of queries that teach nothing (no gold passage, or none that contains the answer).
     """
     tasks = tasks or TASKS[kind]
-    chosen = [q for q in queries if {q.task, kind_of(q.task)} & set(tasks)]
-    if not chosen:
+    chosen = (q for q in queries if {q.task, kind_of(q.task)} & set(tasks))
+    first = next(chosen, None)
+    if first is None:
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
     kinds = {"tfidf": (), "kilt": ("bm25",)}.get(negatives, (negatives,))
     maker = ExampleMaker(benchmark, work, kinds=kinds, most=1, seed=seed)
-    all_examples, without = maker.examples(chosen)
-    if negatives == "tfidf":
-        all_examples = tfidf_negatives(benchmark, all_examples, work)
-    if negatives == "kilt":
-        all_examples = [
-            with_gold_page_negative(benchmark, example, seed) for example in all_examples
-        ]
-    by_id = {q.id: q for q in chosen}
-    examples: list[ReadingExample] = []
-    for example in all_examples:
-        query = by_id[example.id]
-        positive = _positive(query, example.positive.title, example.positive.text, kind)
-        if positive is None:
-            without.append(query.id)
-            continue
-        examples.append(positive)
-        for negative in example.negatives:
-            wrong = negative.passage
-            target = NEUTRAL if kind == "claims" else NONE if kind == "seq2seq" else ""
-            examples.append(
-                ReadingExample(query.id, positive.question, wrong.title, wrong.text, target)
-            )
+    tfidf = TfIdfNegatives(benchmark, work) if negatives == "tfidf" else None
+    examples, without, taught = Spool(ReadingExample, work), list[str](), 0
+    for block in blocks(maker.stream(chain([first], chosen)), BLOCK):
+        without += [query.id for query, example in block if example is None]
+        asked = [query for query, example in block if example is not None]
+        made = [example for _, example in block if example is not None]
+        taught += len(made)
+        if tfidf is not None:
+            made = tfidf.replaced(made)
+        if negatives == "kilt":
+            made = [with_gold_page_negative(benchmark, example, seed) for example in made]
+        for query, example in zip(asked, made, strict=True):
+            read = _read(query, example, kind)
+            without += [] if read else [query.id]
+            examples.extend(read)
+    if tfidf is not None:
+        tfidf.report()
+    if not taught:
+        raise nothing_to_learn(without)
     if not examples:
         raise BadInput("no gold passage contains its answer", ids=without)
     return examples, without
+
+
+def _read(query: Query, example: Example, kind: Kind) -> list[ReadingExample]:
+    """The right passage and the wrong ones; nothing where the right one does not contain the answer."""
+    positive = _positive(query, example.positive.title, example.positive.text, kind)
+    if positive is None:
+        return []
+    target = NEUTRAL if kind == "claims" else NONE if kind == "seq2seq" else ""
+    wrong = (negative.passage for negative in example.negatives)
+    return [
+        positive,
+        *(ReadingExample(query.id, positive.question, w.title, w.text, target) for w in wrong),
+    ]
 
 
 def with_gold_page_negative(benchmark: Benchmark, example: Example, seed: int) -> Example:
@@ -176,47 +202,50 @@ class ContextExamples:
 
     def examples(
         self, queries: Sequence[Query], tasks: Sequence[str] = GENERATED
-    ) -> tuple[list[ReadingExample], list[str]]:
-        """One a query with its first answer; beside, the ids of those without one or without gold."""
-        asked = [q for q in queries if q.task in tasks]
+    ) -> tuple[Sequence[ReadingExample], list[str]]:
+        """One a query with its first answer, on disk; beside, the ids of those without one or without gold."""
+        items, without, asked = Spool(ReadingExample, self.work), list[str](), 0
+        for block in blocks((q for q in queries if q.task in tasks), BLOCK):
+            asked += len(block)
+            without += [q.id for q in block if not q.answers()]
+            answered = [q for q in block if q.answers()]
+            for query, ids in zip(answered, self._shown(answered), strict=True):
+                if self.context == "gold" and not ids:
+                    without.append(query.id)
+                else:
+                    items.append(self._example(query, ids))
         if not asked:
             raise BadInput(f"there is no query of a task that is written ({', '.join(tasks)})")
-        without = [q.id for q in asked if not q.answers()]
-        asked = [q for q in asked if q.answers()]
-        shown = self._shown(asked)
-        items = []
-        for query, ids in zip(asked, shown, strict=True):
-            if self.context == "gold" and not ids:
-                without.append(query.id)
-                continue
-            known = self.benchmark.corpus.get(ids)
-            context = tuple(titled(known[i].title, known[i].text) for i in ids)
-            items.append(
-                ReadingExample(
-                    query.id,
-                    query.input,
-                    "",
-                    "",
-                    query.answers()[0],
-                    source=str(query.attributes.get("dataset") or ""),
-                    task=query.task,
-                    context=context,
-                )
-            )
         if not items:
             raise BadInput("no query has an answer and passages to learn from", ids=without)
         return items, without
+
+    def _example(self, query: Query, ids: Sequence[str]) -> ReadingExample:
+        known = self.benchmark.corpus.get(ids)
+        return ReadingExample(
+            query.id,
+            query.input,
+            "",
+            "",
+            query.answers()[0],
+            source=str(query.attributes.get("dataset") or ""),
+            task=query.task,
+            context=tuple(titled(known[i].title, known[i].text) for i in ids),
+        )
+
+    @functools.cached_property
+    def _bm25(self) -> Bm25:
+        return Bm25.over(self.benchmark.corpus, self.work)
 
     def _shown(self, queries: Sequence[Query]) -> list[tuple[str, ...]]:
         if self.context == "none":
             return [()] * len(queries)
         if self.context == "gold":
             return [self._gold.choose(q).passages for q in queries]
-        missing = [q for q in queries if q.id not in self._ranked]
-        results = dict(self._ranked)
+        results = {q.id: self._ranked[q.id] for q in queries if q.id in self._ranked}
+        missing = [q for q in queries if q.id not in results]
         if missing:
-            search = Bm25.over(self.benchmark.corpus, self.work).search
-            for ranking in search([q.question() for q in missing], self.depth):
+            for ranking in self._bm25.search([q.question() for q in missing], self.depth):
                 results[ranking.question] = list(ranking.passages)
         corpus = self.benchmark.corpus
         return [
