@@ -35,7 +35,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}")
         monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
         package_index.indexes.cache_clear()

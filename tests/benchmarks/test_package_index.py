@@ -43,7 +43,7 @@ class Index(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[str]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index) as served:
-        thread = threading.Thread(target=served.serve_forever)
+        thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{served.server_port}"
         served.shutdown()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.tables import PASSAGES as PASSAGE_TABLE
 from whichone.errors import BadInput, Missing
@@ -64,9 +64,13 @@ def test_numbers_of_a_reply() -> None:
 
 @pytest.fixture
 def first(small: Benchmark, tmp_path: Path) -> Run:
+    return first_run(small, tmp_path / "first")
+
+
+def first_run(benchmark: Benchmark, place: Path) -> Run:
     ids = ["w:1#0", "w:2#0", "w:3#0"]
     retriever = FunctionRetriever(lambda text, k: ids, name="fixed")
-    return run_retriever(retriever, small, tmp_path / "first", k=3, name="first")
+    return run_retriever(retriever, benchmark, place, k=3, name="first")
 
 
 class Backwards:
@@ -121,18 +125,22 @@ def test_a_real_cross_encoder(small: Benchmark, first: Run, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_real_chat_model(
-    smollm2: str, small: Benchmark, first: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    smollm2: str, small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A small one orders badly; every reply is read or counted, and nothing is lost or made up."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
+    few = save_benchmark(
+        tmp_path / "few", name="few", queries=small.queries[:3], passages=small.passages
+    )
+    first = first_run(few, tmp_path / "first")
     options = {"run": str(first.path), "model": "SmolLM2", "endpoint": smollm2, "window": 2}
-    retriever = RunRerank.for_run(small, tmp_path, **options, step=1, concurrency=2)
-    made = run_retriever(retriever, small, tmp_path / "second", k=3, name="second")
+    retriever = RunRerank.for_run(few, tmp_path, **options, step=1, concurrency=2)
+    made = run_retriever(retriever, few, tmp_path / "second", k=3, name="second")
     retriever.close()
     assert made.failures == {}
     found: dict[str, list[str]] = {}
     for row in made.rankings.to_pylist():
         found.setdefault(row["question"], []).append(row["passage"])
     assert all(sorted(passages) == ["w:1#0", "w:2#0", "w:3#0"] for passages in found.values())
-    assert len(found) == len(small.queries)
+    assert len(found) == len(few.queries) == 3
     assert made.description["order"]["window"] == 2

@@ -263,9 +263,9 @@ def test_a_file_that_takes_too_much_memory_is_refused_and_the_server_lives(
     """A small file that unpacks to a JSON list of many numbers; tried twice, then refused."""
     import gzip
 
-    bomb = gzip.compress(b'[{"question": "x", "ctxs": [' + b"[]," * 20_000_000 + b"[]]}]")
+    bomb = gzip.compress(b'[{"question": "x", "ctxs": [' + b"[]," * 12_000_000 + b"[]]}]")
     assert len(bomb) < 200_000
-    with opened(settings, scoring_bytes=700 * 2**20) as client:
+    with opened(settings, scoring_bytes=400 * 2**20) as client:
         board = make_board(client, key)
         row = submitted(client, board, bomb, "dpr")
         assert row["state"] == "refused"

@@ -37,7 +37,7 @@ def service(answer: Answer) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         def log_message(self, *_: object) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/search", seen

@@ -97,7 +97,7 @@ def server() -> Iterator[tuple[str, Store]]:
 
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     running.daemon_threads = True
-    thread = threading.Thread(target=running.serve_forever)
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{running.server_port}", store
     running.shutdown()
