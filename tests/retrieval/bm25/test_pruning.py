@@ -89,7 +89,7 @@ def test_few_candidates_are_scored(index: Path) -> None:
     assert kernels is not None
     frequent = np.argsort(postings.frequencies)[-4:].tolist()
     lists = scorer._lists(scorer._weighted(dict.fromkeys(frequent, 1.0)))
-    arrays = (postings.ceilings, *postings.arrays())
+    arrays = (postings.ceilings, postings.floor, *postings.arrays())
     rows, _, scored = kernels.best(*lists, 1.0, 1e-5, *arrays, len(postings), 10, 256)
     assert len(rows) == 10 <= scored < PASSAGES // 10
 

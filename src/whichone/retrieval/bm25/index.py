@@ -83,6 +83,13 @@ class Postings:
         ceilings: Floats = counts / np.maximum(counts + least, np.float32(1e-30))
         return ceilings
 
+    @functools.cached_property
+    def floor(self) -> np.float32:
+        """What one occurrence is worth at least, in the passage of the largest norm."""
+        if self.norms is None or not len(self.norms):
+            return np.float32(LOGARITHMS[1])
+        return np.float32(1) / (np.float32(1) + np.float32(self.norms.max()))
+
     def idf(self, terms: Sequence[int]) -> npt.NDArray[np.float64]:
         """How much each term weighs, by the number of its passages."""
         formula = lucene_idf if self.weighting == "bm25" else drqa_idf

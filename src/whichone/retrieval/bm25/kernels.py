@@ -197,7 +197,7 @@ def add_up(shape, *given):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def best(  # type: ignore[no-untyped-def]
-    places, frequencies, weights, rise, near, ceilings, words, halves, octets, norms, logarithms,
+    places, frequencies, weights, rise, near, ceilings, floor, words, halves, octets, norms, logarithms,
     passages, k, window,
 ):  # fmt: skip
     count = len(places)
@@ -217,6 +217,9 @@ def best(  # type: ignore[no-untyped-def]
 
     kept, marks, size, tried = np.empty(k, np.int64), np.empty(k, np.float32), 0, 0
     threshold = np.float32(0)
+    for i in range(count):
+        if frequencies[i] >= k:  # so many passages have at least this
+            threshold = max(threshold, weights[i] * floor)
     buffer = np.zeros(min(window, passages), np.float32)
     touched, spare = np.empty(len(buffer) + 1, np.int64), np.empty(1, np.int64)
     looked_up = 0
@@ -274,7 +277,7 @@ def best(  # type: ignore[no-untyped-def]
                     score += weights[i] * logarithms[times]
             size = keep(kept, marks, size, passage, score)
             if size == k:
-                threshold = marks[0]
+                threshold = max(threshold, marks[0])
     return kept[:size], marks[:size], tried
 
 

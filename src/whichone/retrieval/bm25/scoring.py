@@ -91,6 +91,7 @@ class Scorer:
                 postings.rise,
                 rounding(len(counted)),
                 postings.ceilings,
+                postings.floor,
                 *self._arrays,
                 size,
                 min(k, size),
