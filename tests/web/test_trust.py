@@ -269,6 +269,10 @@ def test_a_file_that_takes_too_much_memory_is_refused_and_the_server_lives(
         board = make_board(client, key)
         row = submitted(client, board, bomb, "dpr")
         assert row["state"] == "refused"
+        assert "refused after 2 tries" in row["message"]
+        one = b"q00 Q0 wiki:00 1 1.0 t"  # such memory is enough for what is no bomb
+        usual = submitted(client, board, one, "trec", "usual", missing_is_wrong=True)
+        assert usual["state"] == "done"
         assert client.get("/health").status_code == 200
         kept = client.app.state.site.database.read("select count(*) as n from upload_parts")  # type: ignore[attr-defined]
         assert kept[0]["n"] == 0  # the file is dropped
