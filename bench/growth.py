@@ -349,6 +349,11 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
         "import", "questions", need_questions(place, size, QUERIES), place / "questions",
         "--passages", need_passages(place, size), "--gold", "gold", "--overwrite",
     ),
+    "import-questions by entity": lambda place, size: command(
+        "import", "questions", need_questions(place, size, QUERIES), place / "questions-by-entity",
+        "--passages", need_passages(place, size), "--gold", "gold", "--passage-entity", "title",
+        "--overwrite",
+    ),
     "import-questions, records": lambda place, size: command(
         "import", "questions", need_questions(place, SMALL, size), place / "questions-many",
         "--corpus", need_small(place), "--gold", "gold", "--overwrite",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from whichone.benchmarks.entity_pages import EntityPages
 from whichone.benchmarks.used_sets import UsedSets
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_views import PageTitles
@@ -85,7 +86,7 @@ class GoldPages:
     def __init__(self, corpus: Corpus, source: str, near: str | Path | None = None) -> None:
         self._corpus, self._source = corpus, source
         self.titles = PageTitles(corpus)
-        self.entity_pages = _entity_pages(corpus)
+        self.entity_pages = EntityPages(corpus, near)
         """The pages about each entity, where the corpus says whom a passage is about."""
         self.sets = TitleSets(corpus, near)
 
@@ -127,18 +128,6 @@ class GoldPages:
             if name_set := self.sets.get(title_key(self.titles.get(page, ""))):
                 return name_set
         return None
-
-
-def _entity_pages(corpus: Corpus) -> dict[str, list[str]]:
-    pages: dict[str, dict[str, None]] = {}
-    for batch in corpus.batches(["page", "entity"]):
-        if batch["entity"].null_count == batch.num_rows:
-            continue
-        columns = (batch["page"].to_pylist(), batch["entity"].to_pylist())
-        for page, entity in zip(*columns, strict=True):
-            if entity is not None:
-                pages.setdefault(entity, {})[page] = None
-    return {entity: list(own) for entity, own in pages.items()}
 
 
 def evidence(gold: Any, rule: str, pages: GoldPages) -> tuple[tuple[Provenance, ...], ...]:

@@ -108,12 +108,12 @@ def import_questions(
             raise BadInput("there are no questions", file=questions)
         if skipped:
             talk(f"{len(skipped)} questions were left out, the first: {skipped[0]}")
+        asked: Sequence[Query] = queries
         sets = corpus.sets.values()
         if fields.entity or corpus.entity_pages:
-            placed, sets = by_entity(queries, corpus)
-            queries = Spool(Query, out).extend(placed)
-        counts = check_gold(queries, corpus.titles, questions)
-        several, shared = _counted(queries, out)
+            asked, sets = by_entity(queries, corpus, out)
+        counts = check_gold(asked, corpus.titles, questions)
+        several, shared = _counted(asked, out)
         if several and gold_rule is None:
             talk(
                 f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
@@ -121,12 +121,12 @@ def import_questions(
         return save_benchmark(
             out,
             name=called,
-            queries=queries,
+            queries=asked,
             passages=() if own is None else held,
             corpus=held if own is None else None,
             sets=sets,
             card=_card(
-                questions, own or "a corpus", len(queries), held, shared, skipped, several, rule
+                questions, own or "a corpus", len(asked), held, shared, skipped, several, rule
             ),
             parameters={
                 "fields": msgspec.to_builtins(fields),
@@ -189,7 +189,7 @@ def _query(
     if gold is None and gold_field:
         gold = _listed(field(record, gold_field, path, line))
     entity = _optional(record, fields.entity, path, line)
-    if not gold and source.gold is None and entity in corpus.entity_pages:
+    if not gold and source.gold is None and entity and entity in corpus.entity_pages:
         gold = corpus.entity_pages[entity]
     groups = evidence(gold or [], rule, corpus)
     answers = _texts(field(record, fields.answers, path, line)) if fields.answers else []
