@@ -39,6 +39,7 @@ def test_answers_rest_on_the_passages_cited(toy, tmp_path, serve, capsys):
 
     server = serve(script)
     made = read_toy(toy, tmp_path, server, reader={"price_prompt": 1, "price_completion": 2})
+    assert {answer.text for answer in made.answers.values()} == {"Eskby"}
     answer = made.answers["qa:vennick-rower:birthplace"]
     assert (answer.text, answer.passages) == ("Eskby", ("p:vennick-rower#1",))
     assert answer.notes == {"cited_but_not_shown": [7]}

@@ -46,6 +46,11 @@ Script = Callable[[dict[str, Any], int], Reply]
 """The request and its number, from 0, give the reply."""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # a busy machine accepts late, and more than five may be waiting
+
+
 class FakeServer:
     """Serves on loopback until closed, and remembers every request."""
 
@@ -98,8 +103,7 @@ class FakeServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
         )
