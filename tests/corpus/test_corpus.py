@@ -12,7 +12,7 @@ from whichone.corpus.first_sentence import names_in_first_sentence
 from whichone.corpus.names import Named
 from whichone.corpus.places import find_corpus
 from whichone.corpus.save import put_corpus, save_corpus
-from whichone.errors import BadInput, Missing
+from whichone.errors import BadInput, BrokenFolder, Missing
 from whichone.files import mapped
 from whichone.files.mapped import MappedTable, write_mapped
 from whichone.records import Passage
@@ -114,7 +114,20 @@ def test_rows_are_taken_across_batches(tmp_path: Path, monkeypatch: pytest.Monke
     assert read.take([9, 0, 4, 4, 3], ["t"])["t"].to_pylist() == ["9", "0", "4", "4", "3"]
     assert read.slice(2, 5, ["n"])["n"].to_pylist() == [2, 3, 4, 5, 6]
     assert [read.value(n, "n") for n in (0, 3, 4, 10)] == [0, 3, 4, 10]
+    assert read.strings([10, 0, 5], "t") == ["10", "0", "5"]
+    assert [read.number(n, "n") for n in (7, 0)] == [7, 0]
+    assert len(read) == 11
     assert read.table().equals(table)
+
+
+@pytest.mark.parametrize("kept", [0, 100])
+def test_a_table_that_ends_too_early_is_named(tmp_path: Path, kept: int) -> None:
+    table = pa.table({"t": ["a", "b"]})
+    write_mapped(tmp_path / "t.arrow", table.to_batches(), table.schema)
+    whole = (tmp_path / "t.arrow").read_bytes()
+    (tmp_path / "t.arrow").write_bytes(whole[:kept])
+    with pytest.raises(BrokenFolder, match=r"t\.arrow: not a readable Arrow table"):
+        MappedTable.open(tmp_path / "t.arrow")
 
 
 def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:

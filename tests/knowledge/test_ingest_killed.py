@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,12 +65,17 @@ def wait_for_parts(process: subprocess.Popen[bytes], kb: Path, count: int) -> No
         time.sleep(0.001)
 
 
-def spawned(pid: int) -> list[int]:
-    """The workers among a process's children."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [
-        int(child) for child in listed if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
-    ]
+def children(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def forking(pid: int) -> list[int]:
+    """The process that workers are forked from, once it is started."""
+    return [c for c in children(pid) if "forkserver" in Path(f"/proc/{c}/cmdline").read_text()]
+
+
+def forked(pid: int) -> list[int]:
+    return [worker for server in forking(pid) for worker in children(server)]
 
 
 def test_killed_again_and_again_it_ends_with_the_same_bytes(dump: Path, tmp_path: Path) -> None:
@@ -100,10 +106,10 @@ def test_a_worker_that_dies_fails_the_run_with_its_place(dump: Path, tmp_path: P
         command("--wikidata", dump, "--workers", 2, kb), stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 60
-    children: list[int] = []
-    while not children and time.monotonic() < deadline:
-        children = spawned(process.pid)
-    os.kill(children[0], signal.SIGKILL)
+    workers: list[int] = []
+    while not workers and time.monotonic() < deadline:
+        workers = forked(process.pid)
+    os.kill(workers[0], signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "a worker died (signal 9) at byte" in said
@@ -144,8 +150,10 @@ def test_a_line_of_a_hundred_megabytes(tmp_path: Path) -> None:
     assert len(listed) == 1
 
 
-@pytest.mark.parametrize("parts", [0, 2])
-def test_ended_by_the_keyboard(dump: Path, tmp_path: Path, parts: int) -> None:
+@pytest.mark.parametrize(("started", "parts"), [(forking, 0), (forked, 0), (forked, 2)])
+def test_ended_by_the_keyboard(
+    dump: Path, tmp_path: Path, started: Callable[[int], list[int]], parts: int
+) -> None:
     """Also while workers still start."""
     kb = tmp_path / "kb"
     process = subprocess.Popen(
@@ -158,7 +166,7 @@ def test_ended_by_the_keyboard(dump: Path, tmp_path: Path, parts: int) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
-    while not spawned(process.pid) and time.monotonic() < deadline:
+    while not started(process.pid) and time.monotonic() < deadline:
         time.sleep(0.001)
     wait_for_parts(process, kb, parts)  # type: ignore[arg-type]
     os.killpg(process.pid, signal.SIGINT)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import mmap
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.files.beside import written_beside
+from whichone.files.mapped import looked_up
 
 Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
@@ -88,6 +90,9 @@ class HashIndex:
     def open(cls, folder: Path, name: str) -> HashIndex:
         def mapped(file: str) -> npt.NDArray[np.generic]:
             array: npt.NDArray[np.generic] = np.load(folder / file, mmap_mode="r")
+            file_in_memory: object = array.base
+            if isinstance(file_in_memory, mmap.mmap):
+                looked_up(file_in_memory)
             return array.view(np.ndarray)
 
         return cls(mapped(f"{name}-hashes.npy"), mapped(f"{name}-rows.npy"))  # type: ignore[arg-type]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -56,26 +58,76 @@ def _exact(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, count, buffers, array.null_count)
 
 
+def looked_up(mapped: mmap.mmap) -> mmap.mmap:
+    """A mapping in which places here and there are wanted: nothing around them is read ahead."""
+    if hasattr(mmap, "MADV_RANDOM"):
+        mapped.madvise(mmap.MADV_RANDOM)
+    return mapped
+
+
+class _Batches(Sequence[pa.RecordBatch]):
+    """The batches of a mapped file, each read when it is wanted."""
+
+    def __init__(self, mapped: mmap.mmap, path: Path) -> None:
+        self._reader = pa.ipc.open_file(pa.py_buffer(mapped))
+        self._path = path
+        self._lock = threading.Lock()
+        self.schema: pa.Schema = self._reader.schema
+
+    def __len__(self) -> int:
+        return int(self._reader.num_record_batches)
+
+    @overload
+    def __getitem__(self, place: int) -> pa.RecordBatch: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[pa.RecordBatch]: ...
+    def __getitem__(self, place: int | slice) -> pa.RecordBatch | list[pa.RecordBatch]:
+        if isinstance(place, slice):
+            return [self[n] for n in range(*place.indices(len(self)))]
+        if place >= len(self):
+            raise IndexError(place)
+        try:
+            with self._lock:
+                return self._reader.get_batch(place)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise _unreadable(self._path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> BrokenFolder:
+    return BrokenFolder(f"not a readable Arrow table: {error}", file=path)
+
+
 class MappedTable:
     """A table whose columns stay on disk; rows are found by arithmetic, not by search."""
 
-    def __init__(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        batches: Sequence[pa.RecordBatch],
+        schema: pa.Schema,
+        lookups: Sequence[pa.RecordBatch] | None = None,
+    ) -> None:
+        """`lookups` are the same batches, for rows that are looked up one by one."""
         self._batches = batches
+        self._lookups = batches if lookups is None else lookups
         self.schema = schema
-        self._count: int = sum(batch.num_rows for batch in batches)
+        before = len(batches) - 1
+        self._count: int = before * BATCH + batches[before].num_rows if batches else 0
         self._views: dict[tuple[str, int], tuple[npt.NDArray[np.int32], memoryview]] = {}
         self._numbers: dict[tuple[str, int], npt.NDArray[np.integer[Any]]] = {}
 
     @classmethod
     def open(cls, path: Path) -> MappedTable:
         try:
-            reader = pa.ipc.open_file(pa.memory_map(str(path), "r"))
-            batches = [reader.get_batch(n) for n in range(reader.num_record_batches)]
+            with path.open("rb") as file:
+                whole, places = (
+                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for _ in range(2)
+                )
+            batches, lookups = _Batches(whole, path), _Batches(looked_up(places), path)
         except FileNotFoundError:
             raise Missing("no such table", where=str(path)) from None
-        except (pa.ArrowInvalid, OSError) as error:
-            raise BrokenFolder(f"not a readable Arrow table: {error}", file=path) from error
-        return cls(batches, reader.schema)
+        except (pa.ArrowInvalid, OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        return cls(batches, batches.schema, lookups)
 
     @classmethod
     def of(cls, table: pa.Table) -> MappedTable:
@@ -105,7 +157,7 @@ class MappedTable:
         batch, place = divmod(row, BATCH)
         view = self._numbers.get((column, batch))
         if view is None:
-            view = self._numbers[column, batch] = self._batches[batch].column(column).to_numpy()
+            view = self._numbers[column, batch] = self._lookups[batch].column(column).to_numpy()
         return int(view[place])
 
     def strings(self, rows: Sequence[int], column: str) -> list[str]:
@@ -117,7 +169,7 @@ class MappedTable:
         number, place = divmod(row, BATCH)
         view = self._views.get((column, number))
         if view is None:
-            array = self._batches[number].column(column)
+            array = self._lookups[number].column(column)
             _, offsets, data = array.buffers()
             starts = np.frombuffer(offsets, np.int32)[array.offset :]
             view = self._views[column, number] = (starts, memoryview(data or b""))

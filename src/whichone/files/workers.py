@@ -14,8 +14,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -23,6 +24,9 @@ from typing import Any, Generic, TypeVar
 from whichone.errors import BadInput
 
 _MANY = 200_000
+_THREADS = "OPENBLAS_NUM_THREADS"
+_IMPORTED = ["pyarrow.compute", "pyarrow.parquet", "pandas", "whichone.files.tables"]
+"""Arrow imports pandas where it is installed, a third of a second, when it is given its first Python list."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 Job = TypeVar("Job")
@@ -105,13 +109,13 @@ class Worker(Generic[Job, Result]):
     """One process and the job it is at; it may import a module before it learns its task."""
 
     def __init__(self, module: str | None = None) -> None:
-        context = multiprocessing.get_context("spawn")  # threads of DuckDB and Arrow do not fork
         self.connection: Connection
-        self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(
-            target=_serve, args=(theirs, module), daemon=True
-        )
         with _no_interrupt(), own_main():
+            context = _context()
+            self.connection, theirs = context.Pipe()
+            self.process: BaseProcess = context.Process(
+                target=_serve, args=(theirs, module, dict(os.environ)), daemon=True
+            )
             self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -156,6 +160,25 @@ class Worker(Generic[Job, Result]):
         self.process.join()
 
 
+def _context() -> ForkServerContext | SpawnContext:
+    """Workers are forked from a process that has imported what all need, and has no thread yet.
+
+    This one may not fork: it has threads of DuckDB and Arrow.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    before = os.environ.get(_THREADS)
+    os.environ.setdefault(_THREADS, "1")  # the workers are the threads
+    try:
+        forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ[_THREADS]
+    return context
+
+
 @contextlib.contextmanager
 def _no_interrupt() -> Iterator[None]:
     """An interrupt waits until the worker is started, which inherits that it is deaf to it.
@@ -190,9 +213,10 @@ def _next_ready(pool: list[Worker[Job, Result]]) -> Worker[Job, Result]:
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
 
-def _serve(connection: Connection, module: str | None) -> None:
+def _serve(connection: Connection, module: str | None, environment: dict[str, str]) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers are the threads
+    os.environ.clear()
+    os.environ.update({_THREADS: "1", **environment})
     _keep_freed_memory()
     if module is not None:
         importlib.import_module(module)

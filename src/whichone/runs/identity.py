@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -35,12 +36,26 @@ def plugin_of(system: object) -> dict[str, str]:
     top = module.partition(".")[0]
     if top in ("whichone", "builtins", "__main__"):
         return {}
-    packages = metadata.packages_distributions().get(top, [])
-    if not packages:
+    distribution = _distribution_with(top)
+    if distribution is None:
         return {}
-    distribution = metadata.distribution(packages[0])
-    identity = {"package": packages[0], "version": distribution.version}
+    identity = {"package": distribution.name, "version": distribution.version}
     return {**identity, **_commit(distribution)}
+
+
+def _distribution_with(package: str) -> metadata.Distribution | None:
+    """Which installed distribution a package came with.
+
+    As `packages_distributions` says, which takes a second for the files of all distributions.
+    """
+    recorded = re.compile(rf"^{re.escape(package)}(/|\.py,|\.([^/,]+\.)?(so|pyd),)", re.M)
+    for distribution in metadata.distributions():
+        listed = (distribution.read_text("top_level.txt") or "").split()
+        if listed and package not in listed:
+            continue
+        if listed or recorded.search(distribution.read_text("RECORD") or ""):
+            return distribution
+    return None
 
 
 def _commit(distribution: metadata.Distribution) -> dict[str, str]:

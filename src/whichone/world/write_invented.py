@@ -5,10 +5,7 @@ from __future__ import annotations
 import bz2
 import functools
 import gzip
-import multiprocessing
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import msgspec
 from whichone.errors import BadInput
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.output import differences, refuse_to_replace
+from whichone.files.workers import run_in_order
 from whichone.progress import progress, talk
 from whichone.world.compile import FIRST_REVISION, KILT, VIEWS, WIKIDATA, WIKIPEDIA
 from whichone.world.formats import kilt, mediawiki, views, wikidata
@@ -94,25 +92,9 @@ def _finished(invention: Invention, out: Path) -> dict[str, object] | None:
 
 def _parts(invention: Invention, workers: int) -> Iterator[Part]:
     yield opening_part(invention)
-    if workers <= 1 or invention.blocks == 1:
-        for number in range(invention.blocks):
-            yield block_part(invention, number)
-    else:
-        yield from _side_by_side(invention, workers)
+    of_block = functools.partial(block_part, invention)
+    yield from run_in_order(of_block, range(invention.blocks), min(workers, invention.blocks))
     yield closing_part(invention)
-
-
-def _side_by_side(invention: Invention, workers: int) -> Iterator[Part]:
-    """Parts in order, with a few more blocks begun than there are workers, never all of them."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        begun: deque[Future[Part]] = deque()
-        for number in range(invention.blocks):
-            begun.append(pool.submit(block_part, invention, number))
-            if len(begun) > 2 * workers:
-                yield begun.popleft().result()
-        while begun:
-            yield begun.popleft().result()
 
 
 @functools.lru_cache(maxsize=1)

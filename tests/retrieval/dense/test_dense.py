@@ -149,6 +149,26 @@ def test_ties_go_by_ordinal(tmp_path: Path) -> None:
     assert ordinals[0].tolist() == list(range(70))
 
 
+@pytest.mark.parametrize("k", [1, 20, 100])
+def test_shards_one_after_the_other_rank_as_all_at_once(
+    corpus: Benchmark, tmp_path: Path, k: int
+) -> None:
+    class Few(Random):
+        """Vectors of few different numbers: most scores are equal to others."""
+
+        def questions(self, texts: Sequence[str]) -> Any:
+            return np.rint(super().questions(texts))
+
+    stored = encode_corpus(corpus.corpus, Few(), tmp_path)
+    everything = stored.read(np.arange(COUNT))
+    asked = Few().questions([f"text {n}" for n in range(30)])
+    ordinals, scores = NumpySearch(stored).best(asked, k)
+    for row, found, values in zip(asked @ everything.T, ordinals, scores, strict=True):
+        wanted = np.argsort(-row, kind="stable")[:k]
+        assert found.tolist() == wanted.tolist()
+        assert values.tolist() == row[wanted].tolist()
+
+
 def test_more_asked_than_there_is(corpus: Benchmark, tmp_path: Path) -> None:
     retriever = Dense.over(corpus.corpus, tmp_path / "work", encoder=Random())
     (ranking,) = retriever.search([Question(id="q", text="text 7")], 1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,28 +21,24 @@ Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
 class NumpySearch:
-    """On the CPU, one shard in memory at a time."""
+    """On the CPU, one shard in memory at a time: vectors need not fit there."""
 
     def __init__(self, stored: StoredVectors) -> None:
         self._stored = stored
 
     def best(self, questions: Vectors, k: int) -> Found:
         k = min(k, len(self._stored))
-        ordinals = np.zeros((len(questions), 0), np.int64)
-        scores = np.zeros((len(questions), 0), np.float32)
+        ordinals = np.full((len(questions), k), -1, np.int64)
+        scores = np.full((len(questions), k), -np.inf, np.float32)
         for shard in self._stored.shards:
             here = questions @ shard.read().T
-            numbers = np.arange(shard.first, shard.first + len(shard))
-            kept = [
-                top(
-                    np.concatenate([ordinals[n], numbers]),
-                    np.concatenate([scores[n], here[n]]),
+            for n in np.flatnonzero(here.max(1) > scores[:, -1]):
+                better = np.flatnonzero(here[n] > scores[n, -1])  # an equal one comes later
+                ordinals[n], scores[n] = top(
+                    np.concatenate([ordinals[n], better + shard.first]),
+                    np.concatenate([scores[n], here[n, better]]),
                     k,
                 )
-                for n in range(len(questions))
-            ]
-            ordinals = np.array([o for o, _ in kept]).reshape(len(questions), -1)
-            scores = np.array([s for _, s in kept], np.float32).reshape(len(questions), -1)
         return ordinals, scores
 
 
@@ -49,7 +46,7 @@ class TorchSearch:
     """With torch, on a CPU or an accelerator: all vectors resident there, or block by block where they do not fit."""
 
     def __init__(self, stored: StoredVectors, device: str, most: int | None = None) -> None:
-        """`most` is how many bytes of vectors may be resident; by default four fifths of what is free."""
+        """`most` is how many bytes of vectors may be resident; by default four fifths of a GPU's free memory."""
         try:
             import torch
         except ImportError:
@@ -98,12 +95,14 @@ class TorchSearch:
 
 
 def _free(device: str) -> int:
-    """Bytes that vectors may take on a device; on a CPU any number, as the system pages."""
+    """Bytes that vectors may take on a device; on a CPU a quarter of the machine's memory."""
     import torch
 
-    if torch.device(device).type != "cuda":
-        return 1 << 62
-    return int(torch.cuda.mem_get_info(device)[0] * 4 // 5)
+    if torch.device(device).type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0] * 4 // 5)
+    if not hasattr(os, "sysconf"):
+        return 1 << 32
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
 
 
 def _blocks(shards: Sequence[Shard], rows: int) -> Iterator[list[Shard]]:
