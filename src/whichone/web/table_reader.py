@@ -26,16 +26,26 @@ class TableReader:
     """Reads single questions and pages out of Parquet tables; the engine's memory is bounded."""
 
     def __init__(self, memory: str = "256MB") -> None:
+        self._memory = memory
+        self._engine: Any = None
+        self._starting = threading.Lock()
+        self._local = threading.local()
+
+    def _cursor(self) -> Any:
+        """Of an engine that starts when it is first asked: many visits need none."""
         import duckdb
 
-        self._engine = duckdb.connect(config={"memory_limit": memory, "threads": 1})
-        self._local = threading.local()
+        with self._starting:
+            if self._engine is None:
+                config: Any = {"memory_limit": self._memory, "threads": 1}
+                self._engine = duckdb.connect(config=config)
+            return self._engine.cursor()
 
     def _rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         cursor = getattr(self._local, "cursor", None)
         if cursor is None:
-            cursor = self._local.cursor = self._engine.cursor()
-        return cursor.execute(sql, values).fetchall()
+            cursor = self._local.cursor = self._cursor()
+        return list(cursor.execute(sql, values).fetchall())
 
     def top(
         self, rankings: Path, questions: Sequence[str], most: int = TOP
@@ -91,7 +101,7 @@ class TableReader:
         """For each text the passages (id, title) that contain its words, or whose words it contains."""
         if not texts:
             return {}
-        cursor = self._engine.cursor()
+        cursor = self._cursor()
         cursor.register("passages", corpus.passages)
         rows = cursor.execute(
             f"with corpus as (select id, page, n, title, {_words('text')} as words from passages), "
