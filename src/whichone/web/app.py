@@ -99,7 +99,8 @@ def make_app(settings: Settings) -> FastAPI:
     )
     app.state.site, app.state.scorer, app.state.templates = site, scorer, template_environment()
     for room in (annotation, study, explorer, boards, access, health):  # the busiest first
-        app.include_router(room.router)
+        # not include_router, which would build every route once more, at the first request
+        app.router.routes.extend(room.router.routes)
     app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
     app.add_exception_handler(HTTPException, _refusal)
     app.add_exception_handler(WhichoneError, _own_error)

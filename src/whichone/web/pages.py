@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -18,8 +19,12 @@ _ROOMS = ("explorer", "study", "annotation", "boards")
 _TEMPLATES = ("whichone.web", *(f"whichone.web.{room}" for room in _ROOMS))
 
 
+@cache
 def template_environment() -> Environment:
-    """Escapes everything; a template cannot reach the internals of what it is given."""
+    """Escapes everything; a template cannot reach the internals of what it is given.
+
+    One for all applications of a process, so that a template is compiled once.
+    """
     environment = ImmutableSandboxedEnvironment(
         loader=ChoiceLoader([PackageLoader(package) for package in _TEMPLATES]),
         autoescape=True,
