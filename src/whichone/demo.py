@@ -74,12 +74,12 @@ def run_demo(out: Path) -> Demo:
         retriever = _retriever(name, benchmark, out / "indexes")
         runs.append(_run(retriever, benchmark, out / "runs" / name, name))
     talk("5/5  the page")
-    rows = summarise_runs(runs, benchmark)
-    make_report([run.path for run in runs], out / "report.html", benchmark=str(out / "amber"))
-    demo = Demo(benchmark, rows, out / "report.html")
-
-    document = msgspec.json.format(msgspec.json.encode(demo.document()), indent=2)
-    write_atomic(out / "demo.json", document + b"\n")
+    demo = Demo(benchmark, summarise_runs(runs, benchmark), out / "report.html")
+    document = msgspec.json.format(msgspec.json.encode(demo.document()), indent=2) + b"\n"
+    summary = out / "demo.json"  # written last, so that the page is whole where it is there
+    if not (demo.page.exists() and summary.exists() and summary.read_bytes() == document):
+        make_report([run.path for run in runs], demo.page, benchmark=str(out / "amber"))
+        write_atomic(summary, document)
     return demo
 
 

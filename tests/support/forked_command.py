@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOMS = ("cli", "runs", "report", "measures", "benchmarks", "knowledge", "corpus", "papers.amber")
-LIBRARIES = ("pandas", "duckdb", "matplotlib.pyplot")
+LIBRARIES = ("pandas", "duckdb", "ibis.backends.duckdb", "matplotlib.pyplot", "rich.table")
 COMMANDS = ("whichone", "forked-python")
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
