@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from forked_command import quick_commands
 from hypothesis import HealthCheck, settings
 from memory_folder import memory_folder
 
@@ -59,6 +60,13 @@ def shared() -> Path:
     if place is None:
         pytest.skip("the folder of golden values is not here (../shared or WHICHONE_SHARED)")
     return place
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with `whichone` and `forked-python`, which need no second for importing."""
+    with quick_commands(tmp_path_factory.mktemp("commands")) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,9 @@ PROGRAMS = sorted(p for p in (ROOT / "bench").rglob("*.py") if "__main__" in p.r
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs the extras")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: str(p.relative_to(ROOT / "bench")))
-def test_it_starts(program: Path) -> None:
+def test_it_starts(program: Path, commands: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(program), "--help"],
+        [str(commands / "forked-python"), str(program), "--help"],
         capture_output=True, text=True, timeout=120, cwd=ROOT, env={**os.environ, "COLUMNS": "100"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

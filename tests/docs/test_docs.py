@@ -8,12 +8,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
-from forked_command import quick_commands
 
 from whichone.cli import whichone
 
@@ -35,12 +33,6 @@ def blocks(page: Path, *languages: str) -> list[str]:
 
 def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
-
-
-@pytest.fixture(scope="session")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with quick_commands(tmp_path_factory.mktemp("commands")) as folder:
-        yield folder
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A `whichone` and a `python -c` that start at once: forked from a process that has imported the package.
+"""A `whichone`, a `python -c` and a `python FILE` that start at once: forked from a process that has imported the package.
 
 The command itself is the real one, in a process of its own, with the caller's arguments, folder, environment and
 streams; only the second of importing is saved. Run as a program with a socket's path, this file is that process.
@@ -6,7 +6,9 @@ streams; only the second of importing is saved. Run as a program with a socket's
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -14,6 +16,8 @@ import pkgutil
 import socket
 import subprocess
 import sys
+import threading
+import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +57,7 @@ def quick_commands(folder: Path) -> Iterator[Path]:
 
 def _serve(place: str) -> None:
     _import_everything()
+    gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(place)
         listening.listen()
@@ -81,19 +86,47 @@ def _serve(place: str) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    if Path(arguments[0]).name == "forked-python":
-        _, option, program, *rest = arguments
-        assert option == "-c", "only python -c is forked"
-        sys.argv = [option, *rest]
-        sys.path.insert(0, "")
-        main = types.ModuleType("__main__")
-        sys.modules["__main__"] = main
-        exec(compile(program, "<string>", "exec"), main.__dict__)
-        return
-    sys.argv = arguments
-    from whichone.cli import run
+    os._exit(_finished(arguments))
 
-    run()
+
+def _finished(arguments: list[str]) -> int:
+    """The exit code of a command; a process ends sooner when it does not free all that was imported."""
+    code: object = None
+    try:
+        if Path(arguments[0]).name == "forked-python":
+            _run_python(*arguments[1:])
+        else:
+            from whichone.cli import run
+
+            sys.argv = arguments
+            run()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # waits for threads, as the interpreter does
+    atexit._run_exitfuncs()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    return int(code or 0)
+
+
+def _run_python(program: str, *arguments: str) -> None:
+    if program == "-c":
+        program, *arguments = arguments
+        name, folder, text = "-c", "", program
+    else:
+        name, folder, text = program, str(Path(program).parent), Path(program).read_text("utf-8")
+    sys.argv = [name, *arguments]
+    sys.path.insert(0, folder)
+    main = types.ModuleType("__main__")
+    main.__file__ = name
+    sys.modules["__main__"] = main
+    exec(compile(text, name, "exec"), main.__dict__)
 
 
 def _read(connection: socket.socket, size: int) -> bytes:
