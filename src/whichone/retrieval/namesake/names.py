@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -118,17 +119,21 @@ class PageNames:
         words = [text[start:end].casefold() for start, end in places]
         shouting = not any(c.islower() for c in text)
         cased = not shouting and any(c.isupper() for c in text[1:])
+        keys = [words]  # of one word, of two, ...; each list is by the place of its first word
+        for more in range(1, min(LONGEST, len(words))):
+            keys.append(
+                [f"{key} {word}" for key, word in zip(keys[-1], words[more:], strict=False)]
+            )
+        named = self._look_up(list(dict.fromkeys(itertools.chain(*keys))))
         spans = [
-            (start, end)
-            for start in range(len(words))
-            for end in range(start + 1, min(start + LONGEST, len(words)) + 1)
+            (start, start + length, *named[key])
+            for length, own in enumerate(keys, 1)
+            for start, key in enumerate(own)
+            if key in named
         ]
-        keys = {span: " ".join(words[span[0] : span[1]]) for span in spans}
-        named = self._look_up(list(dict.fromkeys(keys.values())))
         mentions = []
-        for start, end in spans:
-            pages, small = named.get(keys[start, end], ((), frozenset()))
-            if pages and not (end - start == 1 and words[start] in self.openers and start == 0):
+        for start, end, pages, small in spans:
+            if not (end - start == 1 and words[start] in self.openers and start == 0):
                 written = end - start > 1 or words[start].isdigit()
                 spelt = self._spelt | small
                 proper = written
