@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,7 +23,11 @@ from whichone.progress import talk
 from whichone.protocols import ChatReply
 from whichone.secrets import remember_secret
 
+if TYPE_CHECKING:
+    import ssl
+
 KEYS = ("WHICHONE_API_KEY", "OPENAI_API_KEY")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _LONGEST_WAIT = 60.0
 _LARGEST_REPLY = 64 << 20
@@ -104,6 +108,7 @@ class Endpoint:
             timeout=httpx.Timeout(options.timeout, connect=min(10.0, options.timeout)),
             limits=httpx.Limits(max_connections=options.concurrency),
             trust_env=not options.local,
+            verify=_authorities(not options.local, *map(os.environ.get, _CERTIFICATES)),
         )
 
     def describe(self) -> dict[str, Any]:
@@ -332,6 +337,14 @@ class Endpoint:
             where=self.options.url,
             hint="the address usually ends in /v1",
         )
+
+
+@functools.cache
+def _authorities(trust_env: bool, file: str | None, folder: str | None) -> ssl.SSLContext:
+    """Read once for all endpoints, and again where the environment names another file or folder."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=trust_env)
 
 
 def _is_empty(reply: ChatReply) -> bool:
