@@ -47,7 +47,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = transformers.BertConfig(
         vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=64, max_position_embeddings=64, hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0, initializer_range=0.2,
     )  # fmt: skip
     torch.manual_seed(0)
     transformers.BertModel(config).save_pretrained(folder / "bert")
@@ -75,8 +75,8 @@ def trained(place: Path) -> Path:
         ["train", "linker", str(place / "blink-train-kilt.jsonl"), str(place / "out"),
          "--corpus", str(place / "corpus"), "--checkpoint", str(place / "bert"),
          "--held-out", str(place / "blink-dev-kilt.jsonl"), "--candidates", "6",
-         "--cross-batch", "8", "--epochs", "40", "--batch", "16", "--learning-rate", "0.001",
-         "--device", "cpu", "--json"],
+         "--cross-batch", "8", "--epochs", "10", "--cross-epochs", "12", "--batch", "16",
+         "--learning-rate", "0.003", "--device", "cpu", "--json"],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     stages = json.loads(result.stdout)["stages"]

@@ -17,6 +17,7 @@ from tiny_bert import bert
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.cli import whichone
+from whichone.records import page_of
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("torch")
@@ -24,7 +25,8 @@ pytest.importorskip("sentence_transformers")
 transformers = pytest.importorskip("transformers")
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
-RELATIONS = ("P19", "P20", "P50")
+RELATIONS = {"P19": 20, "P20": 10, "P50": 10}
+"""How many questions are asked of each."""
 SHORT = ["--epochs", "1", "--batch", "8", "--longest", "16", "--device", "cpu"]
 
 
@@ -35,13 +37,21 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
     simple = builtin_benchmark("builtin/entityquestions")
     shutil.copytree(simple.parent / "kb", "KB")
     built = Benchmark.open(simple)
-    unmarked = [
-        replace(query, attributes={**query.attributes, "split": ""})
-        for query in built.queries
-        if query.relation in RELATIONS
+    asked = [
+        query
+        for relation, most in RELATIONS.items()
+        for query in [q for q in built.queries if q.relation == relation][:most]
     ]
+    names = {query.name for query in asked}
+    sets = [each for each in built.sets if each.name in names]
+    pages = {page for each in sets for bearer in each.bearers for page in bearer.pages}
+    pages.update(page for query in asked for page in query.gold_pages())
     bench = save_benchmark(
-        "BENCH", name="bench", queries=unmarked, sets=built.sets, passages=built.passage_records()
+        "BENCH",
+        name="bench",
+        queries=[replace(q, attributes={**q.attributes, "split": ""}) for q in asked],
+        sets=sets,
+        passages=[p for p in built.passage_records() if page_of(p.id) in pages],
     )
     for name, model in (("MODEL", checkpoint), ("all-MiniLM-L6-v2", checkpoint)):
         shutil.copytree(model, name)
@@ -59,14 +69,16 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
     ).save_pretrained("MASKED_MODEL")
     passages = [{"id": p.id, "title": p.title, "text": p.text} for p in bench.passage_records()]
     Path("passages.jsonl").write_text("".join(json.dumps(p) + "\n" for p in passages))
-    kilt, asked, given = [], [], []
+    kilt, released, given = [], [], []
     for query in bench.queries:
         pages = [{"wikipedia_id": p.rpartition(":")[2]} for p in sorted(query.gold_pages())]
         output = {"answer": query.answers()[0], "provenance": pages}
         kilt.append({"id": query.id, "input": query.input, "output": [output]})
-        asked.append({"question": query.input, "answers": list(query.answers())})
+        released.append({"question": query.input, "answers": list(query.answers())})
         context = {"title": query.name, "text": query.answers()[0]}
-        given.append({**asked[-1], "positive_ctxs": [context], "hard_negative_ctxs": passages[:1]})
+        given.append(
+            {**released[-1], "positive_ctxs": [context], "hard_negative_ctxs": passages[:1]}
+        )
     Path("nq-train-kilt.jsonl").write_text("".join(json.dumps(k) + "\n" for k in kilt))
     paq = [
         {
@@ -84,7 +96,7 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
     Path("psgs_w100.tsv").write_text("\n".join(["id\ttext\ttitle", *rows]) + "\n")
     relation = Path("one-off/no-overlap/P19")
     relation.mkdir(parents=True)
-    (relation / "P19_no_overlap.train.json").write_text(json.dumps(asked))
+    (relation / "P19_no_overlap.train.json").write_text(json.dumps(released))
     Path("biencoder-nq-train.json").write_text(json.dumps(given))
     return tmp_path
 
