@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,7 +29,14 @@ def serve() -> Iterator[Callable[[Script], FakeServer]]:
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or fills the user's own cache of calls, or sends the user's key."""
+    """No test reads or fills the user's own cache of calls, or sends the user's key.
+
+    The built-in world is not built anew for each: it is that of the other tests.
+    """
+    shared = Path(os.environ["WHICHONE_CACHE"]) / "builtin"
+    shared.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "builtin").symlink_to(shared)
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     for name in ("WHICHONE_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import tempfile
 from collections.abc import Callable
@@ -73,6 +74,7 @@ def build_builtin(name: str, kb: Path, out: Path) -> Benchmark:
     return build(kb, out)
 
 
+@functools.cache
 def _fingerprint() -> str:
     """Of the world's source and of the code that turns it into a benchmark."""
     digest = hashlib.sha256()
