@@ -130,7 +130,7 @@ def test_a_real_chat_model(
     """A small one orders badly; every reply is read or counted, and nothing is lost or made up."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     few = save_benchmark(
-        tmp_path / "few", name="few", queries=small.queries[:3], passages=small.passages
+        tmp_path / "few", name="few", queries=small.queries[:2], passages=small.passages
     )
     first = first_run(few, tmp_path / "first")
     options = {"run": str(first.path), "model": "SmolLM2", "endpoint": smollm2, "window": 2}
@@ -142,5 +142,5 @@ def test_a_real_chat_model(
     for row in made.rankings.to_pylist():
         found.setdefault(row["question"], []).append(row["passage"])
     assert all(sorted(passages) == ["w:1#0", "w:2#0", "w:3#0"] for passages in found.values())
-    assert len(found) == len(few.queries) == 3
+    assert len(found) == len(few.queries) == 2
     assert made.description["order"]["window"] == 2
