@@ -191,10 +191,10 @@ def test_documents_follow_the_questions_as_asked(
 def test_trained_saved_opened_and_read(
     parts: Path, bench: Benchmark, tmp_path: Path, marginal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It learns to answer with towns; transformers itself opens what was saved."""
+    """It learns the town of every name; transformers itself opens what was saved."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     made = training(parts, bench, tmp_path, marginal, documents=6)
-    made.settings = Settings(batch=2, epochs=60, longest=60, learning_rate=3e-3, warmup=0)
+    made.settings = Settings(batch=2, epochs=20, longest=60, learning_rate=3e-3, warmup=0)
     for group in made.optimizer.param_groups:
         group["initial_lr"] = group["lr"] = 3e-3
     made.scheduler.base_lrs = [3e-3]
@@ -212,7 +212,7 @@ def test_trained_saved_opened_and_read(
     assert reader.name.startswith(f"RAG-{marginal} ")
     tasks = [ReadingTask(question=q.question()) for q in bench.queries]
     said = {a.question: a for a in reader.read(tasks)}
-    assert {a.text for a in said.values()} <= set(TOWNS)
+    assert [said[f"q{n}"].text for n in range(6)] == TOWNS
     assert len(said["q0"].passages) == 6
     assert sum(said["q0"].notes["documents"]) == pytest.approx(1, abs=1e-4)
     fast = Rag.over(bench.corpus, str(place), device="cpu", decoding="fast", longest=6)

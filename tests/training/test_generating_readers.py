@@ -111,7 +111,7 @@ def test_closed_book_and_with_context_for_five_tasks(
     place, options = bench.folder.root, ("--kind", "seq2seq", "--checkpoint", bart, "--batch", 8)
     options += ("--learning-rate", 3e-3, "--longest", 64, "--device", "cpu", "--prefix", "{task}: ")
     run(
-        "train", "reader", place, tmp_path / "closed", *options, "--context", "none", "--epochs", 60
+        "train", "reader", place, tmp_path / "closed", *options, "--context", "none", "--epochs", 20
     )
     run(
         "train", "reader", place, tmp_path / "open", *options, "--context", "retrieved",
@@ -153,7 +153,7 @@ def test_a_t5_learns_all_tasks_and_reads_them(bench: Benchmark, tmp_path: Path) 
     run(
         "train", "reader", place, tmp_path / "t5", "--kind", "seq2seq", "--checkpoint", t5,
         "--context", "gold", "--depth", 3, "--batch", 8, "--learning-rate", 1e-2, "--longest", 64,
-        "--prefix", "{task}: ", "--device", "cpu", "--epochs", 40,
+        "--prefix", "{task}: ", "--device", "cpu", "--epochs", 20,
     )  # fmt: skip
     model = tmp_path / "t5" / "model"
     options = ("-o", f"model={model}", "-o", "device=cpu", "-o", "beams=3")
