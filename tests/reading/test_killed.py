@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from typing import Any
 
@@ -18,8 +19,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_killed_and_started_again(toy, tmp_path, serve):
+    killed = threading.Event()
+
     def script(body: dict[str, Any], n: int) -> Reply:
-        time.sleep(0.1)
+        if n >= 8:
+            killed.wait(60)
         return completion('{"answer": "Eskby", "passages": [1]}')
 
     server = serve(script)
@@ -32,6 +36,7 @@ def test_killed_and_started_again(toy, tmp_path, serve):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    killed.set()
     asked = len(server.requests) - 1  # without the probe
     done = subprocess.run(words, env=os.environ, capture_output=True, text=True, check=True)
     assert "going on with" in done.stderr
