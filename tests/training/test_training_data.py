@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -217,11 +218,12 @@ def test_what_is_no_training_data(tmp_path: Path) -> None:
 
 def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
     """Built of it are EntityQuestions; their training facts, where there are any, are learned from."""
-    from whichone.benchmarks.builtin import builtin_knowledge_base
+    from whichone.benchmarks.builtin import builtin_benchmark
     from whichone.papers.entityquestions.build import BuildOptions, build_entityquestions
     from whichone.papers.entityquestions.draw import Sizes
 
-    base = builtin_knowledge_base(tmp_path)
+    base = tmp_path / "kb"
+    shutil.copytree(builtin_benchmark("builtin/entityquestions").parent / "kb", base)
     plan = Plan(sources=(str(base),), drop_leaks=True)
     data = training_data(plan, SETTINGS, tmp_path / "work")
     assert data.learn
