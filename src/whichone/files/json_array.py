@@ -111,9 +111,9 @@ def _next_cut(file: IO[bytes], pattern: re.Pattern[bytes], at: int) -> tuple[int
     window = b""
     file.seek(at)
     while more := file.read(1 << 18):
-        searched = max(0, len(window) - _OVERLAP)
-        window += more
-        if cut := pattern.search(window, searched):
+        searched, window = window, window[-_OVERLAP:] + more
+        at += max(0, len(searched) - _OVERLAP)
+        if cut := pattern.search(window):
             return at + cut.start(1), at + cut.end(1)
     return None
 
