@@ -48,7 +48,11 @@ def test_a_full_disk_is_said(command: str, most: int, place: Path, tmp_path: Pat
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**os.environ, "WHICHONE_CACHE": str(tmp_path / "new-cache")},
+        env={
+            **os.environ,
+            "WHICHONE_CACHE": str(tmp_path / "new-cache"),
+            "PYTHONDONTWRITEBYTECODE": "1",  # Python would keep a compiled module that was cut off
+        },
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )
     assert "Traceback" not in done.stderr, done.stderr
