@@ -6,21 +6,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+from finished_demo import finished_demo
 
 from whichone.report.report import make_report
-from whichone.runs.retrieve import retrieve
 
 ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    for name in ("bm25", "popular"):
-        known = {"knowledge": "benchmark"} if name == "popular" else {}
-        retrieve("builtin/amber", folder / name, retriever=name, options=known, k=20)
-    make_report([folder / "bm25", folder / "popular"], folder / "report.html")
-    return folder / "report.html"
+    """Of the demo: five systems over the built-in benchmark."""
+    return finished_demo(tmp_path_factory) / "out" / "report.html"
 
 
 @pytest.mark.slow
@@ -74,9 +70,10 @@ def test_opened_in_a_browser(report: Path) -> None:
 
 
 @pytest.mark.slow
-def test_redacted_reports_hold_no_names(report: Path) -> None:
-    folder = report.parent
-    make_report([folder / "bm25"], folder / "redacted.html", redact=True)
-    text = (folder / "redacted.html").read_text("utf-8")
+def test_redacted_reports_hold_no_names(report: Path, tmp_path: Path) -> None:
+    made = report.parent
+    redacted = tmp_path / "redacted.html"
+    make_report([made / "runs" / "bm25"], redacted, benchmark=str(made / "amber"), redact=True)
+    text = redacted.read_text("utf-8")
     for name in ("Napoleon", "Abe Lincoln", "Yoko Ono", "trombone"):
         assert name not in text
