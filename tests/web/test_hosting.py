@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from campaigns import form_token
-from web_server import free_port, served, wait_for
+from web_server import free_port, served, visitor, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NGINX = os.environ.get("WHICHONE_NGINX") or shutil.which("nginx", path="/usr/sbin:/usr/bin")
@@ -89,12 +89,12 @@ def test_a_copy_made_while_the_server_runs_is_whole(served_folder: Path, tmp_pat
     folder = shutil.copytree(served_folder, tmp_path / "served")
     database, copy, cache = tmp_path / "w.sqlite", tmp_path / "copy.sqlite", tmp_path / "cache"
     with served(folder, str(database), cache) as (_, place):
-        with httpx.Client(base_url=place, trust_env=False) as client:
+        with visitor(place) as client:
             form = {"for": "reader", "labels": "kept", "form_token": form_token(client.get("/access").text)}  # fmt: skip
             assert client.post("/access", data=form).status_code == 303
         source, target = sqlite3.connect(database), sqlite3.connect(copy)
         source.backup(target)  # what sqlite3's .backup does
         source.close()
         target.close()
-    with served(folder, str(copy), cache) as (_, place):
-        assert "kept" in httpx.get(f"{place}/access", trust_env=False).text
+    with served(folder, str(copy), cache) as (_, place), visitor(place) as client:
+        assert "kept" in client.get("/access").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import json
@@ -21,7 +22,7 @@ from campaigns import as_person, begin, form_token, make_campaign
 from jinja2.exceptions import SecurityError
 from leaderboards import make_board, submitted, whole_board
 from starlette.testclient import TestClient
-from web_server import served
+from web_server import served, visitor
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput, UsageError
@@ -80,12 +81,13 @@ def test_loopback_asks_for_a_link_too_unless_it_is_told_not_to(settings: Setting
 
 def test_the_printed_link_opens_the_page(served_folder: Path, tmp_path: Path) -> None:
     """The real program on loopback, without --no-login."""
-    import httpx
-
     folder = shutil.copytree(served_folder, tmp_path / "served")
     database, secret = str(tmp_path / "w.sqlite"), tmp_path / "secret"
-    with served(folder, database, tmp_path / "cache", secret) as (_, place):
-        assert httpx.get(place, trust_env=False).status_code == 401
+    with (
+        served(folder, database, tmp_path / "cache", secret) as (_, place),
+        visitor(place) as client,
+    ):
+        assert client.get("/").status_code == 401
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
@@ -381,9 +383,14 @@ def test_half_open_connections_end(served_folder: Path, tmp_path: Path) -> None:
     thread.start()
     try:
         wait_for(lambda: socket.create_connection(("127.0.0.1", port)).close(), OSError)
-        for sent in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: x\r\n"):
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        halves = (b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: x\r\n")
+        with contextlib.ExitStack() as stack:  # all wait at the same time
+            waiting = []
+            for sent in halves:
+                connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+                waiting.append(stack.enter_context(connection))
                 connection.sendall(sent)
+            for connection in waiting:
                 assert connection.recv(100) == b""  # closed by the server
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
@@ -411,7 +418,7 @@ def test_a_locked_database_is_answered_with_a_page_within_seconds(
 ) -> None:
     writer = client.app.state.site.database._writer
     assert writer.execute("pragma busy_timeout").fetchone()[0] == 3000
-    writer.execute("pragma busy_timeout = 300")  # as patient as the rest of the test needs
+    writer.execute("pragma busy_timeout = 100")  # as patient as the rest of the test needs
     boss = as_person(client, "boss", "admin")
     client.get("/access", headers=boss)
     other = sqlite3.connect(str(settings.database), isolation_level=None)
