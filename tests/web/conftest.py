@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from leaderboards import make_board
 from small_benchmark import answer_by, small_benchmark
 from web_server import postgres_server
 
@@ -41,6 +42,22 @@ def client(settings: Settings) -> Iterator[Any]:
 
     with TestClient(make_app(settings)) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def small_board(
+    served_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Any, str]]:
+    """A client and the key of a leaderboard, for all submissions of a module that are refused."""
+    from starlette.testclient import TestClient
+
+    work = tmp_path_factory.mktemp("board")
+    settings = Settings(
+        folder=served_folder, database=str(work / "web.sqlite"), cache=work / "cache",
+        hosts=("testserver",), login=False,
+    )  # fmt: skip
+    with TestClient(make_app(settings)) as client:
+        yield client, make_board(client, client.get("/api/benchmarks").json()[0]["key"])
 
 
 @pytest.fixture

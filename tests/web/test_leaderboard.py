@@ -135,9 +135,9 @@ def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> 
     ],
 )
 def test_messages_name_the_line_and_no_path(
-    client: Any, key: str, content: bytes, form: str, message: str
+    small_board: tuple[Any, str], content: bytes, form: str, message: str
 ) -> None:
-    row = submitted(client, make_board(client, key), content, form)
+    row = submitted(*small_board, content, form)
     assert row["state"] == "refused"
     assert message in row["message"]
     assert tempfile.gettempdir() not in row["message"]

@@ -167,9 +167,11 @@ def real_benchmark(path: Path, shared: Path, questions: int = 60) -> Benchmark:
     return save_benchmark(path, name="real", queries=queries, passages=passages)
 
 
-@pytest.mark.parametrize("form", ["trec", "dpr", "whichone"])
-def test_rankings_of_real_passages(opened: Open, shared: Path, tmp_path: Path, form: str) -> None:
-    benchmark = real_benchmark(tmp_path / "served" / "real", shared)
+@pytest.fixture(scope="module")
+def real_folder(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real benchmark, and a run that counts the words a question shares with a passage."""
+    folder = tmp_path_factory.mktemp("real")
+    benchmark = real_benchmark(folder / "real", shared)
     words = {p.id: set(f"{p.title} {p.text}".lower().split()) for p in benchmark.passage_records()}
 
     def search(text: str, k: int) -> list[tuple[str, float]]:
@@ -177,12 +179,20 @@ def test_rankings_of_real_passages(opened: Open, shared: Path, tmp_path: Path, f
         best = sorted(words, key=lambda p: (-len(asked & words[p]), p))
         return [(p, float(len(asked & words[p]))) for p in best[:k]]
 
-    run_retriever(FunctionRetriever(search, name="words"), benchmark, tmp_path / "served" / "run", k=20,
-                  name="words")  # fmt: skip
-    run = Run.open(tmp_path / "served" / "run")
+    run_retriever(
+        FunctionRetriever(search, name="words"), benchmark, folder / "run", k=20, name="words"
+    )
+    return folder
+
+
+@pytest.mark.parametrize("form", ["trec", "dpr", "whichone"])
+def test_rankings_of_real_passages(
+    opened: Open, real_folder: Path, tmp_path: Path, form: str
+) -> None:
+    run = Run.open(real_folder / "run")
     files: dict[str, Callable[[], Any]] = {
         "trec": lambda: export_trec_run(run, tmp_path / "out"),
-        "dpr": lambda: export_dpr_run(run, tmp_path / "out", str(tmp_path / "served" / "real")),
+        "dpr": lambda: export_dpr_run(run, tmp_path / "out", str(real_folder / "real")),
     }
     if form in files:
         files[form]()
@@ -195,7 +205,7 @@ def test_rankings_of_real_passages(opened: Open, shared: Path, tmp_path: Path, f
             ranked.setdefault(r["question"], []).append(r["passage"])
         lines = [json.dumps({"question": q, "passages": p}) for q, p in ranked.items()]
         content = "\n".join(lines).encode()
-    client, board = opened(tmp_path / "served")
+    client, board = opened(real_folder)
     row = submitted(client, board, content, form)
     assert row["state"] == "done", row["message"]
     systems = {s["system"]: s["measures"] for s in whole_board(client, board, 2)["systems"]}
@@ -219,9 +229,11 @@ DPR = b'[{"question": "%s", "answers": [], "ctxs": [{"id": "wiki:00#0", "text": 
         (NOWHERE, "record 2: the corpus has no page or passage"),
     ],
 )  # fmt: skip
-def test_a_bad_record_of_dpr_is_named(client: Any, key: str, second: bytes, message: str) -> None:
+def test_a_bad_record_of_dpr_is_named(
+    small_board: tuple[Any, str], second: bytes, message: str
+) -> None:
     content = DPR % (b"Where was Abe Lincoln the president from?", second)
-    row = submitted(client, make_board(client, key), content, "dpr")
+    row = submitted(*small_board, content, "dpr")
     assert row["state"] == "refused"
     assert row["message"].startswith(message)
     assert tempfile.gettempdir() not in row["message"]
