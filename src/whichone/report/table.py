@@ -100,14 +100,16 @@ class Table:
         return any(isinstance(c, Estimate | int | float) for c in cells)
 
     def to_html(self) -> str:
+        numeric = [self.numeric(c) for c in range(len(self.columns))]
         head = "".join(
-            f"<th scope=col{' class=n' if self.numeric(c) else ''}>{html.escape(name)}</th>"
+            f"<th scope=col{' class=n' if numeric[c] else ''}>{html.escape(name)}</th>"
             for c, name in enumerate(self.columns)
         )
         body = []
         for r in range(len(self.rows)):
             same = self._same_as_above(r)
-            cells = "".join(self._html_cell(r, c, c < same) for c in range(len(self.columns)))
+            kinds = ["n" if n else "same" if c < same else "" for c, n in enumerate(numeric)]
+            cells = "".join(self._html_cell(r, c, kind) for c, kind in enumerate(kinds))
             body.append(f"<tr{'' if same or not r else ' class=group'}>{cells}</tr>")
         kinds = ["grouped"] if any(map(self._same_as_above, range(len(self.rows)))) else []
         kinds += ["wide"] if len(self.columns) > WIDE else []
@@ -125,9 +127,8 @@ class Table:
         equal = (isinstance(new, str) and bool(new) and new == old for old, new in pairs)
         return sum(1 for _ in itertools.takewhile(bool, equal))
 
-    def _html_cell(self, row: int, column: int, same: bool) -> str:
+    def _html_cell(self, row: int, column: int, kind: str) -> str:
         cell = self.rows[row][column]
-        kind = "n" if self.numeric(column) else "same" if same else ""
         attribute = f" class={kind}" if kind else ""
         if not isinstance(cell, Estimate) or cell.low is None:
             return f"<td{attribute}>{html.escape(self.text(row, column))}</td>"
@@ -149,12 +150,14 @@ class Table:
     def to_csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
+        estimates = [
+            any(isinstance(row[c], Estimate) for row in self.rows) for c in range(len(self.columns))
+        ]
         header: list[str] = []
         for c, name in enumerate(self.columns):
-            estimates = any(isinstance(row[c], Estimate) for row in self.rows)
             header += (
                 [name, f"{name} low", f"{name} high", f"{name} n", f"{name} clusters"]
-                if estimates
+                if estimates[c]
                 else [name]
             )
         writer.writerow(header)
@@ -163,7 +166,7 @@ class Table:
             for c, cell in enumerate(row):
                 if isinstance(cell, Estimate):
                     cells += [cell.value, cell.low, cell.high, cell.n, cell.clusters]
-                elif any(isinstance(other[c], Estimate) for other in self.rows):
+                elif estimates[c]:
                     cells += [cell, None, None, None, None]
                 else:
                     cells.append(cell)
