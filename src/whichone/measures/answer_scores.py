@@ -121,12 +121,11 @@ def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
             by_set.setdefault(query.name_set, []).append(query)
     values: dict[str, tuple[str, ...]] = {}
     for members in by_set.values():
+        answers = {q.id: [(a, squad.normalize(a)) for a in q.answers()] for q in members}
         for query in members:
             rest = [q for q in members if q.entity != query.entity]
             same = [q for q in rest if q.relation == query.relation]
-            own = {squad.normalize(a) for a in query.answers()}
-            listed = (a for q in same or rest for a in q.answers())
-            values[query.id] = tuple(
-                dict.fromkeys(a for a in listed if squad.normalize(a) not in own)
-            )
+            own = {normal for _, normal in answers[query.id]}
+            listed = (pair for q in same or rest for pair in answers[q.id])
+            values[query.id] = tuple(dict.fromkeys(a for a, normal in listed if normal not in own))
     return values
