@@ -177,8 +177,7 @@ def test_splits_by_name_are_seeded_and_of_the_right_size() -> None:
     assert split_names(names, seed=4) != splits
 
 
-def test_the_built_in_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path))
+def test_the_built_in_world() -> None:
     benchmark = Benchmark.open("builtin/ambigdocs")
     asked = {q.input: [o.answer for o in q.outputs] for q in benchmark.queries}
     assert asked["What kind of work does Abe Lincoln do?"] == ["lawyer", "jazz musician"]

@@ -180,8 +180,7 @@ def _file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_built_in_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path))
+def test_the_built_in_world() -> None:
     benchmark = Benchmark.open("builtin/entityquestions")
     assert len({query.relation for query in benchmark.queries}) >= 15
     asked = {query.input: query for query in benchmark.queries}
