@@ -273,3 +273,14 @@ def test_key_from_the_environment_is_sent_and_never_written(serve, tmp_path, mon
 def test_addresses_that_are_none(url):
     with pytest.raises(UsageError):
         EndpointOptions(url=url, model="m")
+
+
+def test_certificates_are_those_that_the_environment_names(tmp_path, monkeypatch):
+    """They are read once for all endpoints, but not kept when another file is named."""
+    remote = EndpointOptions(url="https://models.example/v1", model="m")
+    for _ in range(2):
+        Endpoint(remote).close()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    with pytest.raises(FileNotFoundError):
+        Endpoint(remote)
+    Endpoint(EndpointOptions(url="http://127.0.0.1:1/v1", model="m")).close()
