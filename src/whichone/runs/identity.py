@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,20 +38,21 @@ def plugin_of(system: object) -> dict[str, str]:
     top = module.partition(".")[0]
     if top in ("whichone", "builtins", "__main__"):
         return {}
-    distribution = _distribution_with(top)
+    distribution = _distribution_with(top, tuple(map(str, sys.path)))
     if distribution is None:
         return {}
     identity = {"package": distribution.name, "version": distribution.version}
     return {**identity, **_commit(distribution)}
 
 
-def _distribution_with(package: str) -> metadata.Distribution | None:
-    """Which installed distribution a package came with.
+@cache
+def _distribution_with(package: str, path: tuple[str, ...]) -> metadata.Distribution | None:
+    """Which installed distribution a package came with; looked up once, as all distributions have to be read.
 
     As `packages_distributions` says, which takes a second for the files of all distributions.
     """
     recorded = re.compile(rf"^{re.escape(package)}(/|\.py,|\.([^/,]+\.)?(so|pyd),)", re.M)
-    for distribution in metadata.distributions():
+    for distribution in metadata.distributions(path=list(path)):
         listed = (distribution.read_text("top_level.txt") or "").split()
         if listed and package not in listed:
             continue
