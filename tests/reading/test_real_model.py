@@ -23,7 +23,7 @@ def run(toy, tmp_path):
 
 
 def ask(url, benchmark, place, **options):
-    given = {"endpoint": url, "model": "SmolLM2", "max_tokens": 24, "concurrency": 2}
+    given = {"endpoint": url, "model": "SmolLM2", "max_tokens": 40, "concurrency": 2}
     given |= options.pop("reader", {})
     return read(benchmark.folder.root, place, reader="llm", options=given, limit=1, **options)
 
