@@ -77,3 +77,6 @@ def test_the_same_seed_draws_the_same_figure(bench: Benchmark, tmp_path: Path) -
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     with pytest.raises(UsageError, match=r"\.png"):
         space.draw_space(tmp_path / "a.bmp", found, sample)
+    equal = np.ones_like(vectors)
+    with pytest.raises(BadInput, match="all vectors are equal"):
+        space.draw_space(tmp_path / "c.png", [(found[0][0], equal)], sample)

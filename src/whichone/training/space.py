@@ -163,6 +163,11 @@ def draw_space(
     a, b = len(sample.asked), len(sample.others)
     for place, (description, vectors) in enumerate(values):
         axes = figure.add_subplot(1, len(values), place + 1)
+        if np.ptp(vectors[: a + b], axis=0).max() < 1e-6:
+            raise BadInput(
+                f"{description.encoder}: all vectors are equal, there is nothing to draw",
+                hint="the model tells no passage from another: was it trained?",
+            )
         near = min(30.0, (a + b) / 4)
         flat = TSNE(perplexity=near, init="pca", random_state=seed).fit_transform(vectors[: a + b])
         for colour, rows, label in (
