@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -280,7 +281,8 @@ def test_certificates_are_those_that_the_environment_names(tmp_path, monkeypatch
     remote = EndpointOptions(url="https://models.example/v1", model="m")
     for _ in range(2):
         Endpoint(remote).close()
+    (tmp_path / "none.pem").write_text("no certificate")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ssl.SSLError):
         Endpoint(remote)
     Endpoint(EndpointOptions(url="http://127.0.0.1:1/v1", model="m")).close()
