@@ -25,7 +25,7 @@ from whichone.errors import BadInput
 
 _MANY = 200_000
 _THREADS = "OPENBLAS_NUM_THREADS"
-_IMPORTED = ["pyarrow.compute", "pyarrow.parquet", "pandas", "whichone.files.tables"]
+_IMPORTED = ("pyarrow.compute", "pyarrow.parquet", "pandas", "whichone.files.tables")
 """Arrow imports pandas where it is installed, a third of a second, when it is given its first Python list."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
@@ -160,15 +160,23 @@ class Worker(Generic[Job, Result]):
         self.process.join()
 
 
-def _context() -> ForkServerContext | SpawnContext:
-    """Workers are forked from a process that has imported what all need, and has no thread yet.
+def forked_context(imported: Sequence[str]) -> ForkServerContext | SpawnContext:
+    """Processes forked from one that has imported these modules and has no thread; new ones where systems have none.
 
-    This one may not fork: it has threads of DuckDB and Arrow.
+    A process with threads, of DuckDB, of Arrow or of a server, may not fork itself. There is one to fork from in
+    each process: what it imports is said before it starts.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_IMPORTED)
+    context.set_forkserver_preload(list(imported))
+    return context
+
+
+def _context() -> ForkServerContext | SpawnContext:
+    context = forked_context(_IMPORTED)
+    if isinstance(context, SpawnContext):
+        return context
     before = os.environ.get(_THREADS)
     os.environ.setdefault(_THREADS, "1")  # the workers are the threads
     try:

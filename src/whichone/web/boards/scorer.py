@@ -7,18 +7,16 @@ died is scored when it starts again, but what ended its process twice is refused
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import tempfile
 import threading
-from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whichone.files.workers import own_main
+from whichone.files.workers import forked_context, own_main
 from whichone.progress import talk
 from whichone.web.boards.board import boards, one_board, parts_of, set_marks
 from whichone.web.boards.scoring import OUT_OF_MEMORY, Job, Outcome, main
@@ -30,6 +28,8 @@ from whichone.web.storage.database import Row, StorageUnavailable, Transaction
 _TRIES = 2
 _LOOK = 5.0
 """Seconds after which the served folder is looked through for new runs."""
+_IMPORTED = ("whichone.web.boards.scoring", "pandas")
+"""pyarrow imports pandas when it first turns rows into a table."""
 _TOO_MUCH = "scoring this file took more memory or time than a submission may use"
 
 
@@ -164,9 +164,9 @@ class Scorer:
 
     def _in_child(self, job: Job, row: Row | None) -> Outcome | None:
         work = Path(job.work)
-        processes = _processes()
+        processes = forked_context(_IMPORTED)
         reports, theirs = processes.Pipe(duplex=False)
-        child = processes.Process(target=main, args=(job, dict(os.environ), theirs))  # type: ignore[attr-defined]
+        child = processes.Process(target=main, args=(job, dict(os.environ), theirs))
         with own_main():
             child.start()
         theirs.close()
@@ -224,18 +224,6 @@ class Scorer:
             outcome = self._in_child(job, None)
         if outcome is not None:
             self._site.database.write(lambda t: set_marks(t, key, outcome.marks, outcome.better))
-
-
-def _processes() -> BaseContext:
-    """Children forked from a process that has imported what scoring needs, or new ones where systems have none.
-
-    The server itself has threads and cannot be forked. pyarrow imports pandas when it first turns rows into a table.
-    """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["whichone.web.boards.scoring", "pandas"])
-    return processes
 
 
 def _resume(t: Transaction) -> None:
