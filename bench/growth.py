@@ -37,7 +37,7 @@ from invented import (
     word,
 )
 from peak_memory import Usage, measure
-from report_size import write_benchmark, write_run
+from report_size import write_answers, write_benchmark, write_run
 
 WHOLE = 22_000_000
 QUERIES = 1_000
@@ -99,6 +99,14 @@ def need_asked(place: Path, queries: int) -> Path:
     if not (folder / "run0" / "manifest.json").exists():
         write_run(0, queries, SMALL, folder)
     return folder
+
+
+def need_answers(place: Path, queries: int) -> Path:
+    """A reader's answers to many queries."""
+    folder = need_asked(place, queries)
+    if not (folder / "answers" / "manifest.json").exists():
+        write_answers(queries, folder)
+    return folder / "answers"
 
 
 def need_passages(place: Path, size: int) -> Path:
@@ -345,6 +353,10 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
     "report, records": lambda place, size: command(
         "report", need_asked(place, size) / "run0", place / "report-many.html", "--overwrite"
     ),
+    "score, answers": lambda place, size: command("score", need_answers(place, size)),
+    "report, answers": lambda place, size: command(
+        "report", need_answers(place, size), place / "report-answers.html", "--overwrite"
+    ),
     "import-questions": lambda place, size: command(
         "import", "questions", need_questions(place, size, QUERIES), place / "questions",
         "--passages", need_passages(place, size), "--gold", "gold", "--overwrite",
@@ -396,6 +408,8 @@ LARGEST = {
     "retrieve-nothing, records": 2_000_000,
     "score, records": 2_000_000,
     "report, records": 1_000_000,
+    "score, answers": 1_000_000,
+    "report, answers": 1_000_000,
     "import-questions, records": 1_000_000,
     "import-entityquestions, records": 1_000_000,
     "import-kilt": 2_000_000,

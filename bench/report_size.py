@@ -45,7 +45,7 @@ def write_benchmark(queries: int, passages: int, place: Path) -> None:
                 relation=f"P{n % 20}",
                 entity=f"e{page}",
                 outputs=(
-                    Output(answer="x", provenance=((Provenance(page=page_id(page)),),)),
+                    Output(answer=f"answer {n}", provenance=((Provenance(page=page_id(page)),),)),
                 ),
             )
             for n, page in enumerate(asked)
@@ -104,6 +104,40 @@ def write_run(number: int, queries: int, passages: int, place: Path) -> None:
             name=f"system{number}",
             parameters={"retriever": f"system{number}", "k": DEEP, "returns": "passage"},
             parents={"benchmark": benchmark.id},
+            made={"benchmark": str(benchmark.folder.root.resolve())},
+        )
+
+
+def write_answers(queries: int, place: Path) -> None:
+    """A reader's answers: right, those of the name's other bearer, or none."""
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.files.folder import Folder
+    from whichone.runs.answers import ANSWERS, KIND, LEFT_OUT, TIMING
+    from whichone.runs.results import FAILURES
+
+    benchmark = Benchmark.open(place / "benchmark")
+    drawn = np.random.default_rng(0).random(queries)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, queries, 5_000):
+            rows = []
+            for n in range(start, min(start + 5_000, queries)):
+                said = n if drawn[n] < 0.6 else n ^ 1
+                text = f"It is answer {said}." if drawn[n] < 0.9 else None
+                pages = [f"{page_id(page)}#0" for page in range(5)]
+                rows.append(
+                    {"question": f"q{n:07}", "text": text, "passages": pages[:1], "shown": pages}
+                )
+            yield pa.RecordBatch.from_pylist(rows, schema=ANSWERS.schema)
+
+    with Folder.create(place / "answers", KIND) as folder:
+        folder.write(ANSWERS, pa.RecordBatchReader.from_batches(ANSWERS.schema, batches()))
+        for schema in (FAILURES, LEFT_OUT, TIMING):
+            folder.write(schema, schema.from_rows([]))
+        folder.commit(
+            name="reader",
+            parameters={"reader": "invented", "setting": {"passages": "retrieved"}},
+            parents={"benchmark": benchmark.id, "reader": "0" * 64},
             made={"benchmark": str(benchmark.folder.root.resolve())},
         )
 

@@ -8,29 +8,35 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.measures.test_scores import names
 
 from whichone.benchmarks import benchmark as benchmarks
 from whichone.benchmarks import set_members
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.stored import StoredQueries
 from whichone.errors import BadInput
+from whichone.files import keyed_spool, spool
 from whichone.files import runs as sorted_runs
-from whichone.files import spool
+from whichone.files.keyed_spool import KeyedSpool
 from whichone.measures import intervals
+from whichone.measures.answer_scores import score_answers
+from whichone.measures.answer_summary import summarise_answers, summary_measures
 from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import compare
 from whichone.measures.intervals import interval
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores, subset
 from whichone.measures.summary import summarise
-from whichone.records import Ranking
+from whichone.records import Answer, Ranking
 from whichone.report import panels
 from whichone.report.report import make_report
 from whichone.runs import run as run_module
-from whichone.runs.ranked import StoredRankings
+from whichone.runs.answers import Answers
+from whichone.runs.read import run_reader
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
+from whichone.runs.settings import Setting
 
 MEASURES = parse_measures(["acc@1", "all_correct@1", "confused@20", "answer_in_top@2"])
 
@@ -52,7 +58,7 @@ class Sometimes:
 
 
 def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (spool, benchmarks, intervals):
+    for module in (spool, keyed_spool, benchmarks, intervals):
         monkeypatch.setattr(module, "IN_MEMORY", 8)
     monkeypatch.setattr(run_module, "ROWS_IN_MEMORY", 8)
     monkeypatch.setattr(sorted_runs, "RUN", 16)
@@ -75,7 +81,7 @@ def test_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     few_in_memory(monkeypatch)
     benchmark, stored = scored(tmp_path / "bench", tmp_path / "stored")
     assert isinstance(benchmark.queries, StoredQueries)
-    assert isinstance(Run.open(tmp_path / "stored" / "run0").ranked_pages(), StoredRankings)
+    assert isinstance(Run.open(tmp_path / "stored" / "run0").ranked_pages(), KeyedSpool)
     for file in ("rankings", "failures"):
         first, second = (
             tmp_path / place / "run0" / f"{file}.parquet" for place in ("known", "stored")
@@ -127,6 +133,64 @@ def test_strangers_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
     with pytest.raises(BadInput, match="unknown queries: q50, q51, q52"):
         score_run(run, Benchmark.open(tmp_path / "fewer"), MEASURES)
+
+
+class Says:
+    """The head's answer, for every third question the tail's; nothing for every fifth, an error for every seventh."""
+
+    def read(self, tasks):
+        for task in tasks:
+            n = int(task.question.id[1:])
+            said = n // 2 * 2 + (n % 3 == 0)
+            error = "no power" if n % 7 == 0 else None
+            text = f"a{said}" if n % 5 and error is None else None
+            yield Answer(
+                question=task.question.id,
+                text=text,
+                passages=(task.passages[0].id,),
+                error=error,
+                notes={"n": n},
+            )
+
+
+def with_answers(place: Path, number: int) -> Benchmark:
+    """The same names; every question has an answer of its own."""
+    plain = names(place / "plain", number)
+    queries = [
+        replace(
+            query,
+            entity=f"Q{n}",
+            outputs=(replace(query.outputs[0], answer=f"a{n}"),),
+        )
+        for n, query in enumerate(plain.queries)
+    ]
+    return save_benchmark(
+        place / "bench", name="b", queries=queries, sets=plain.sets, corpus=plain.corpus
+    )
+
+
+def test_answers_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = with_answers(tmp_path, 30)
+    setting = Setting(passages="gold")
+    made = run_reader(Says(), benchmark, tmp_path / "answers", setting, on_error="skip")
+    assert len(made.failures) == 9
+    measures = parse_measures(summary_measures(["qa"]))
+    known = score_answers(made, benchmark, measures)
+    few_in_memory(monkeypatch)
+    answers = Answers.open(tmp_path / "answers")
+    assert isinstance(answers.answers, KeyedSpool)
+    assert isinstance(answers.shown, KeyedSpool)
+    assert dict(answers.answers.items()) == made.answers
+    assert list(answers.shown.values()) == list(made.shown.values())
+    stored = score_answers(answers, Benchmark.open(tmp_path / "bench"), measures)
+    assert {0.0, 1.0} <= set(known.values["answered_for_namesake"])
+    for name, values in known.values.items():
+        np.testing.assert_array_equal(values, stored.values[name])
+    for one, other in zip(summarise_answers(known), summarise_answers(stored), strict=True):
+        same_estimates(one.values, other.values)
+    fewer = with_answers(tmp_path / "fewer", 25)
+    with pytest.raises(BadInput, match="unknown queries: q50, q51, q52"):
+        score_answers(answers, fewer, measures)
 
 
 def test_interval_of_many_clusters(monkeypatch: pytest.MonkeyPatch) -> None:

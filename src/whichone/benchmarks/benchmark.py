@@ -193,7 +193,7 @@ class Benchmark:
 
     def _sets_called(self, keys: Sequence[str]) -> list[NameSet | None]:
         if self._stored_sets is not None:
-            return self._stored_sets.of(keys)
+            return self._stored_sets.many(keys)
         return [self._sets_by_id.get(key) for key in keys]
 
     @functools.cached_property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,6 +67,17 @@ def set_numbers(queries: Sequence[Query]) -> Numbers:
         chosen: Numbers = asked_sets(queries.records).numbers[queries.places]
         return chosen
     return asked_sets(queries).numbers
+
+
+def asked_together(queries: Sequence[Query]) -> Iterator[list[Query]]:
+    """The queries of each name set, in their order; those without one are left out."""
+    asked = set_numbers(queries)
+    order = numbers(len(queries), np.int64)
+    order[:] = np.argsort(asked, kind="stable")
+    with_set = order[int((asked < 0).sum()) :]
+    chosen = zip(map(int, asked[with_set]), Selection(queries, with_set), strict=True)
+    for _, group in groupby(chosen, key=operator.itemgetter(0)):
+        yield [query for _, query in group]
 
 
 def rows_of_sets(asked: Numbers, wanted: Iterable[int]) -> npt.NDArray[np.int64]:

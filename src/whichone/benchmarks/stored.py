@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.write_tables import BLOCK, queries_of_file, queries_of_table
 from whichone.errors import BrokenFolder
-from whichone.files.seen import Seen
-from whichone.files.spool import OnDisk, Spool, blocks
+from whichone.files.keyed_spool import KeyedSpool
+from whichone.files.spool import OnDisk, Spool
 from whichone.records import NameSet, Query
 
 T = TypeVar("T")
@@ -84,26 +84,14 @@ def once(queries: Sequence[Query], name: str, compute: Callable[[], T]) -> T:
     return queries.once(name, compute) if isinstance(queries, StoredQueries) else compute()
 
 
-class StoredSets:
+class StoredSets(KeyedSpool[NameSet]):
     """Name sets as lines on disk, looked up by their ids."""
 
     def __init__(self, sets: Iterable[NameSet]) -> None:
-        self.records: Spool[NameSet] = Spool(NameSet)
-        self._places = Seen()
-        for block in blocks(sets, BLOCK):
-            first = len(self.records)
-            self.records.extend(block)
-            self._places.add([s.id for s in block], range(first, first + len(block)))
+        super().__init__(NameSet, ((s.id, s) for s in sets))
 
-    def of(self, keys: Sequence[str]) -> list[NameSet | None]:
-        """The set of each id, None where there is none."""
-        if not len(self.records):
-            return [None] * len(keys)
+    def many(self, keys: Sequence[str]) -> list[NameSet | None]:
+        """The set of each id, None where there is none: each is read once."""
         distinct = list(dict.fromkeys(filter(None, keys)))
-        places = self._places.numbers(distinct)
-        known = {
-            key: self.records[place]
-            for key, place in zip(distinct, places, strict=True)
-            if place is not None
-        }
+        known = dict(zip(distinct, super().many(distinct), strict=True))
         return [known.get(key) for key in keys]

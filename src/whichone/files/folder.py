@@ -39,6 +39,7 @@ from whichone.files.tables import TableSchema
 _NEXT = "next.json"
 _PREVIOUS = "previous.json"
 _LOCK = ".lock"
+_ROWS = 4_096
 
 
 class Folder:
@@ -119,6 +120,12 @@ class Folder:
         if columns is not None and crc32:
             checked.check_ranges(path, crc32, tables.column_ranges(path, columns))
         return tables.read_table(path, columns)
+
+    def rows_of(self, name: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of a table, some at a time; all of it is compared first."""
+        self._entry(part_name(name, 0))
+        for batch in tables.read_batches(self.parts(name), _ROWS, columns):
+            yield from batch.to_pylist()
 
     def check(self) -> None:
         """Compare all files, for readers that go past `path` and `table`."""

@@ -97,14 +97,10 @@ class Spool(OnDisk[T], Generic[T]):
 
     def _at(self, number: int) -> T:
         self._flush()
-        start, end = self._start(number), self._start(number + 1)
+        raw = os.pread(self._starts.fileno(), 2 * _PLACE, number * _PLACE)
+        start = int.from_bytes(raw[:_PLACE], "little")
+        end = int.from_bytes(raw[_PLACE:], "little") or self._end
         return self._decode(os.pread(self._lines.fileno(), end - start, start))
-
-    def _start(self, number: int) -> int:
-        if number == self._count:
-            return self._end
-        raw = os.pread(self._starts.fileno(), _PLACE, number * _PLACE)
-        return int.from_bytes(raw, "little")
 
     def _raw(self) -> Iterator[bytes]:
         at, rest = 0, b""

@@ -219,8 +219,11 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a table's files in their order, or some of their columns."""
     for path in files:
-        with pq.ParquetFile(path) as file:
-            yield from group_batches(file, size, columns)
+        try:
+            with pq.ParquetFile(path) as file:
+                yield from group_batches(file, size, columns)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
 
 
 def group_batches(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.set_members import asked_together
+from whichone.benchmarks.stored import once
 from whichone.errors import BadInput, sample
+from whichone.files.keyed_spool import keyed, of_keys
+from whichone.files.spool import blocks, numbers
 from whichone.measures.measure import Answered, Measure, check_of
 from whichone.measures.outcome_judge import Judging
-from whichone.measures.scores import Scores
+from whichone.measures.scores import BLOCK, Scores, strange_ids
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.agents import trace_of
 from whichone.runs.answers import Answers
@@ -30,49 +35,63 @@ def score_answers(
     Outcomes are those of the rules unless there is a judge (`outcome_judge.judging`).
     """
     check_of(measures, "answers")
-    given, failures, left_out = answers.answers, answers.failures, answers.left_out
-    known = {q.id for q in benchmark.queries}
-    strangers = sorted((given.keys() | failures.keys()) - known)
-    if strangers:
-        raise BadInput(f"answers to unknown queries: {sample(strangers)}", file=answers.path)
-    shown = answers.shown
-    others = other_values(benchmark.queries)
-    finder = benchmark.corpus.passage
-    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
-    asked = [(i, q) for i, q in enumerate(benchmark.queries) if q.id not in left_out]
-    listed = (
-        as_answered(
-            query,
-            given.get(query.id),
-            used_passages(shown.get(query.id, ()), given.get(query.id)),
-            others.get(query.id, ()),
-            finder,
-            benchmark.other_pages(query),
-        )
-        for _, query in asked
-    )
-    for (i, _), answered in zip(asked, with_judgements(listed, judge), strict=True):
-        for measure in measures:
-            value = measure.value(answered)
+    values = {str(m): numbers(len(benchmark.queries), np.float64, np.nan) for m in measures}
+    measured = [(m.value, values[str(m)]) for m in measures]
+    for place, answered in each_answered(answers, benchmark, judge):
+        for measure, column in measured:
+            value = measure(answered)
             if value is not None:
-                values[str(measure)][i] = value
+                column[place] = value
     return Scores(
         answers.name,
         benchmark.id,
         benchmark.queries,
         measures,
         values,
-        frozenset(failures),
+        frozenset(answers.failures),
         sees=sees(answers.folder),
     )
 
 
-def with_judgements(answers: Iterable[Answered], judge: Judging | None) -> Iterable[Answered]:
+def each_answered(
+    answers: Answers, benchmark: Benchmark, judge: Judging | None = None
+) -> Iterator[tuple[int, Answered]]:
+    """The queries with their places and answers, without those that were left out."""
+    given, failures, left_out = answers.answers, answers.failures, answers.left_out
+    other, finder = other_values(benchmark.queries), benchmark.corpus.passage
+    known = place = 0
+    for block in blocks(benchmark.queries, BLOCK):
+        ids = [query.id for query in block]
+        said = of_keys(given, ids)
+        known += sum(answer is not None for answer in said) + sum(map(failures.__contains__, ids))
+        listed = {
+            place + n: as_answered(
+                query, answer, used_passages(shown or (), answer), values or (), finder, others
+            )
+            for n, (query, answer, shown, values, others) in enumerate(
+                zip(
+                    block,
+                    said,
+                    of_keys(answers.shown, ids),
+                    of_keys(other, ids),
+                    benchmark.others_of(block),
+                    strict=True,
+                )
+            )
+            if query.id not in left_out
+        }
+        yield from zip(listed, with_judgements([*listed.values()], judge), strict=True)
+        place += len(block)
+    if known < len(given) + len(failures):
+        strangers = strange_ids(chain(given, failures), benchmark.queries)
+        raise BadInput(f"answers to unknown queries: {sample(strangers)}", file=answers.path)
+
+
+def with_judgements(answers: Sequence[Answered], judge: Judging | None) -> Sequence[Answered]:
     """The answers with a judge's outcomes, where there is one."""
     if judge is None:
         return answers
-    listed = list(answers)
-    return [replace(a, judged=said) for a, said in zip(listed, judge(listed), strict=True)]
+    return [replace(a, judged=said) for a, said in zip(answers, judge(answers), strict=True)]
 
 
 def used_passages(shown: Sequence[str], answer: Answer | None) -> Sequence[str]:
@@ -115,17 +134,16 @@ def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
     Where other bearers are asked for the same relation, only those values count; otherwise all that is
     asked about them.
     """
-    by_set: dict[str, list[Query]] = {}
-    for query in queries:
-        if query.name_set is not None and query.entity is not None and query.task != "fc":
-            by_set.setdefault(query.name_set, []).append(query)
-    values: dict[str, tuple[str, ...]] = {}
-    for members in by_set.values():
+    return once(queries, "other values", lambda: keyed(tuple[str, ...], _other_values(queries)))
+
+
+def _other_values(queries: Sequence[Query]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for asked in asked_together(queries):
+        members = [q for q in asked if q.entity is not None and q.task != "fc"]
         answers = {q.id: [(a, squad.normalize(a)) for a in q.answers()] for q in members}
         for query in members:
             rest = [q for q in members if q.entity != query.entity]
             same = [q for q in rest if q.relation == query.relation]
             own = {normal for _, normal in answers[query.id]}
             listed = (pair for q in same or rest for pair in answers[q.id])
-            values[query.id] = tuple(dict.fromkeys(a for a, normal in listed if normal not in own))
-    return values
+            yield query.id, tuple(dict.fromkeys(a for a, normal in listed if normal not in own))

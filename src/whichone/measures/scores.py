@@ -225,7 +225,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
             place += 1
         _score_together(measures, waiting, values)
     if ranked < len(pages):
-        strangers = _strangers(pages, benchmark.queries)
+        strangers = strange_ids(pages, benchmark.queries)
         raise BadInput(f"the run names unknown queries: {sample(strangers)}", file=run.path)
     return Scores(
         run.name,
@@ -240,13 +240,13 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     )
 
 
-def _strangers(pages: Iterable[str], queries: Iterable[Query]) -> list[str]:
-    """The questions that no query has."""
+def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]:
+    """The ids that no query has."""
     known = Seen()
     for block in blocks(queries, BLOCK):
         known.add([query.id for query in block], [0] * len(block))
     strangers: list[str] = []
-    for ids in blocks(pages, BLOCK):
+    for ids in blocks(questions, BLOCK):
         strangers += [i for i, n in zip(ids, known.numbers(ids), strict=True) if n is None]
     return sorted(strangers)
 

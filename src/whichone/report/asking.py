@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.answer_scores import other_values, score_answers
+from whichone.measures.answer_scores import each_answered, score_answers
 from whichone.measures.asking import Asking, asking
 from whichone.measures.measure import parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
@@ -15,7 +16,6 @@ from whichone.measures.traces import step_of
 from whichone.report.figure import PALETTE, Figure, drawing, finish
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
-from whichone.runs.agents import trace_of
 from whichone.runs.answers import Answers
 
 SHOWN = 5
@@ -117,34 +117,35 @@ def asking_figure(figures: Sequence[Asking]) -> Figure:
 
 def trace_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section | None:
     """How confusion came in: traces in which a search brought a namesake before gold."""
-    others = other_values(benchmark.queries)
-    pieces: list[str] = []
-    for given in answers:
-        shown = 0
-        for query in benchmark.queries:
-            answer = given.answers.get(query.id)
-            trace = trace_of(answer) if answer else None
-            if answer is None or trace is None or shown == SHOWN:
-                continue
-            gold, namesakes = query.gold_pages(), benchmark.other_pages(query)
-            steps = [
-                f"{call.tool}: {call.input}"
-                + (f" → {step_of(call, gold, namesakes)} first" if call.tool == "search" else "")
-                + (f" → {call.text}" if call.text else "")
-                for call in trace.calls
-            ]
-            if not any(step.endswith("namesake first") for step in steps):
-                continue
-            shown += 1
-            listed = "".join(f"<li>{html.escape(step[:300])}" for step in steps)
-            said = answer.text or (f"(asks) {answer.asks}" if answer.asks else "(refused)")
-            wrong = ", ".join(others.get(query.id, ())[:3])
-            pieces.append(
-                f"<details><summary>{html.escape(given.name)}: {html.escape(query.input)}</summary>"
-                f"<ol>{listed}</ol><p>said: {html.escape(said[:300])}; accepted: "
-                f"{html.escape(', '.join(query.answers()[:3]))}; of namesakes: {html.escape(wrong)}</p>"
-                "</details>"
-            )
+    pieces = [piece for given in answers for piece in islice(_traces(given, benchmark), SHOWN)]
     if not pieces:
         return None
     return Section("How confusion came in", html="".join(pieces), on_paper=False)
+
+
+def _traces(answers: Answers, benchmark: Benchmark) -> Iterator[str]:
+    for _, answered in each_answered(answers, benchmark):
+        if answered.trace is None:
+            continue
+        steps = [
+            f"{call.tool}: {call.input}"
+            + (
+                f" → {step_of(call, answered.gold, answered.others)} first"
+                if call.tool == "search"
+                else ""
+            )
+            + (f" → {call.text}" if call.text else "")
+            for call in answered.trace.calls
+        ]
+        if not any(step.endswith("namesake first") for step in steps):
+            continue
+        query = answered.query
+        listed = "".join(f"<li>{html.escape(step[:300])}" for step in steps)
+        said = answered.text or (f"(asks) {answered.asks}" if answered.asks else "(refused)")
+        wrong = ", ".join(answered.other_values[:3])
+        yield (
+            f"<details><summary>{html.escape(answers.name)}: {html.escape(query.input)}</summary>"
+            f"<ol>{listed}</ol><p>said: {html.escape(said[:300])}; accepted: "
+            f"{html.escape(', '.join(query.answers()[:3]))}; of namesakes: {html.escape(wrong)}</p>"
+            "</details>"
+        )

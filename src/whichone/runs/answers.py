@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from whichone.files.keyed_spool import keyed
 from whichone.files.tables import TableSchema
 from whichone.records import Answer
 from whichone.runs.results import Results
@@ -55,28 +58,30 @@ class Answers(Results):
     kind = KIND
 
     @functools.cached_property
-    def shown(self) -> dict[str, tuple[str, ...]]:
+    def shown(self) -> Mapping[str, tuple[str, ...]]:
         """The passages each question was shown with, in their order."""
-        rows = self.folder.table("answers", ["question", "shown"]).to_pylist()
-        return {row["question"]: tuple(row["shown"] or ()) for row in rows}
+        rows = self.folder.rows_of(ANSWERS.name, ["question", "shown"])
+        pairs = ((row["question"], tuple(row["shown"] or ())) for row in rows)
+        return keyed(tuple[str, ...], pairs)
 
     @functools.cached_property
-    def answers(self) -> dict[str, Answer]:
+    def answers(self) -> Mapping[str, Answer]:
         """By question; failed ones and those that were not asked are not among them."""
-        return {
-            row["question"]: Answer(
-                question=row["question"],
-                text=row["text"],
-                asks=row.get("asks"),
-                passages=tuple(row["passages"] or ()),
-                score=row["score"],
-                notes=msgspec.json.decode(row["notes"]) if row["notes"] else {},
-            )
-            for row in self.folder.table("answers").to_pylist()
-        }
+        rows = self.folder.rows_of(ANSWERS.name)
+        return keyed(Answer, ((row["question"], _answer(row)) for row in rows))
 
     @functools.cached_property
     def left_out(self) -> dict[str, str]:
         """Questions that the setting does not fit, with the reason."""
-        rows = self.folder.table(LEFT_OUT.name).to_pylist()
-        return {row["question"]: row["reason"] for row in rows}
+        return {r["question"]: r["reason"] for r in self.folder.rows_of(LEFT_OUT.name)}
+
+
+def _answer(row: Mapping[str, Any]) -> Answer:
+    return Answer(
+        question=row["question"],
+        text=row["text"],
+        asks=row.get("asks"),
+        passages=tuple(row["passages"] or ()),
+        score=row["score"],
+        notes=msgspec.json.decode(row["notes"]) if row["notes"] else {},
+    )

@@ -12,14 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.errors import BrokenFolder
-from whichone.files.seen import Seen
-from whichone.files.spool import Spool, blocks
+from whichone.files.keyed_spool import KeyedSpool, of_keys
 from whichone.files.tables import group_batches
 
 ROWS_IN_MEMORY = 2_500_000
 """Rows of rankings that are kept as lists of strings; where there are more they stay on disk."""
 _ROWS = 65_536
-_BLOCK = 4_096
 
 
 def by_question(table: pa.Table | pa.RecordBatch, column: str) -> Iterator[tuple[str, list[str]]]:
@@ -39,42 +37,17 @@ def by_question(table: pa.Table | pa.RecordBatch, column: str) -> Iterator[tuple
         yield names[owners[start]], distinct[places[start:end]].tolist()
 
 
-class StoredRankings(Mapping[str, Sequence[str]]):
-    """The values of one column by question; of each question `once` takes every value once."""
-
-    def __init__(self, path: Path, column: str, *, once: bool) -> None:
-        self._lists: Spool[tuple[str, list[str]]] = Spool(tuple[str, list[str]])
-        self._places = Seen()
-        for block in blocks(_streamed(path, column), _BLOCK):
-            first = len(self._lists)
-            self._places.add([q for q, _ in block], range(first, first + len(block)))
-            self._lists.extend(
-                (q, [*dict.fromkeys(values)] if once else values) for q, values in block
-            )
-
-    def many(self, questions: Sequence[str]) -> list[Sequence[str]]:
-        """The values of each question, none where it has none."""
-        places = self._places.numbers(questions)
-        return [() if place is None else self._lists[place][1] for place in places]
-
-    def __getitem__(self, question: str) -> Sequence[str]:
-        place = self._places.numbers([question])[0]
-        if place is None:
-            raise KeyError(question)
-        return self._lists[place][1]
-
-    def __iter__(self) -> Iterator[str]:
-        return (question for question, _ in self._lists)
-
-    def __len__(self) -> int:
-        return len(self._lists)
+def stored_rankings(path: Path, column: str, *, once: bool) -> KeyedSpool[list[str]]:
+    """The values of one column by question, on disk; of each question `once` takes every value once."""
+    rankings = _streamed(path, column)
+    return KeyedSpool(
+        list[str], ((q, [*dict.fromkeys(values)] if once else values) for q, values in rankings)
+    )
 
 
 def of_many(ranked: Mapping[str, Sequence[str]], questions: Sequence[str]) -> list[Sequence[str]]:
-    """The values of each question, none where it has none: many at once where they are on disk."""
-    if isinstance(ranked, StoredRankings):
-        return ranked.many(questions)
-    return [ranked.get(question, ()) for question in questions]
+    """The values of each question, none where it has none."""
+    return [values or () for values in of_keys(ranked, questions)]
 
 
 def _streamed(path: Path, column: str) -> Iterator[tuple[str, list[str]]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.files.tables import TableSchema
-from whichone.runs.ranked import ROWS_IN_MEMORY, StoredRankings, by_question
+from whichone.runs.ranked import ROWS_IN_MEMORY, by_question, stored_rankings
 from whichone.runs.results import Results
 
 KIND = "run"
@@ -55,14 +55,14 @@ class Run(Results):
     @functools.cached_property
     def _ranked_pages(self) -> Mapping[str, Sequence[str]]:
         if self._many:
-            return StoredRankings(self.folder.path(RANKINGS.file), "page", once=True)
+            return stored_rankings(self.folder.path(RANKINGS.file), "page", once=True)
         table = self.folder.table(RANKINGS.name, ["question", "page"])
         return {q: list(dict.fromkeys(pages)) for q, pages in by_question(table, "page")}
 
     def ranked_passages(self) -> Mapping[str, Sequence[str]]:
         """For each question what the system returned, best first."""
         if self._many:
-            return StoredRankings(self.folder.path(RANKINGS.file), "passage", once=False)
+            return stored_rankings(self.folder.path(RANKINGS.file), "passage", once=False)
         table = self.folder.table(RANKINGS.name, ["question", "passage"])
         return dict(by_question(table, "passage"))
 
