@@ -556,7 +556,8 @@ def main() -> None:
         assert sizes
         inside(options.place, sizes[0], options.inside)
         return
-    mark = ";" if ";" in (options.only or "") else ","
+    only = options.only or ""
+    mark = ";" if ";" in only or only in COMMANDS else ","
     print("| command | a tenth | three tenths | largest | ratio | bytes each | GB at 22 M |")
     print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
     for name in filter(None, options.only.split(mark)) if options.only else list(COMMANDS):
