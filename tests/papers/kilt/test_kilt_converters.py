@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from original_files import convert, fever, texts, trex, trex_document, write
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND, LINKS
+from whichone.files import hash_index, seen, sorted_rows
+from whichone.papers.kilt.convert import fever as fever_file
+from whichone.papers.kilt.convert import trex as trex_file
 from whichone.papers.kilt.convert.converters import CONVERTERS
-from whichone.papers.kilt.convert.entity_linking import cut_context
 from whichone.papers.kilt.convert.fever import page_title
-from whichone.papers.kilt.convert.hyperlinks import export_hyperlinks
 from whichone.papers.kilt.convert.original import Original
 from whichone.papers.kilt.convert.zsre import relation_splits
 from whichone.papers.kilt.datasets import datasets
-from whichone.papers.kilt.mapping.evidence import TaskRecord
 from whichone.papers.kilt.mapping.map_task import MapPlan, map_original
 from whichone.papers.kilt.read_files import read_file
 
 
-def convert(name: str, *files: Path, **more: Any) -> tuple[list[TaskRecord], dict[str, int]]:
-    original = Original(files=list(files), **more)
-    records = list(CONVERTERS[name](original))
-    return records, {k: v for k, v in original.left_out.items() if v}
-
-
-def write(path: Path, content: Any) -> Path:
-    if isinstance(content, list) and path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(r) + "\n" for r in content))
-    else:
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return path
-
-
-def texts(record: TaskRecord) -> list[tuple[Any, list[tuple[str | None, str | None]] | None]]:
-    return [
-        (o.answer, None if o.evidence is None else [(e.page, e.text) for e in o.evidence])
-        for o in record.outputs
-    ]
-
-
 def test_every_dataset_has_a_converter() -> None:
     assert CONVERTERS.keys() >= datasets().keys()
-
-
-def fever(identity: int, label: str, claim: str, *sets: list[tuple[str, int]]) -> dict[str, Any]:
-    evidence = [[[1, 2, page, number] for page, number in group] for group in sets]
-    return {"id": identity, "label": label, "claim": claim, "evidence": evidence}
 
 
 def test_fever_1_and_2_are_merged(tmp_path: Path) -> None:
@@ -93,6 +66,29 @@ def test_fever_1_and_2_are_merged(tmp_path: Path) -> None:
     assert page_title("A-COLON-B_-LSB-c-RSB-") == "A:B [c]"
 
 
+def test_a_claim_that_comes_again_replaces_the_first(tmp_path: Path) -> None:
+    again = [fever(n, "REFUTES", f"c{n}", [("P", 1), ("P", 0)]) for n in (2, 1)]
+    first = [fever(n, "SUPPORTS", f"c{n}", [("P", 0)]) for n in (3, 2, 1)]
+    files = [write(tmp_path / f"{n}.jsonl", r) for n, r in enumerate([first, again])]
+    for n, lines in enumerate(["0\told\n1\tkept", "0\tnew\tP\n0\tnewest\n\n2\tx"]):
+        write(tmp_path / f"wiki-{n}.jsonl", [{"id": 7}, {"id": "P", "lines": lines}])
+    extra = [tmp_path / "wiki-0.jsonl", tmp_path / "wiki-1.jsonl"]
+    records, left = convert("fever", *files, extra=extra)
+    assert [(r.id, r.line) for r in records] == [("3", 1), ("2", 1), ("1", 2)]
+    assert texts(records[0]) == [("SUPPORTS", [("P", "newest")])]
+    assert texts(records[1]) == [("REFUTES", [("P", "kept"), ("P", "newest")])]
+    assert left == {}
+
+
+def test_the_first_error_of_fever_is_named(tmp_path: Path) -> None:
+    one, other = (json.dumps(fever(1, "SUPPORTS", c, [("P", 0)])) for c in ("c", "d"))
+    broken = [write(tmp_path / "a.jsonl", f"{one}\n{other}\n{{\n")]
+    with pytest.raises(BadInput, match=r"a.jsonl:2: two claims have one id \(1\)"):
+        convert("fever", *broken)
+    with pytest.raises(BadInput, match=r"b.jsonl:2: not the JSON"):
+        convert("fever", write(tmp_path / "b.jsonl", f"{one}\n{{\n{other}\n"))
+
+
 def test_zero_shot_re_is_grouped_and_split_by_relation(tmp_path: Path) -> None:
     splits = relation_splits([f"r{n}" for n in range(120)], seed=3)
     sizes = [list(splits.values()).count(s) for s in ("train", "dev", "test")]
@@ -116,12 +112,25 @@ def test_zero_shot_re_is_grouped_and_split_by_relation(tmp_path: Path) -> None:
         convert("structured_zeroshot", write(tmp_path / "train.1", "a b\n"))
 
 
-def trex(subject: str, relation: str, value: str, sentence_id: int = 0) -> dict[str, Any]:
-    def mention(key: str) -> dict[str, str]:
-        return {"uri": f"http://www.wikidata.org/entity/{key}", "surfaceform": f"the {key}"}
-
-    names = {"subject": subject, "predicate": relation, "object": value}
-    return {**{k: mention(v) for k, v in names.items()}, "sentence_id": sentence_id}
+def test_zero_shot_re_is_in_the_order_of_first_lines(tmp_path: Path) -> None:
+    rows = [
+        ["r\tXXX?\tB\ts\t x \t", "r\tXXX?\tA\ts\tx\ty", "q\tXXX?\tB\ts\t \t"],
+        ["r\tXXX!\tB\tt\tz\t x ", "r\tXXX?\tA\ts\ty\tx", "r\tXXX?\tB\ts\ty"],
+    ]
+    files = [write(tmp_path / str(n), "\n".join(lines)) for n, lines in enumerate(rows)]
+    seed = next(n for n in range(99) if relation_splits(["q", "r"], n)["r"] == "train")
+    records, left = convert("structured_zeroshot", *files, split="train", seed=seed)
+    assert [(r.input, r.line) for r in records] == [("B [SEP] r", 1), ("A [SEP] r", 2)]
+    assert records[0].rest == {"meta": {"template_questions": ["B?", "B!"]}}
+    pairs = [(o.answer, o.evidence[0].text) for o in records[0].outputs if o.evidence]
+    assert pairs == [(" x ", "s"), ("z", "t"), (" x ", "t"), ("y", "s")]
+    assert [o.answer for o in records[1].outputs] == ["x", "y"]
+    assert left == {"negative examples": 1}
+    other = relation_splits(["q", "r"], seed)["q"]
+    assert convert("structured_zeroshot", *files, split=other, seed=seed) == (
+        [],
+        {"negative examples": 1, "relations of other splits": 2},
+    )
 
 
 def test_trex_filters_and_merges(tmp_path: Path) -> None:
@@ -163,6 +172,125 @@ def test_trex_filters_and_merges(tmp_path: Path) -> None:
         "rel_surface": ["the P1"],
     }
     assert ada.rest == {"meta": {"subj_aliases": [], **surfaces}}
+
+
+def test_trex_keeps_the_order_of_the_files(tmp_path: Path) -> None:
+    """Facts, sentences and surface forms by their first triple, records by the code points of their ids."""
+    early, late = "Q\uffff", "Q\U0001f600"
+    unnamed = trex(early, "P1", "Q1")
+    unnamed["object"] = {"uri": "Q1"}
+    first = [
+        trex_document("A", trex(late, "P1", "Q9", 1), trex(early, "P2", "Q8"), unnamed),
+        trex_document("B", trex(early, "P1", "Q9"), trex(early, "P1", "Q1", 1)),
+    ]
+    second = [
+        trex_document("A", trex(early, "P1", "Q1"), trex(early, "P1", "Q0", 7)),
+        trex_document("C", *(trex("Q5", "P1", "Q9", n) for n in (0, 1)), trex("", "P1", "Q9")),
+    ]
+    second[1]["triples"][0]["object"]["surfaceform"] = "of a fact that is left out"
+    second[0]["triples"][0]["subject"]["surfaceform"] = "last"
+    first[0]["triples"][1]["subject"]["surfaceform"] = "of a rare relation"
+    second[1]["triples"][2]["subject"]["uri"] = ""
+    files = [write(tmp_path / f"{n}.json", part) for n, part in enumerate([first, second])]
+    options = {"least_facts": 5, "evaluation": 0}
+    records, left = convert(
+        "trex", *files, split="train", options={**options, "most_provenances": 2}
+    )
+    assert [r.input for r in records] == [
+        "the Q5 [SEP] the P1", f"the {early} [SEP] the P1", f"the {late} [SEP] the P1"
+    ]  # fmt: skip
+    assert left == {"triples without ids": 1, "facts of rare relations": 1}
+    assert [r.line for r in records] == [1, 2, 3]
+    assert texts(records[1]) == [
+        ("Q1", [("A", "One.")]), ("Q1", [("B", "Two.")]), ("the Q9", [("B", "One.")])
+    ]  # fmt: skip
+    written = records[1].rest["meta"]
+    assert written["sub_surface"] == ["of a rare relation", f"the {early}", "last"]
+    assert written["obj_surface"] == ["the Q1", "the Q9", "of a fact that is left out", "the Q0"]
+    options["most_provenances"] = 1
+    assert convert("trex", *files, split="train", options=options) == (
+        [],
+        {
+            "triples without ids": 1,
+            "facts with too many provenances": 2,
+            "facts of rare relations": 4,
+        },
+    )
+
+
+def test_the_seed_draws_the_splits_of_trex(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "t.json",
+        [trex_document("T", *(trex(f"Q{n % 20}", "P", f"Q{n}") for n in range(30)))],
+    )
+    subjects = sorted(f"Q{n}" for n in range(20))
+    random.Random(5).shuffle(subjects)
+    options = {"least_facts": 1, "evaluation": 4}
+    cuts = {"dev": subjects[:4], "test": subjects[4:8], "train": subjects[8:]}
+    for split, wanted in cuts.items():
+        records, _ = convert("trex", file, split=split, seed=5, options=dict(options))
+        assert [r.input for r in records] == [f"the {key} [SEP] the P" for key in sorted(wanted)]
+
+
+def drawn_originals(folder: Path) -> dict[str, dict[str, Any]]:
+    """A few hundred triples, examples and claims, drawn from few ids so that they repeat."""
+    draw = random.Random(3)
+
+    def one(kind: str, most: int) -> str:
+        return f"{kind}{draw.randrange(most)}"
+
+    documents = [
+        trex_document(
+            one("T", 5), *(trex(one("Q", 30), one("P", 4), one("Q", 30), n % 3) for n in range(9))
+        )
+        for _ in range(60)
+    ]
+    examples = [
+        f"{one('r', 12)}\t{one('XXX', 3)}\t{one('s', 9)}\t{one('t', 4)}\t{one('a', 3)}"
+        for _ in range(300)
+    ]
+    claims = []
+    for _ in range(300):
+        n = draw.randrange(200)
+        sets = [[(one("P", 40), draw.randrange(3))] for _ in range(draw.randrange(3))]
+        claims.append(fever(n, draw.choice(["SUPPORTS", "REFUTES"]), f"c{n}", *sets))
+    pages = [{"id": one("P", 50), "lines": f"0\t{n}\n1\tb"} for n in range(80)]
+    options = {"least_facts": 100, "most_provenances": 2, "evaluation": 20}
+    return {
+        "trex": {
+            "files": [write(folder / "trex.json", documents)],
+            "options": options,
+            "names": lambda ids: ({key: f"label {key}" for key in ids}, {}),
+        },
+        "structured_zeroshot": {"files": [write(folder / "zsre.tsv", "\n".join(examples))]},
+        "fever": {
+            "files": [write(folder / "fever.jsonl", claims)],
+            "extra": [write(folder / "wiki.jsonl", pages)],
+        },
+    }
+
+
+@pytest.mark.parametrize("name", ["trex", "structured_zeroshot", "fever"])
+def test_records_do_not_depend_on_what_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    original = drawn_originals(tmp_path)[name]
+    files = original.pop("files")
+    before = sorted(tmp_path.iterdir())
+    whole = convert(name, *files, split="train", near=tmp_path / "out", **original)
+    assert len(whole[0]) > 50
+    for size in (1, 7, 50):
+        for module, limit in (
+            (sorted_rows, "RUN"),
+            (sorted_rows, "PIECE"),
+            (seen, "_RUN"),
+            (hash_index, "_IN_MEMORY"),
+            (trex_file, "BLOCK"),
+            (fever_file, "BLOCK"),
+        ):
+            monkeypatch.setattr(module, limit, size)
+        assert convert(name, *files, split="train", near=tmp_path / "out", **original) == whole
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_natural_questions_up_to_five_tokens(tmp_path: Path) -> None:
@@ -246,91 +374,6 @@ def test_wizard_of_wikipedia(tmp_path: Path) -> None:
     assert left == {"turns that open a conversation": 1, "turns without provenance": 1}
 
 
-AIDA = """-DOCSTART- (1 EU)
-EU\tB\tEU\t--NME--
-
--DOCSTART- (947testa CRICKET)
-CRICKET
--
-West\tB\tWest Indian\tWest_Indies\thttp://en.wikipedia.org/wiki/West_Indies\t1\t/m/1
-Indian\tI\tWest Indian\tWest_Indies\thttp://en.wikipedia.org/wiki/West_Indies\t1\t/m/1
-batsman
-Nobody\tB\tNobody\t--NME--
-"""
-
-
-def test_entity_linking(tmp_path: Path) -> None:
-    (record,), left = convert("aidayago2", write(tmp_path / "aida.tsv", AIDA))
-    assert record.input == "CRICKET - [START_ENT] West Indian [END_ENT] batsman Nobody"
-    assert record.id.endswith("_947testa CRICKET:0")
-    assert texts(record) == [("West Indies", [("http://en.wikipedia.org/wiki/West_Indies", None)])]
-    assert record.rest["meta"]["left_context"] == "CRICKET -"
-    assert left == {"mentions without a page": 1}
-    assert convert("aidayago2", tmp_path / "aida.tsv", split="test")[0] == []
-
-
-def test_wned_halves(tmp_path: Path) -> None:
-    (tmp_path / "RawText").mkdir()
-    xml = ["<wikipedia.entityAnnotation>"]
-    for n in range(4):
-        (tmp_path / "RawText" / f"d{n}").write_text("near Hull now")
-        xml.append(
-            f'<document docName="d{n}"><annotation><mention>Hull</mention><wikiName>Hull</wikiName>'
-            "<offset>5</offset><length>4</length></annotation></document>"
-        )
-    file = write(tmp_path / "wned.xml", "".join([*xml, "</wikipedia.entityAnnotation>"]))
-    dev, test = (convert("wned", file, split=s)[0] for s in ("dev", "test"))
-    assert len(dev) == len(test) == 2
-    assert not {r.id for r in dev} & {r.id for r in test}
-    assert dev[0].input == "near [START_ENT] Hull [END_ENT] now"
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(Missing, match="raw texts"):
-        convert("wned", write(tmp_path / "empty" / "a.xml", "<a/>"))
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "kept"),
-    [(300, 300, (126, 127)), (10, 500, (10, 243)), (500, 3, (250, 3)), (5, 6, (5, 6))],
-)
-def test_context_is_cut_where_it_is_longer(left: int, right: int, kept: tuple[int, int]) -> None:
-    before, after = cut_context(" ".join(["l"] * left), "m", " ".join(["r"] * right))
-    assert (len(before.split()), len(after.split())) == kept
-
-
-def test_real_entity_linking_data(shared: Path, snapshot_folder: Path, tmp_path: Path) -> None:
-    file = shared / "data" / "entity-linking" / "kore50.benchmark.jsonl.gz"
-    records, _ = convert("elevant", file)
-    assert len(records) > 100
-    first = next(r for r in records if r.rest["meta"]["mention"] == "Apple")
-    assert "[START_ENT] Apple [END_ENT]" in (first.input or "")
-    original = Original(files=[file])
-    account = map_original("elevant", original, snapshot_folder, tmp_path / "o.jsonl", MapPlan())
-    assert account.records == len(records)
-    assert account.kept + len((tmp_path / "o.dropped.jsonl").read_text().splitlines()) == len(
-        records
-    )
-
-
-def test_the_answer_of_a_link_is_the_title_of_its_page(
-    snapshot_folder: Path, tmp_path: Path
-) -> None:
-    """Elevant names Wikidata items, which nobody answers with."""
-    page, title, entity = next(
-        (row["page"], row["title"], row["entity"])
-        for row in pq.read_table(snapshot_folder / "pages.parquet").to_pylist()
-        if row["entity"]
-    )
-    label = {"span": [0, 2], "entity_id": entity, "name": "It"}
-    record = {"id": 1, "text": "It is one of them.", "labels": [label]}
-    file = tmp_path / "own.benchmark.jsonl"
-    file.write_text(json.dumps(record) + "\n")
-    out = tmp_path / "own.jsonl"
-    map_original("elevant", Original(files=[file]), snapshot_folder, out, MapPlan())
-    (kept,) = [json.loads(line) for line in out.read_text().splitlines()]
-    entry = {"wikipedia_id": page.partition(":")[2], "title": title}
-    assert kept["output"] == [{"answer": title, "provenance": [entry]}]
-
-
 def test_originals_are_mapped_at_once(snapshot_folder: Path, tmp_path: Path) -> None:
     hotpot = {
         "_id": "h", "question": "q", "answer": "Fox",
@@ -346,41 +389,3 @@ def test_originals_are_mapped_at_once(snapshot_folder: Path, tmp_path: Path) -> 
     assert query.gold_pages() == {"enwiki:309"}
     with pytest.raises(UsageError, match="did you mean hotpotqa"):
         map_original("hotpot", original, snapshot_folder, tmp_path / "x.jsonl", MapPlan())
-
-
-def test_training_data_from_hyperlinks(snapshot_folder: Path, tmp_path: Path) -> None:
-    import shutil
-
-    base = tmp_path / "kb"
-    shutil.copytree(snapshot_folder, base)
-    links = [
-        ("enwiki:309", 1, 13, 17, "1997", "1997", None),
-        ("enwiki:309", 1, 58, 75, "Fox 2000 Pictures", "Abraham Lincoln", "enwiki:307"),
-        ("enwiki:308", 1, 0, 13, "Abram Lincoln", "Therefore sign", "enwiki:310"),
-        ("enwiki:308", 9, 0, 13, "Beyond", "Therefore sign", "enwiki:310"),
-    ]
-    with Folder.create(base, KIND, extend=True) as folder:
-        names = LINKS.schema.names
-        rows = [dict(zip(names, row, strict=True)) for row in links]
-        folder.write(LINKS, LINKS.from_rows(rows))
-        folder.commit(name="test")
-    assert export_hyperlinks(base, tmp_path / "wned-dev-kilt.jsonl") == {"wned-dev-kilt.jsonl": 2}
-    first, second = read_file(tmp_path / "wned-dev-kilt.jsonl").queries
-    assert (first.mention, first.answers()) == ("Abram Lincoln", ("Therefore sign",))
-    assert second.gold_pages() == {"enwiki:307"}
-
-
-def test_splits_of_the_hyperlinks_share_no_page(tmp_path: Path) -> None:
-    from whichone.benchmarks.builtin import builtin_benchmark
-
-    kb = builtin_benchmark("builtin/amber").parent / "kb"
-    counts = export_hyperlinks(kb, tmp_path / "links")
-    assert set(counts) == {"blink-train-kilt.jsonl", "blink-dev-kilt.jsonl"}
-    every = export_hyperlinks(kb, tmp_path / "all.jsonl")["all.jsonl"]
-    assert sum(counts.values()) == every
-    assert 0 < counts["blink-dev-kilt.jsonl"] <= 0.05 * every
-    pages = [
-        {json.loads(line)["id"].rpartition(":")[0] for line in file.read_text().splitlines()}
-        for file in sorted((tmp_path / "links").glob("blink-*.jsonl"))
-    ]
-    assert pages[0].isdisjoint(pages[1])

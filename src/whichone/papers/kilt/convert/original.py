@@ -29,6 +29,8 @@ class Original(msgspec.Struct, kw_only=True):
     seed: int = 0
     options: dict[str, int] = {}
     names: Names | None = None
+    near: Path | None = None
+    """What is about to be written: files that a converter needs for a while are on the same disk."""
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import random
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress, groupby
+from operator import itemgetter
 
 import msgspec
 
 from whichone.files.json_array import decode_whole, parts
 from whichone.files.lines import NOT_JSON
+from whichone.files.lookup import Lookup
+from whichone.files.sorted_rows import SortedRows
+from whichone.files.spool import Spool, blocks
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 
 MOST_PROVENANCES = 20
 LEAST_FACTS = 1000
 EVALUATION = 5000
+BLOCK = 20_000
+"""Records whose names are looked up together: each time the names of the knowledge base are read."""
 
 
 class _Mention(msgspec.Struct):
@@ -37,16 +45,28 @@ class _Document(msgspec.Struct):
     triples: list[_Aligned]
 
 
-class _Fact(msgspec.Struct):
-    """A subject, relation and object with what states it."""
+class _Fact(msgspec.Struct, array_like=True):
+    """An object, where it is stated first, the names there, and the sentences that state it."""
 
+    value: str
+    place: int
     names: tuple[str, str, str]
-    sentences: dict[tuple[str, str], None] = {}
+    sentences: list[tuple[str, str]]
 
 
-Key = tuple[str, str, str]
-Surfaces = tuple[dict[str, dict[str, None]], dict[str, dict[str, None]], dict[str, dict[str, None]]]
-"""How subjects, relations and objects are written anywhere in T-REx, by their ids."""
+class _Group(msgspec.Struct, array_like=True):
+    """The facts of a subject and relation, and how the subject is written anywhere in T-REx."""
+
+    subject: str
+    relation: str
+    facts: list[_Fact]
+    surfaces: list[str]
+
+
+_Triple = tuple[str, str, str, int, str, str, str, str, str | None]
+"""Subject, relation, object, place among all triples, the three surface forms, title, sentence."""
+_Surface = tuple[str, int, str]
+"""An object, the place of a triple, and how the object is written there."""
 
 
 def convert_trex(original: Original) -> Iterator[TaskRecord]:
@@ -56,85 +76,146 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     `original.names` gives labels and aliases of ids; else surface forms name things. The limits can
     be set in `original.options`.
     """
-    options = original.options
-    surfaces: Surfaces = ({}, {}, {})
-    facts = _facts(original, surfaces)
-    limit = options.get("most_provenances", MOST_PROVENANCES)
-    kept = {key: fact for key, fact in facts.items() if len(fact.sentences) <= limit}
-    original.left_out["facts with too many provenances"] += len(facts) - len(kept)
-    frequent = Counter(relation for _, relation, _ in kept)
-    least = options.get("least_facts", LEAST_FACTS)
-    grouped: dict[tuple[str, str], list[tuple[str, _Fact]]] = {}
-    for (subject, relation, value), fact in kept.items():
-        if frequent[relation] < least:
-            original.left_out["facts of rare relations"] += 1
-        else:
-            grouped.setdefault((subject, relation), []).append((value, fact))
-    chosen = _of_split(sorted(grouped), original)
-    ids = {part for key in chosen for part in (*key, *(value for value, _ in grouped[key]))}
-    labels, aliases = original.names(ids) if original.names else ({}, {})
-    for number, key in enumerate(chosen, 1):
-        yield _record(key, grouped[key], number, labels, aliases, surfaces)
+    triples: SortedRows[_Triple] = SortedRows(_Triple, original.near)
+    objects: SortedRows[_Surface] = SortedRows(_Surface, original.near)
+    relations: dict[str, dict[str, None]] = {}
+    for triple in _triples(original):
+        _, relation, value, place, _, relation_surface, value_surface, _, _ = triple
+        triples.append(triple)
+        if relation_surface:
+            relations.setdefault(relation, {}).setdefault(relation_surface)
+        if value_surface:
+            objects.append((value, place, value_surface))
+    surfaces: Lookup[list[str]] = Lookup(list[str], _distinct(objects), original.near)
+    chosen = enumerate(_of_split(triples, original), 1)
+    for block in blocks(chosen, BLOCK):
+        values = {fact.value for _, group in block for fact in group.facts}
+        ids = values | {i for _, group in block for i in (group.subject, group.relation)}
+        labels, aliases = original.names(ids) if original.names else ({}, {})
+        listed = {value: lists[0] for value, lists in surfaces.get(values).items()}
+        for number, group in block:
+            written = relations.get(group.relation)
+            yield _record(group, number, labels, aliases, listed, written)
 
 
-def _of_split(keys: list[tuple[str, str]], original: Original) -> list[tuple[str, str]]:
-    size = min(original.options.get("evaluation", EVALUATION), len(keys) // 3)
-    drawn = list(keys)
-    random.Random(original.seed).shuffle(drawn)
-    cut = {"dev": drawn[:size], "test": drawn[size : 2 * size], "train": drawn[2 * size :]}
-    return sorted(cut[original.split])
+def _distinct(objects: Iterable[_Surface]) -> Iterator[tuple[str, list[str]]]:
+    """Each object with its surface forms, in the order of their first places."""
+    for value, rows in groupby(objects, itemgetter(0)):
+        yield value, list(dict.fromkeys(surface for _, _, surface in rows))
+
+
+def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group]:
+    """The groups of the wanted split by subject and relation, those of rare relations left out."""
+    limit = original.options.get("most_provenances", MOST_PROVENANCES)
+    least = original.options.get("least_facts", LEAST_FACTS)
+    groups: Spool[_Group] = Spool(_Group, original.near)
+    facts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for group in _groups(triples, limit, original):
+        groups.append(group)
+        facts[group.relation] += len(group.facts)
+        sizes[group.relation] += 1
+    frequent = {relation for relation, number in facts.items() if number >= least}
+    rare = sum(number for relation, number in facts.items() if relation not in frequent)
+    original.left_out["facts of rare relations"] += rare
+    drawn = _drawn(sum(sizes[relation] for relation in frequent), original)
+    return compress((group for group in groups if group.relation in frequent), drawn)
+
+
+def _drawn(count: int, original: Original) -> bytearray:
+    """For each of so many groups whether it is in the wanted split."""
+    size = min(original.options.get("evaluation", EVALUATION), count // 3)
+    order = array("I", range(count))
+    random.Random(original.seed).shuffle(order)
+    cuts = {"dev": (0, size), "test": (size, 2 * size), "train": (2 * size, count)}
+    start, end = cuts[original.split]
+    drawn = bytearray(count)
+    for place in memoryview(order)[start:end]:
+        drawn[place] = True
+    return drawn
+
+
+def _groups(triples: Iterable[_Triple], limit: int, original: Original) -> Iterator[_Group]:
+    """Subject by subject; facts with more provenances than `limit` are counted and left out."""
+    original.left_out["facts with too many provenances"] += 0
+    for subject, of_subject in groupby(triples, itemgetter(0)):
+        surfaces: dict[str, int] = {}
+        groups: list[_Group] = []
+        for relation, of_relation in groupby(of_subject, itemgetter(1)):
+            facts = []
+            for value, stated in groupby(of_relation, itemgetter(2)):
+                fact = _fact(value, list(stated), surfaces)
+                if len(fact.sentences) <= limit:
+                    facts.append(fact)
+                else:
+                    original.left_out["facts with too many provenances"] += 1
+            if facts:
+                facts.sort(key=lambda fact: fact.place)
+                groups.append(_Group(subject, relation, facts, []))
+        written = sorted(surfaces, key=surfaces.__getitem__)
+        for group in groups:
+            group.surfaces = written
+            yield group
+
+
+def _fact(value: str, stated: list[_Triple], surfaces: dict[str, int]) -> _Fact:
+    """One fact; the first place of each surface form of its subject is added to `surfaces`."""
+    sentences: dict[tuple[str, str], None] = {}
+    for _, _, _, place, surface, _, _, title, text in stated:
+        if surface:
+            surfaces[surface] = min(place, surfaces.get(surface, place))
+        if text is not None:
+            sentences.setdefault((title, text))
+    subject, relation, _, first, *written, _, _ = stated[0]
+    names = (written[0] or subject, written[1] or relation, written[2] or value)
+    return _Fact(value, first, names, list(sentences))
 
 
 def _record(
-    key: tuple[str, str],
-    facts: list[tuple[str, _Fact]],
+    group: _Group,
     number: int,
     labels: Mapping[str, str],
     aliases: Mapping[str, Sequence[str]],
-    surfaces: Surfaces,
+    surfaces: Mapping[str, Sequence[str]],
+    relation_surfaces: Iterable[str] | None,
 ) -> TaskRecord:
-    subject, relation = key
-    first = facts[0][1]
+    subject, relation = group.subject, group.relation
+    first = group.facts[0]
     outputs = []
-    for value, fact in facts:
-        answer = labels.get(value, fact.names[2])
+    for fact in group.facts:
+        answer = labels.get(fact.value, fact.names[2])
         outputs += [TaskOutput(answer, (sentence(title, text),)) for title, text in fact.sentences]
-        outputs += [TaskOutput(alias) for alias in aliases.get(value, ())]
+        outputs += [TaskOutput(alias) for alias in aliases.get(fact.value, ())]
+    written = (surface for fact in group.facts for surface in surfaces.get(fact.value, ()))
     meta = {
         "subj_aliases": list(aliases.get(subject, ())),
-        "sub_surface": list(surfaces[0].get(subject, ())),
-        "obj_surface": list(dict.fromkeys(s for v, _ in facts for s in surfaces[2].get(v, ()))),
+        "sub_surface": group.surfaces,
+        "obj_surface": list(dict.fromkeys(written)),
     }
-    if relation in surfaces[1]:  # the paper names them, the released files have none
-        meta["rel_surface"] = list(surfaces[1][relation])
+    if relation_surfaces:  # the paper names them, the released files have none
+        meta["rel_surface"] = list(relation_surfaces)
     name = labels.get(subject, first.names[0])
     asked = f"{name} [SEP] {labels.get(relation, first.names[1])}"
-    return TaskRecord(made_id("trex", *key), asked, tuple(outputs), number, {"meta": meta})
+    identity = made_id("trex", subject, relation)
+    return TaskRecord(identity, asked, tuple(outputs), number, {"meta": meta})
 
 
-def _facts(original: Original, surfaces: Surfaces) -> dict[Key, _Fact]:
-    facts: dict[Key, _Fact] = {}
+def _triples(original: Original) -> Iterator[_Triple]:
+    place = 0
     for document in _documents(original):
         for triple in document.triples:
-            uris = (triple.subject.uri, triple.predicate.uri, triple.object.uri)
-            if not all(uris):
+            mentions = (triple.subject, triple.predicate, triple.object)
+            if not all(mention.uri for mention in mentions):
                 original.left_out["triples without ids"] += 1
                 continue
-            subject, relation, value = ids = tuple(_last(uri) for uri in uris)
-            mentions = (triple.subject, triple.predicate, triple.object)
-            for held, identity, mention in zip(surfaces, ids, mentions, strict=True):
-                if mention.surfaceform:
-                    held.setdefault(identity, {}).setdefault(mention.surfaceform)
-            names = (
-                triple.subject.surfaceform or subject,
-                triple.predicate.surfaceform or relation,
-                triple.object.surfaceform or value,
-            )
-            fact = facts.setdefault((subject, relation, value), _Fact(names))
+            subject, relation, value = (_last(mention.uri) for mention in mentions)
+            one, link, other = (mention.surfaceform or "" for mention in mentions)
+            text = None
             if triple.sentence_id < len(document.sentences_boundaries):
                 start, end = document.sentences_boundaries[triple.sentence_id]
-                fact.sentences.setdefault((document.title, document.text[start:end]))
-    return facts
+                text = document.text[start:end]
+            yield subject, relation, value, place, one, link, other, document.title, text
+            place += 1
 
 
 def _last(uri: str | None) -> str:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from whichone.errors import BadInput
 from whichone.files.lines import read_text_lines
+from whichone.files.sorted_rows import SortedRows
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 
 SLOT = "XXX"
 SHARES = {"train": 84, "dev": 12, "test": 24}
+
+_Example = tuple[str, str, int, int, str, str, list[str]]
+"""Subject, relation, place among all examples, line, question, sentence and answers."""
+_Group = tuple[int, int, str, str, list[str], list[tuple[str, str]]]
+"""First place, line, subject, relation, questions, and answers with their sentences."""
 
 
 def relation_splits(relations: list[str], seed: int) -> dict[str, str]:
@@ -29,10 +37,35 @@ def relation_splits(relations: list[str], seed: int) -> dict[str, str]:
 
 def convert_zsre(original: Original) -> Iterator[TaskRecord]:
     """One record a subject and relation: all its questions, answers and sentences together."""
-    questions: dict[tuple[str, str], dict[str, None]] = {}
-    answers: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
-    lines: dict[tuple[str, str], int] = {}
+    examples, relations = _examples(original)
+    splits = relation_splits(sorted(relations), original.seed)
+    groups: SortedRows[_Group] = SortedRows(_Group, original.near)
+    for (subject, relation), rows in groupby(examples, itemgetter(0, 1)):
+        if splits[relation] == original.split:
+            groups.append(_group(subject, relation, list(rows)))
+        else:
+            original.left_out["relations of other splits"] += 1
+    for _, line, subject, relation, questions, answers in groups:
+        yield TaskRecord(
+            made_id("zsre", subject, relation),
+            f"{subject} [SEP] {relation}",
+            tuple(TaskOutput(answer, (sentence(subject, text),)) for answer, text in answers),
+            line,
+            {"meta": {"template_questions": questions}},
+        )
+
+
+def _group(subject: str, relation: str, rows: list[_Example]) -> _Group:
+    questions = dict.fromkeys(row[4] for row in rows)
+    answers = dict.fromkeys((answer, row[5]) for row in rows for answer in row[6])
+    return rows[0][2], rows[0][3], subject, relation, list(questions), list(answers)
+
+
+def _examples(original: Original) -> tuple[SortedRows[_Example], set[str]]:
+    """The positive examples by subject and relation, and the relations of all examples."""
+    examples: SortedRows[_Example] = SortedRows(_Example, original.near)
     relations: set[str] = set()
+    place = 0
     for file in original.files:
         for line, text_line in read_text_lines(file):
             parts = text_line.split("\t")
@@ -42,29 +75,13 @@ def convert_zsre(original: Original) -> Iterator[TaskRecord]:
                     file=file,
                     line=line,
                 )
-            relation, question, subject, text, *rest_fields = parts
+            relation, question, subject, text, *answers = parts
             relations.add(relation)
-            if not any(answer.strip() for answer in rest_fields):
+            if not any(answer.strip() for answer in answers):
                 original.left_out["negative examples"] += 1
                 continue
-            key = (subject, relation)
-            lines.setdefault(key, line)
-            questions.setdefault(key, {}).setdefault(question.replace(SLOT, subject))
-            for answer in filter(None, rest_fields):
-                answers.setdefault(key, {}).setdefault((answer, text))
-    splits = relation_splits(sorted(relations), original.seed)
-    for (subject, relation), listed in questions.items():
-        if splits[relation] != original.split:
-            original.left_out["relations of other splits"] += 1
-            continue
-        outputs = tuple(
-            TaskOutput(answer, (sentence(subject, text),))
-            for answer, text in answers[subject, relation]
-        )
-        yield TaskRecord(
-            made_id("zsre", subject, relation),
-            f"{subject} [SEP] {relation}",
-            outputs,
-            lines[subject, relation],
-            {"meta": {"template_questions": list(listed)}},
-        )
+            asked = question.replace(SLOT, subject)
+            given = list(filter(None, answers))
+            examples.append((subject, relation, place, line, asked, text, given))
+            place += 1
+    return examples, relations

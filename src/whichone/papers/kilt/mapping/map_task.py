@@ -84,6 +84,7 @@ def map_original(
             f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS)
         )
     original.names = Snapshot(base).names
+    original.near = Path(out)
     records = Spool(TaskRecord, out).extend(CONVERTERS[key](original))
     account = Account(file=", ".join(f.name for f in original.files), split=original.split)
     account.left_out = {reason: n for reason, n in original.left_out.items() if n}
