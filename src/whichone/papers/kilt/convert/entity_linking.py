@@ -86,23 +86,31 @@ def convert_wned(original: Original) -> Iterator[TaskRecord]:
         folder = original.extra[0] if original.extra else file.parent / "RawText"
         if not folder.is_dir():
             raise Missing("the folder of raw texts", where=str(folder), hint="name it with --extra")
-        with open_binary(file) as raw:
-            try:
-                tree = ET.parse(raw)
-            except ET.ParseError as error:
-                raise BadInput(f"no XML: {error}", file=file) from None
-        for document in _half(list(tree.iter("document")), original):
-            name = document.get("docName") or ""
-            yield from _wned_document(document, name, _text(folder / name), original)
+        chosen = _half([document.get("docName") or "" for document in _documents(file)], original)
+        for place, document in enumerate(_documents(file)):
+            if place in chosen:
+                name = document.get("docName") or ""
+                yield from _wned_document(document, name, _text(folder / name), original)
 
 
-def _half(documents: list[ET.Element], original: Original) -> list[ET.Element]:
-    """Dev or test: each has a random half of the documents."""
-    drawn = sorted(documents, key=lambda document: document.get("docName") or "")
+def _documents(file: Path) -> Iterator[ET.Element]:
+    """One at a time: what was in a document goes when the next one is read."""
+    with open_binary(file) as raw:
+        try:
+            for _, element in ET.iterparse(raw):
+                if element.tag == "document":
+                    yield element
+                    element.clear()
+        except ET.ParseError as error:
+            raise BadInput(f"no XML: {error}", file=file) from None
+
+
+def _half(names: Sequence[str], original: Original) -> set[int]:
+    """The places of dev's or test's documents: each has a random half."""
+    drawn = sorted(range(len(names)), key=names.__getitem__)
     random.Random(original.seed).shuffle(drawn)
     middle = (len(drawn) + 1) // 2
-    chosen = drawn[:middle] if original.split == "dev" else drawn[middle:]
-    return [document for document in documents if document in chosen]
+    return set(drawn[:middle] if original.split == "dev" else drawn[middle:])
 
 
 def _text(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -46,17 +45,19 @@ def dev_pages(base: str | Path, most: int = DEV, share: float = DEV_SHARE) -> fr
     """The pages whose links are dev."""
     folder = Folder.open(base, KIND)
     links = tables_sql(folder.parts("links"))
-    query = f"select page, count(*) from {links} where target_page is not null group by page"
-    with tempfile.TemporaryDirectory() as spill, connect(DEFAULT_MEMORY, Path(spill)) as connection:
-        counted = connection.sql(query).fetchall()
-    room = min(most, int(share * sum(number for _, number in counted)))
+    known = f"from {links} where target_page is not null"
+    query = f"select page, count(*) {known} group by page order by sha256(page)"
     chosen: set[str] = set()
-    for page, number in sorted(counted, key=lambda row: hashlib.sha256(row[0].encode()).digest()):
-        if number <= room:
-            chosen.add(page)
-            room -= number
-        if not room:
-            break
+    with tempfile.TemporaryDirectory() as spill, connect(DEFAULT_MEMORY, Path(spill)) as connection:
+        ((total,),) = connection.sql(f"select count(*) {known}").fetchall()
+        room = min(most, int(share * total))
+        for batch in connection.sql(query).to_arrow_reader(10_000):
+            for page, number in zip(*batch.to_pydict().values(), strict=True):
+                if number <= room:
+                    chosen.add(page)
+                    room -= number
+            if not room:
+                break
     return frozenset(chosen)
 
 
