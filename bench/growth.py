@@ -36,6 +36,7 @@ from invented import (
     title,
     word,
 )
+from invented_originals import need_fever, need_trex, need_zsre
 from peak_memory import Usage, measure
 from report_size import write_answers, write_benchmark, write_run
 
@@ -330,6 +331,14 @@ def retrieve_with(name: str) -> Callable[[Path, int], list[str]]:
     return made
 
 
+def map_original(name: str, place: Path, file: Path, *extra: Path) -> list[str]:
+    """The training split: most of the records."""
+    words = ("--original", name, "--split", "train", "--overwrite")
+    more = (word for path in extra for word in ("--extra", path))
+    base = need_knowledge(place)
+    return command("map", file, base, place / f"{name}-mapped.jsonl", *words, *more)
+
+
 COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
     "corpus": own("corpus"),
     "index-bm25": own("index-bm25"),
@@ -392,6 +401,15 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
     "map": lambda place, size: command(
         "map", need_task(place, size), need_knowledge(place), place / "mapped.jsonl", "--overwrite"
     ),
+    "map original trex": lambda place, size: map_original(
+        "trex", place, need_trex(place, size, pages_of(SMALL))
+    ),
+    "map original structured_zeroshot": lambda place, size: map_original(
+        "structured_zeroshot", place, need_zsre(place, size, pages_of(SMALL))
+    ),
+    "map original fever": lambda place, size: map_original(
+        "fever", place, *need_fever(place, size, pages_of(SMALL))
+    ),
     "train-examples": own("train-examples"),
     "train-examples, records": own("train-examples, records"),
     "reader-examples, records": own("reader-examples, records"),
@@ -415,6 +433,9 @@ LARGEST = {
     "import-kilt": 2_000_000,
     "import-kilt over a corpus, records": 1_000_000,
     "map": 400_000,
+    "map original trex": 1_000_000,
+    "map original structured_zeroshot": 1_000_000,
+    "map original fever": 1_000_000,
     "train-examples": 2_000_000,
     "train-examples, records": 200_000,
     "reader-examples, records": 200_000,
