@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import chain, islice
+from pathlib import Path
 from typing import TypeVar
 
 from whichone.files.seen import Seen
@@ -15,12 +16,14 @@ _BLOCK = 4_096
 
 
 class KeyedSpool(Mapping[str, T]):
-    """Records on disk, read in their order, or by their keys: best many at once."""
+    """Records on disk, read in their order, or by their keys: best many at once; of a key's records the first counts."""
 
-    def __init__(self, kind: type[T], pairs: Iterable[tuple[str, T]]) -> None:
-        self.records: Spool[T] = Spool(kind)
-        self._keys: Spool[str] = Spool(str)
-        self._places = Seen()
+    def __init__(
+        self, kind: type[T], pairs: Iterable[tuple[str, T]], near: str | Path | None = None
+    ) -> None:
+        self.records: Spool[T] = Spool(kind, near)
+        self._keys: Spool[str] = Spool(str, near)
+        self._places = Seen(near)
         for block in blocks(pairs, _BLOCK):
             keys = [key for key, _ in block]
             self._places.add(keys, range(len(self._keys), len(self._keys) + len(block)))

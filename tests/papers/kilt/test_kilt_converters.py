@@ -70,13 +70,13 @@ def test_a_claim_that_comes_again_replaces_the_first(tmp_path: Path) -> None:
     again = [fever(n, "REFUTES", f"c{n}", [("P", 1), ("P", 0)]) for n in (2, 1)]
     first = [fever(n, "SUPPORTS", f"c{n}", [("P", 0)]) for n in (3, 2, 1)]
     files = [write(tmp_path / f"{n}.jsonl", r) for n, r in enumerate([first, again])]
-    for n, lines in enumerate(["0\told\n1\tkept", "0\tnew\tP\n0\tnewest\n\n2\tx"]):
+    for n, lines in enumerate(["0\told\tP\n1\tsecond\n\n0\tnew", "0\tof another file\n2\tx"]):
         write(tmp_path / f"wiki-{n}.jsonl", [{"id": 7}, {"id": "P", "lines": lines}])
     extra = [tmp_path / "wiki-0.jsonl", tmp_path / "wiki-1.jsonl"]
     records, left = convert("fever", *files, extra=extra)
     assert [(r.id, r.line) for r in records] == [("3", 1), ("2", 1), ("1", 2)]
-    assert texts(records[0]) == [("SUPPORTS", [("P", "newest")])]
-    assert texts(records[1]) == [("REFUTES", [("P", "kept"), ("P", "newest")])]
+    assert texts(records[0]) == [("SUPPORTS", [("P", "new")])]
+    assert texts(records[1]) == [("REFUTES", [("P", "second"), ("P", "new")])]
     assert left == {}
 
 

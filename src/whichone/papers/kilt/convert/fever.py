@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from whichone.errors import BadInput, Missing, WhichoneError
+from whichone.files.keyed_spool import KeyedSpool
 from whichone.files.lines import read_json_lines
-from whichone.files.lookup import Lookup
 from whichone.files.seen import Seen
 from whichone.files.spool import Selection, Spool, blocks
 from whichone.papers.kilt.convert.original import Original, sentence
@@ -48,8 +48,9 @@ def convert_fever(original: Original) -> Iterator[TaskRecord]:
     pages = _pages(original, claims)
     for block in blocks(claims, BLOCK):
         listed = [_places(claim) for claim in block]
-        rows = pages.get({page for sets in listed for places in sets for page, _ in places})
-        texts = {page: dict(row for part in parts for row in part) for page, parts in rows.items()}
+        wanted = list({page for sets in listed for places in sets for page, _ in places})
+        rows = zip(wanted, pages.many(wanted), strict=True)
+        texts = {page: dict(numbered or ()) for page, numbered in rows}
         for claim, sets in zip(block, listed, strict=True):
             outputs = _outputs(claim, sets, texts, original) or (TaskOutput(claim.label),)
             yield TaskRecord(claim.id, claim.claim, outputs, claim.line)
@@ -129,7 +130,7 @@ def _outputs(
 ) -> tuple[TaskOutput, ...]:
     outputs = []
     for places in sets:
-        found = [texts.get(page, {}).get(number) for page, number in places]
+        found = [texts[page].get(number) for page, number in places]
         original.left_out["sentences not in FEVER's pages"] += found.count(None)
         evidence = tuple(
             sentence(page_title(page), text or "", fever_page_id=page, fever_sentence_id=number)
@@ -142,7 +143,7 @@ def _outputs(
 Numbered = list[tuple[int, str]]
 
 
-def _pages(original: Original, claims: Iterable[_Claim]) -> Lookup[Numbered]:
+def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedSpool[Numbered]:
     """The sentences of the pages that the claims refer to, from the files of FEVER's wiki-pages."""
     wanted = Seen(original.near)
     for block in blocks(claims, BLOCK):
@@ -154,7 +155,7 @@ def _pages(original: Original, claims: Iterable[_Claim]) -> Lookup[Numbered]:
             "FEVER names sentences by their number",
             hint="give the folder of its wiki-pages (wiki-001.jsonl ...) with --extra",
         )
-    return Lookup(Numbered, _wanted(files, wanted), original.near)
+    return KeyedSpool(Numbered, _wanted(files, wanted), original.near)
 
 
 def _wanted(files: Iterable[Path], wanted: Seen) -> Iterator[tuple[str, Numbered]]:

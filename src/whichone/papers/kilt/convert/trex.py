@@ -12,8 +12,8 @@ from operator import itemgetter
 import msgspec
 
 from whichone.files.json_array import decode_whole, parts
+from whichone.files.keyed_spool import KeyedSpool
 from whichone.files.lines import NOT_JSON
-from whichone.files.lookup import Lookup
 from whichone.files.sorted_rows import SortedRows
 from whichone.files.spool import Spool, blocks
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
@@ -86,13 +86,13 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
             relations.setdefault(relation, {}).setdefault(relation_surface)
         if value_surface:
             objects.append((value, place, value_surface))
-    surfaces: Lookup[list[str]] = Lookup(list[str], _distinct(objects), original.near)
+    surfaces = KeyedSpool(list[str], _distinct(objects), original.near)
     chosen = enumerate(_of_split(triples, original), 1)
     for block in blocks(chosen, BLOCK):
-        values = {fact.value for _, group in block for fact in group.facts}
-        ids = values | {i for _, group in block for i in (group.subject, group.relation)}
+        values = list({fact.value for _, group in block for fact in group.facts})
+        ids = {*values, *(i for _, group in block for i in (group.subject, group.relation))}
         labels, aliases = original.names(ids) if original.names else ({}, {})
-        listed = {value: lists[0] for value, lists in surfaces.get(values).items()}
+        listed = dict(zip(values, surfaces.many(values), strict=True))
         for number, group in block:
             written = relations.get(group.relation)
             yield _record(group, number, labels, aliases, listed, written)
@@ -176,7 +176,7 @@ def _record(
     number: int,
     labels: Mapping[str, str],
     aliases: Mapping[str, Sequence[str]],
-    surfaces: Mapping[str, Sequence[str]],
+    surfaces: Mapping[str, Sequence[str] | None],
     relation_surfaces: Iterable[str] | None,
 ) -> TaskRecord:
     subject, relation = group.subject, group.relation
@@ -186,7 +186,7 @@ def _record(
         answer = labels.get(fact.value, fact.names[2])
         outputs += [TaskOutput(answer, (sentence(title, text),)) for title, text in fact.sentences]
         outputs += [TaskOutput(alias) for alias in aliases.get(fact.value, ())]
-    written = (surface for fact in group.facts for surface in surfaces.get(fact.value, ()))
+    written = (surface for fact in group.facts for surface in surfaces[fact.value] or ())
     meta = {
         "subj_aliases": list(aliases.get(subject, ())),
         "sub_surface": group.surfaces,
