@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
+# what lives for seconds is not worth the second compiler, nor 200 parts of a few rows each
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).resolve().parent / "conf"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "papers" / "amber"))
 
 
