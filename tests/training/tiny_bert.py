@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 WORDS = [f"w{n}" for n in range(60)]
-COMMON = (
-    "the of and in is was a an by for from to at on as it he she who where born died film city "
-    "book song player singer writer artist actor first name one two"
-).split()
+COMMON = ["the", "of", "and", "in", "is", "was", "a", "an", "by", "from", "at", "on", "he", "she"]
 """With these no two English texts are the same unknown words."""
 
 

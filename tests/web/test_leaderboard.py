@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import tempfile
 import time
@@ -16,6 +17,7 @@ from leaderboards import make_board, submitted, whole_board
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.runs.export_run import export_amber_run, export_dpr_run, export_kilt_run
 from whichone.runs.run import Run
+from whichone.web.boards import board as board_module
 
 
 def trec(benchmark: Benchmark, right: bool = True) -> bytes:
@@ -53,6 +55,21 @@ def test_runs_and_submissions_stand_side_by_side(client: Any, key: str, settings
     assert client.get(f"/boards/{board}/export/csv").text.startswith("system,acc@1,acc@1 low")
     assert r"\begin{tabular}" in client.get(f"/boards/{board}/export/tex").text
     assert client.get(f"/boards/{board}/export/json").json()["benchmark"] == benchmark.id
+
+
+def test_a_system_scored_while_the_board_is_read(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = make_board(client, key)
+    names = [s["system"] for s in whole_board(client, board, 2)["systems"]]
+    read, calls = board_module.rows_of, itertools.count()
+    monkeypatch.setattr(
+        board_module, "rows_of", lambda *given: read(*given)[: 2 if next(calls) else 1]
+    )
+    for known in (names[:1], names):
+        systems = client.get(f"/api/boards/{board}").json()["systems"]
+        assert [s["system"] for s in systems] == known
+        assert all(s["rank"] in (1, 2) for s in systems)
 
 
 def test_what_counts_as_wrong_is_told(client: Any, key: str, settings: Any) -> None:

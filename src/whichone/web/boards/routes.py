@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,7 +25,6 @@ from whichone.web.boards.board import (
     note_of,
     one_board,
     ranked,
-    rows_of,
     shown_to_people,
 )
 from whichone.web.boards.hidden import hidden_benchmarks, shared_questions
@@ -291,15 +291,11 @@ def export(request: Request, key: Key, format: Literal["json", "csv", "tex"]) ->
 
 def _document(site: Site, row: Row) -> dict[str, Any]:
     marks = {} if row["hidden"] else marks_of(site.database, row["board"])
-    ranks = {
-        (r["submission"], kind): r["rank"]
-        for kind in KINDS
-        for r in ranked(site.database, row, kind)[1]
-    }
+    every = [r for kind in KINDS for r in ranked(site.database, row, kind)[1]]
     systems = [
         {
             "system": r["name"],
-            "rank": ranks[r["submission"], r["kind"]],
+            "rank": r["rank"],
             "kind": r["kind"],
             "format": r["format"],
             "measures": {name: e.brief() for name, e in r["estimates"].items()},
@@ -309,7 +305,7 @@ def _document(site: Site, row: Row) -> dict[str, Any]:
             "made": r["made"],
             **r["about"],
         }
-        for r in rows_of(site.database, row)
+        for r in sorted(every, key=itemgetter("made", "submission"))
     ]
     return {"title": row["title"], "benchmark": row["benchmark"], "systems": systems}
 
