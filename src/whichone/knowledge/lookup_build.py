@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from whichone.errors import BadInput
 from whichone.files.beside import written_beside
 from whichone.files.checked import forget_sums, write_sums
 from whichone.files.folder import Folder
+from whichone.files.spool import blocks
 from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
 from whichone.knowledge.name_pieces import begin, extend, name_steps
 from whichone.progress import progress
@@ -180,7 +181,7 @@ def _write_hashes(root: Path, database: sqlite3.Connection) -> None:
     hashes: list[np.ndarray[Any, Any]] = []
     numbers: list[np.ndarray[Any, Any]] = []
     rows = database.execute("select id, key from names order by id")
-    for batch in _batches(rows):
+    for batch in blocks(rows, _BATCH):
         for all_hashes, ids in _beginnings(batch):
             hashes.append(all_hashes)
             numbers.append(ids)
@@ -198,17 +199,6 @@ def _write_hashes(root: Path, database: sqlite3.Connection) -> None:
     ):
         with written_beside(root / name) as beside, beside.open("wb") as file:
             np.save(file, array)
-
-
-def _batches(rows: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    held: list[tuple[int, str]] = []
-    for row in rows:
-        held.append(row)
-        if len(held) == _BATCH:
-            yield held
-            held = []
-    if held:
-        yield held
 
 
 def _beginnings(
