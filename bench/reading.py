@@ -21,7 +21,7 @@ import httpx
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.chat.cache import CallCache
 from whichone.chat.endpoint import Endpoint, EndpointOptions
-from whichone.concurrent import in_order
+from whichone.files.pools import in_order
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.answers import answer_scores
 from whichone.measures.measure import parse_measures

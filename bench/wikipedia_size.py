@@ -36,7 +36,7 @@ AT_ONCE = 200
 
 
 def make_texts(place: Path, passages: int) -> dict[str, object]:
-    from whichone.files.workers import available_cores, run_jobs
+    from whichone.files.pools import available_cores, run_jobs
 
     shards = place / "shards"
     shards.mkdir(exist_ok=True)
@@ -167,7 +167,7 @@ def ask(name: str, place: Path, passages: int, most: float = 90) -> dict[str, ob
 
     Files that were opened are compared with their checksums beside the first questions; what is measured comes after.
     """
-    from whichone.files.checked import await_checks
+    from whichone.files.manifest import await_checks
     from whichone.records import Question, page_of
 
     opened = time.perf_counter()

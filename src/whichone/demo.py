@@ -17,8 +17,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.builtin import build_builtin, ingest_dumps
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.errors import WhichoneError
-from whichone.files.folder import Folder
-from whichone.files.kept import can_go_on
+from whichone.files.folder import Folder, can_go_on
 from whichone.files.lines import write_atomic
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import SummaryRow, as_document, summarise_runs

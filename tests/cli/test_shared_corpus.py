@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.files.cache import cache_folder
+from whichone.files.output import cache_folder
 
 
 def typed(*words: object) -> str:

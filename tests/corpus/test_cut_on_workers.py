@@ -10,7 +10,7 @@ from whichone.benchmarks.builtin import builtin_knowledge_base
 from whichone.corpus.cut.cut import Cut, cut_batches
 from whichone.corpus.cut_on_workers import CutPages, cut_on_workers
 from whichone.corpus.knowledge_names import names_of_pages
-from whichone.files import table_parts
+from whichone.files import tables
 from whichone.files.folder import Folder
 from whichone.knowledge.engine.engines import opened_engine
 from whichone.knowledge.tables import KIND
@@ -20,8 +20,8 @@ from whichone.knowledge.tables import KIND
 def kb(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     """The built-in world in row groups of 50 pages, two in a file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_parts, "ROW_GROUP", 50)
-        patch.setattr(table_parts, "PART", 100)
+        patch.setattr(tables, "ROW_GROUP", 50)
+        patch.setattr(tables, "PART", 100)
         return Folder.open(builtin_knowledge_base(tmp_path_factory.mktemp("world")), KIND)
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from whichone.files.beside import written_beside
+from whichone.files.output import written_beside
 
 KILLED = """
 import sys, time
 from pathlib import Path
-from whichone.files.beside import written_beside
+from whichone.files.output import written_beside
 with written_beside(Path(sys.argv[1])) as beside:
     beside.write_text("a long text that is not whole")
     print(beside.name, flush=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from whichone.files import bzip2
-from whichone.files.bzip2 import block_openings, read_blocks
+from whichone.files import compressed
+from whichone.files.compressed import block_openings, read_blocks
 
 
 def noise(size: int, seed: int = 0) -> bytes:
@@ -89,7 +89,7 @@ def test_a_chance_opening_inside_a_block_is_passed_over(
     def with_chance(descriptor: int, start: int):  # type: ignore[no-untyped-def]
         return iter(b for b in sorted(openings + chance) if b // 8 >= start)
 
-    monkeypatch.setattr(bzip2, "block_openings", with_chance)
+    monkeypatch.setattr(compressed, "block_openings", with_chance)
     assert list(read_blocks(path)) == true
     for bit in chance:
         start = bit // 8

@@ -13,18 +13,17 @@ from click.testing import CliRunner
 
 from whichone.cli import whichone
 from whichone.errors import BrokenFolder, WhichoneError
-from whichone.files import checked
-from whichone.files.folder import Folder
+from whichone.files import manifest
+from whichone.files.folder import Folder, verify_folder, verify_folders
 from whichone.files.manifest import MANIFEST, FileEntry
 from whichone.files.tables import TableSchema
-from whichone.files.verify import verify_folder, verify_folders
 
 TWO = TableSchema("two", pa.schema([("n", pa.int64()), ("word", pa.string())]), ("n",))
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked, "BLOCK", 64)
+    monkeypatch.setattr(manifest, "BLOCK", 64)
 
 
 def make(path: Path) -> Folder:
@@ -45,11 +44,11 @@ def flip(file: Path, at: int) -> None:
 def test_sums_are_those_of_each_block(small_blocks: None, tmp_path: Path) -> None:
     data = random.Random(0).randbytes(150)
     (tmp_path / "f").write_bytes(data)
-    _, sums = checked.sums_of(tmp_path / "f")
+    _, sums = manifest.sums_of(tmp_path / "f")
     pieces = [data[:64], data[64:128], data[128:]]
     assert sums == "".join(f"{zlib.crc32(piece):08x}" for piece in pieces)
     (tmp_path / "empty").write_bytes(b"")
-    assert checked.sums_of(tmp_path / "empty")[1] == ""
+    assert manifest.sums_of(tmp_path / "empty")[1] == ""
 
 
 def test_every_flipped_byte_of_every_file_is_seen(tmp_path: Path) -> None:
@@ -73,7 +72,7 @@ def test_every_flipped_byte_of_every_file_is_seen(tmp_path: Path) -> None:
 
 def test_only_what_is_read_is_compared(small_blocks: None, tmp_path: Path) -> None:
     folder = make(tmp_path / "f")
-    ends = checked.BLOCK
+    ends = manifest.BLOCK
     whole = (tmp_path / "f/two.parquet").read_bytes()
     words = whole.index(b"0.")  # the values of the second column
     flip(tmp_path / "f/two.parquet", words + 2 * ends)
@@ -85,9 +84,9 @@ def test_only_what_is_read_is_compared(small_blocks: None, tmp_path: Path) -> No
 def test_a_block_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make(tmp_path / "f")
     read: list[int] = []
-    compare = checked._block_crc
+    compare = manifest._block_crc
     monkeypatch.setattr(
-        checked, "_block_crc", lambda handle, n: (read.append(n), compare(handle, n))[1]
+        manifest, "_block_crc", lambda handle, n: (read.append(n), compare(handle, n))[1]
     )
     folder.path("plain.bin")
     folder.path("plain.bin")
@@ -97,14 +96,14 @@ def test_a_block_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_large_file_is_compared_before_the_next_commit(
     small_blocks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checked, "AT_ONCE", 100)
+    monkeypatch.setattr(manifest, "AT_ONCE", 100)
     folder = make(tmp_path / "f")
     flip(tmp_path / "f/plain.bin", 130)  # in neither the first nor the last block
     folder.path("plain.bin")
     with pytest.raises(BrokenFolder, match=r"bytes 128 to 191"):
         make(tmp_path / "made-of-it")
     assert not (tmp_path / "made-of-it").exists()
-    checked._beside.clear()
+    manifest._beside.clear()
     assert all(t.daemon for t in threading.enumerate() if t.name.startswith("checksums"))
 
 
@@ -149,10 +148,10 @@ def test_the_command(tmp_path: Path) -> None:
 def test_files_beside_a_folder_keep_their_own_sums(tmp_path: Path) -> None:
     file = tmp_path / "derived"
     file.write_bytes(b"derived")
-    assert checked.is_whole(file)
-    checked.write_sums(file)
-    assert checked.is_whole(file)
+    assert manifest.is_whole(file)
+    manifest.write_sums(file)
+    assert manifest.is_whole(file)
     flip(file, 3)
-    assert not checked.is_whole(file)
-    checked.forget_sums(file)
-    assert checked.is_whole(file)
+    assert not manifest.is_whole(file)
+    manifest.forget_sums(file)
+    assert manifest.is_whole(file)

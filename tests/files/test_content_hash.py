@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from whichone.files import content_hash as module
-from whichone.files.content_hash import Block, block_hash, content_hash
+from whichone.files import manifest as module
+from whichone.files.manifest import Block, block_hash, content_hash
 
 
 @pytest.mark.parametrize("data", [b"", b"abc", b"abcdefgh"])
 def test_a_file_of_one_block_has_its_own_hash(
     data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", 8)
+    monkeypatch.setattr(module, "CONTENT_HASH_BLOCK", 8)
     (tmp_path / "file").write_bytes(data)
     assert content_hash(tmp_path / "file") == hashlib.sha256(data).hexdigest()
 
@@ -23,7 +23,7 @@ def test_a_file_of_one_block_has_its_own_hash(
 def test_a_larger_file_has_the_hash_of_its_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", 8)
+    monkeypatch.setattr(module, "CONTENT_HASH_BLOCK", 8)
     (tmp_path / "file").write_bytes(b"abcdefghij")
     digests = hashlib.sha256(b"abcdefgh").digest() + hashlib.sha256(b"ij").digest()
     expected = "blocks:" + hashlib.sha256(digests).hexdigest()

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whichone.files import hash_index
-from whichone.files.hash_index import HashIndex, hashes
+from whichone.files import mapped
+from whichone.files.mapped import HashIndex, hashes
 
 
 @pytest.mark.parametrize("in_memory", [0, 999, 1_000])
 def test_written_piece_by_piece_it_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
-    monkeypatch.setattr(hash_index, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr(mapped, "_IN_MEMORY", in_memory)
     texts = [f"name {n % 700}" for n in range(1_000)]
     values = hashes(texts)
     HashIndex.of(values).save(tmp_path, "memory")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from whichone.files.json_array import parts
+from whichone.files.json_records import parts
 
 READ_AT_ONCE = 1 << 18
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from whichone.errors import BadInput
-from whichone.files.json_entries import entries, records_under
+from whichone.files.json_records import entries, records_under
 
 RECORDS = [
     {"id": 1, "text": 'a "quoted" ] text, with [ brackets } and a \\ backslash \\'},

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from whichone.files import keyed_spool, seen
-from whichone.files.keyed_spool import KeyedSpool, keyed, of_keys
+from whichone.files import arrow_records
+from whichone.files.arrow_records import KeyedSpool, keyed, of_keys
 
 
 @pytest.mark.parametrize("run", [4, 1 << 17])
 def test_records_by_key_and_in_order(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: int
 ) -> None:
-    monkeypatch.setattr(keyed_spool, "_BLOCK", 3)
-    monkeypatch.setattr(seen, "_RUN", run)
+    monkeypatch.setattr(arrow_records, "_KEYED_SPOOL_BLOCK", 3)
+    monkeypatch.setattr(arrow_records, "_RUN", run)
     pairs = [(f"é {n}", [n, n]) for n in range(30)]
     records = KeyedSpool(list[int], iter(pairs), tmp_path / "out")
     assert records.many(["é 15", "never", "é 3"]) == [[15, 15], None, [3, 3]]
@@ -37,7 +37,7 @@ def test_the_first_record_of_a_key_counts() -> None:
 
 
 def test_few_are_a_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed_spool, "IN_MEMORY", 2)
+    monkeypatch.setattr(arrow_records, "IN_MEMORY", 2)
     few, many = (keyed(int, ((str(n), n) for n in range(count))) for count in (2, 3))
     assert few == {"0": 0, "1": 1}
     assert isinstance(many, KeyedSpool)

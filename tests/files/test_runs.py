@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.files import runs
-from whichone.files.runs import merged, write_run
+from whichone.files import arrow_records
+from whichone.files.arrow_records import merged, write_run
 from whichone.files.tables import TableSchema, sort_rows
 
 ROWS = TableSchema("rows", pa.schema([("key", pa.string()), ("n", pa.int64())]), ("key", "n"))
@@ -36,7 +36,7 @@ def test_merging_is_sorting(
 
 
 def test_rows_are_merged_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "_SAMPLE", 4)
+    monkeypatch.setattr(arrow_records, "_SAMPLE", 4)
     rows = [(f"{n % 50:02}", n) for n in range(1_000)]
     paths = [tmp_path / "even", tmp_path / "odd"]
     write_run(paths[0], table(rows[::2]), ROWS)

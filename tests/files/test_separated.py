@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.errors import BadInput
-from whichone.files.separated import read_rows, read_table_rows
+from whichone.files.lines import read_rows, read_table_rows
 
 
 def rows(path: Path, text: str, delimiter: str) -> list[list[str]]:

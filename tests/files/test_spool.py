@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.files import seen as seen_file
-from whichone.files.seen import Seen
-from whichone.files.spool import Selection, Spool, blocks
+from whichone.files import arrow_records as seen_file
+from whichone.files.arrow_records import Seen, Selection, Spool, blocks
 from whichone.records import Query
 
 

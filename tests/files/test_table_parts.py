@@ -7,18 +7,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from whichone.files import table_parts
+from whichone.files import tables
 from whichone.files.folder import Folder, file_entry
-from whichone.files.table_parts import part_names, write_parts
-from whichone.files.tables import TableSchema, read_batches
+from whichone.files.tables import TableSchema, part_names, read_batches, write_parts
 
 NUMBERS = TableSchema("numbers", pa.schema([("n", pa.int64())]), ("n",))
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_parts, "ROW_GROUP", 2)
-    monkeypatch.setattr(table_parts, "PART", 4)
+    monkeypatch.setattr(tables, "ROW_GROUP", 2)
+    monkeypatch.setattr(tables, "PART", 4)
 
 
 def batches(count: int) -> list[pa.RecordBatch]:

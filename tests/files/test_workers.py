@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.files.workers import run_jobs, start_workers
+from whichone.files.pools import run_jobs, start_workers
 
 
 def square(n: int) -> int:
@@ -87,7 +87,7 @@ def test_more_workers_than_needed_end_too() -> None:
 def test_a_script_without_a_guard_is_not_run_again_in_the_workers(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from whichone.files.workers import run_jobs\n"
+        "from whichone.files.pools import run_jobs\n"
         "print('begun')\n"
         "print(sorted(result for _, result in run_jobs(abs, [-3, -1, -2], 2)))\n"
     )

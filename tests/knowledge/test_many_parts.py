@@ -11,7 +11,7 @@ from whichone.benchmarks.builtin import builtin_knowledge_base
 from whichone.benchmarks.catalogue import read_namesakes
 from whichone.corpus.cut.cut import cut_passages
 from whichone.corpus.knowledge_names import names_of_pages
-from whichone.files import table_parts
+from whichone.files import tables as files_tables
 from whichone.files.folder import Folder
 from whichone.knowledge import tables
 from whichone.knowledge.engine.engines import KNOWLEDGE, open_tables
@@ -24,8 +24,8 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Folder, Fo
     """The built-in world in one file a table, and in files of 400 rows."""
     whole = builtin_knowledge_base(tmp_path_factory.mktemp("whole"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_parts, "ROW_GROUP", 200)
-        patch.setattr(table_parts, "PART", 400)
+        patch.setattr(files_tables, "ROW_GROUP", 200)
+        patch.setattr(files_tables, "PART", 400)
         cut = builtin_knowledge_base(tmp_path_factory.mktemp("cut"))
     yield Folder.open(whole, tables.KIND), Folder.open(cut, tables.KIND)
 

@@ -16,9 +16,9 @@ from whichone.benchmarks import set_members
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.stored import StoredQueries
 from whichone.errors import BadInput
-from whichone.files import keyed_spool, spool
-from whichone.files import runs as sorted_runs
-from whichone.files.keyed_spool import KeyedSpool
+from whichone.files import arrow_records
+from whichone.files import arrow_records as sorted_runs
+from whichone.files.arrow_records import KeyedSpool
 from whichone.measures import intervals
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.answer_summary import summarise_answers, summary_measures
@@ -58,7 +58,7 @@ class Sometimes:
 
 
 def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (spool, keyed_spool, benchmarks, intervals):
+    for module in (arrow_records, arrow_records, benchmarks, intervals):
         monkeypatch.setattr(module, "IN_MEMORY", 8)
     monkeypatch.setattr(run_module, "ROWS_IN_MEMORY", 8)
     monkeypatch.setattr(sorted_runs, "RUN", 16)

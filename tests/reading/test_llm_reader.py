@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fake_server import Reply, completion, error
 
-from whichone.concurrent import THREAD
 from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.pools import THREAD
 from whichone.reading.llm import Llm
 from whichone.runs.read import read
 

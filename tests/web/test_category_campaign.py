@@ -33,7 +33,7 @@ from whichone.runs.answers import Answers
 from whichone.web.annotation.done import Done
 from whichone.web.app import make_app
 from whichone.web.served_folder import ServedFolder
-from whichone.web.site import Settings
+from whichone.web.settings import Settings
 
 
 @pytest.fixture(scope="session")

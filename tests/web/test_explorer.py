@@ -28,7 +28,7 @@ from whichone.web.explorer.benchmark_index import build_benchmark_index
 from whichone.web.explorer.views import highlighted
 from whichone.web.search_key import fold
 from whichone.web.served_folder import ServedFolder
-from whichone.web.site import Settings
+from whichone.web.settings import Settings
 
 
 def names(client: Any, key: str, **wanted: str) -> list[str]:

@@ -26,7 +26,7 @@ from whichone.web.explorer import indexes, listing, set_numbers
 from whichone.web.explorer.indexes import Indexes
 from whichone.web.explorer.queries import opened
 from whichone.web.search_key import fold
-from whichone.web.site import Settings
+from whichone.web.settings import Settings
 
 LETTERS = "aaabbcdé ñ李x"
 

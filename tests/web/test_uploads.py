@@ -26,7 +26,7 @@ from whichone.runs.export_run import export_dpr_run, export_trec_run
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
-from whichone.web.site import Settings
+from whichone.web.settings import Settings
 
 Open = Callable[[Path], tuple[Any, str]]
 

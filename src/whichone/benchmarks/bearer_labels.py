@@ -14,7 +14,7 @@ from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
-from whichone.files.seen import Seen
+from whichone.files.arrow_records import Seen
 from whichone.records import Bearer, NameSet
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")

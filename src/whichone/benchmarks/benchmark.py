@@ -33,10 +33,9 @@ from whichone.corpus.page_views import PageIds, PageTitles
 from whichone.corpus.places import find_corpus
 from whichone.corpus.save import Passages, put_corpus, save_corpus
 from whichone.errors import NAMED, BadInput, sample
+from whichone.files.arrow_records import IN_MEMORY, Seen
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
-from whichone.files.seen import Seen
-from whichone.files.spool import IN_MEMORY
 from whichone.records import NameSet, Passage, Query, Question
 
 MIGRATED = "migrated from"

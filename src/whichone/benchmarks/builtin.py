@@ -13,8 +13,8 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.tables import KIND
 from whichone.errors import UsageError, WhichoneError, did_you_mean
-from whichone.files.cache import cache_folder, one_at_a_time
 from whichone.files.folder import Folder
+from whichone.files.output import cache_folder, one_at_a_time
 from whichone.knowledge.formats.pages import pages_source
 from whichone.knowledge.formats.views import ViewsFile
 from whichone.knowledge.formats.wikidata import Selection, WikidataDump

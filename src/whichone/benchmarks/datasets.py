@@ -14,7 +14,7 @@ import msgspec
 
 from whichone import registry
 from whichone.errors import UsageError, did_you_mean
-from whichone.files.cache import cache_folder
+from whichone.files.output import cache_folder
 
 NOT_VERIFIED = "not verified"
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, LockedFolder, Missing
-from whichone.files.kept import can_go_on
+from whichone.files.folder import can_go_on
 from whichone.progress import progress, talk
 
 ATTEMPTS = 5

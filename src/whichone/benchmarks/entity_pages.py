@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from whichone.corpus.corpus import Corpus
-from whichone.files.hash_index import Hashes, HashIndex, Rows, hashes
-from whichone.files.spool import existing
+from whichone.files.arrow_records import existing
+from whichone.files.mapped import Hashes, HashIndex, Rows, hashes
 
 
 class EntityPages:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.gold import GoldPages
 from whichone.benchmarks.used_sets import UsedSets
-from whichone.files.spool import Spool, blocks, existing
+from whichone.files.arrow_records import Spool, blocks, existing
 from whichone.files.tables import connect
 from whichone.names import title_key
 from whichone.records import Bearer, NameSet, Output, Provenance, Query

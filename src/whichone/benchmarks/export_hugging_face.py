@@ -23,8 +23,8 @@ from whichone.benchmarks.exports import exported_ids, judgements, split_of
 from whichone.benchmarks.release import write_archive, write_release
 from whichone.corpus.trec_ids import to_trec
 from whichone.errors import UsageError
-from whichone.files.beside import written_beside
 from whichone.files.lines import write_atomic
+from whichone.files.output import written_beside
 from whichone.records import Query
 
 ROW_GROUP = 50_000

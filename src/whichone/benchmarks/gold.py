@@ -17,7 +17,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_views import PageTitles
 from whichone.corpus.passage_files import plain_title, sets_from_titles
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.spool import blocks
+from whichone.files.arrow_records import blocks
 from whichone.names import title_key, token_key
 from whichone.progress import talk
 from whichone.records import NameSet, Provenance, Query, page_id

@@ -13,10 +13,8 @@ import pyarrow as pa
 
 from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput
+from whichone.files.arrow_records import Seen, Spool, blocks, merged, write_run
 from whichone.files.lines import read_lines
-from whichone.files.runs import merged, write_run
-from whichone.files.seen import Seen
-from whichone.files.spool import Spool, blocks
 from whichone.files.tables import TableSchema, group_batches
 
 Judgements: TypeAlias = Mapping[str, Mapping[str, int]]

@@ -14,8 +14,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
-from whichone.files.lines import NOT_JSON, open_binary, read_text_lines, write_atomic
-from whichone.files.separated import read_rows
+from whichone.files.lines import NOT_JSON, open_binary, read_rows, read_text_lines, write_atomic
 from whichone.records import Output, Query
 
 _DESCRIPTION = re.compile(r'\(description\s+(?:"((?:[^"\\]|\\.)*)"|([^()\s]+))\)')

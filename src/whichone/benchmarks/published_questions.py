@@ -18,8 +18,8 @@ from whichone.benchmarks.write_tables import main_language_of
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import PassageFields, plain_title, sets_from_titles
 from whichone.errors import UsageError
+from whichone.files.arrow_records import Spool, blocks
 from whichone.files.folder import file_hash
-from whichone.files.spool import Spool, blocks
 from whichone.names import title_key
 from whichone.records import NameSet, Provenance, Query
 from whichone.text.drqa import contains_any, decomposed, tokens

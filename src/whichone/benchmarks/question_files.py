@@ -12,8 +12,8 @@ from whichone.benchmarks.judgements import judgements_of, read_beir_qrels, read_
 from whichone.corpus.passage_files import field, read_records
 from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.arrow_records import blocks
 from whichone.files.lines import read_lines
-from whichone.files.spool import blocks
 
 SPLITS = ("test", "dev", "validation", "train")
 _BLOCK = 4_096

@@ -18,9 +18,8 @@ from whichone.benchmarks.question_files import SourceRecord, kind_of, read_quest
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import PassageFields, field
 from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.folder import file_hash
-from whichone.files.seen import Seen
-from whichone.files.spool import Spool, blocks
 from whichone.names import title_key
 from whichone.progress import talk
 from whichone.records import Output, Query

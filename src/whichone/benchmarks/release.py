@@ -21,9 +21,9 @@ from whichone import __version__
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exports import split_of
 from whichone.benchmarks.licence import licence_text
-from whichone.files.beside import written_beside
 from whichone.files.folder import file_hash
 from whichone.files.lines import write_atomic
+from whichone.files.output import written_beside
 
 Tables = Mapping[tuple[str, str], pa.Table]
 """By configuration and split."""

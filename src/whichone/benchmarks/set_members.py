@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.benchmarks.stored import StoredQueries, once
-from whichone.files.seen import Seen
-from whichone.files.spool import IN_MEMORY, Selection, blocks, numbers
+from whichone.files.arrow_records import IN_MEMORY, Seen, Selection, blocks, numbers
 from whichone.records import NameSet, Query
 
 _BLOCK = 4_096

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from whichone.errors import BadInput, WhichoneError
-from whichone.files.cache import cache_folder, one_at_a_time
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST, decode_manifest
+from whichone.files.output import cache_folder, one_at_a_time
 
 if TYPE_CHECKING:
     from whichone.benchmarks.benchmark import Benchmark, Where

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.write_tables import BLOCK, queries_of_file, queries_of_table
 from whichone.errors import BrokenFolder
-from whichone.files.keyed_spool import KeyedSpool
-from whichone.files.spool import OnDisk, Spool
+from whichone.files.arrow_records import KeyedSpool, OnDisk, Spool
 from whichone.records import NameSet, Query
 
 T = TypeVar("T")

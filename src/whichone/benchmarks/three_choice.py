@@ -13,7 +13,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import own_id
-from whichone.files.spool import blocks, kept
+from whichone.files.arrow_records import blocks, kept
 from whichone.records import NameSet, Query, Record
 
 DOCUMENTS = 3

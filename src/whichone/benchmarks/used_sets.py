@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from whichone.files.seen import Seen
-from whichone.files.spool import Spool
+from whichone.files.arrow_records import Seen, Spool
 from whichone.records import NameSet
 
 

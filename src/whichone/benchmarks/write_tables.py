@@ -16,11 +16,9 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.tables import QUERIES, SETS
 from whichone.errors import NAMED, BadInput, sample
+from whichone.files.arrow_records import Seen, blocks, merged, write_run
 from whichone.files.folder import Folder
 from whichone.files.lines import encode_text
-from whichone.files.runs import merged, write_run
-from whichone.files.seen import Seen
-from whichone.files.spool import blocks
 from whichone.files.tables import TableSchema, group_batches, sort_rows, write_batches
 from whichone.records import Bearer, NameSet, Output, Query
 from whichone.text.language import base_code

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.cache import cache_folder
+from whichone.files.output import cache_folder
 from whichone.protocols import ChatReply
 
 

@@ -22,7 +22,7 @@ import click
 from whichone import registry
 from whichone.cli.sections import SECTIONS
 from whichone.errors import UsageError, WhichoneError, did_you_mean
-from whichone.files.disk import what_is_full
+from whichone.files.output import what_is_full
 
 _NO_LINEAR_ALGEBRA = (["ingest"], ["export"], ["build", "amber"])
 """Commands for which numpy's threads would only spin, a tenth of a second each."""
@@ -163,7 +163,7 @@ def _stopped(error: BaseException) -> int:
 
 
 def _promise() -> str:
-    from whichone.files.kept import goes_on
+    from whichone.files.folder import goes_on
 
     return "; start it again and it goes on" if goes_on() else ""
 

@@ -119,7 +119,7 @@ def command(
     """
     from typing import Literal, cast
 
-    from whichone.files.workers import available_cores, start_workers
+    from whichone.files.pools import available_cores, start_workers
 
     cores, started = workers or available_cores(), []
     if engine == "duckdb" and cores > 1 and _is_large(wikidata, *pages):

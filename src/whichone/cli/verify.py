@@ -22,7 +22,7 @@ def command(folders: tuple[Path, ...], as_json: bool) -> None:
     whichone verify ~/results
     """
     from whichone.cli.output import emit_json
-    from whichone.files.verify import verify_folders
+    from whichone.files.folder import verify_folders
 
     reports = []
     for report in verify_folders(folders):

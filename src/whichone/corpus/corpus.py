@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from whichone.corpus.names import FURTHER, CorpusNames, Named, names_of_page
 from whichone.corpus.tables import KIND, NAMES, PAGES, PASSAGES
 from whichone.files.folder import Folder
-from whichone.files.hash_index import HashIndex, hashes
-from whichone.files.mapped import MappedTable, Rows, run_starts
+from whichone.files.mapped import HashIndex, MappedTable, Rows, hashes, run_starts
 from whichone.files.tables import sort_rows
 from whichone.records import Passage, page_of
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.corpus.cut.cut import BATCH, READ, Cut, cut_rows
+from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
-from whichone.files.spool import blocks
 from whichone.progress import Advance
 
 if TYPE_CHECKING:

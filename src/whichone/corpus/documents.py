@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from whichone.errors import BadInput
-from whichone.files.documents import Document, document_files, read_document
+from whichone.files.document_formats import Document, document_files, read_document
 from whichone.records import Passage, page_id, passage_id
 
 PATH = "path"

@@ -12,10 +12,9 @@ import pyarrow as pa
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.names import Named, names_of_page
 from whichone.corpus.tables import NAMES
+from whichone.files.arrow_records import blocks, merged, write_run
 from whichone.files.mapped import BATCH, MappedTable, write_mapped
-from whichone.files.runs import merged, write_run
-from whichone.files.spool import blocks
-from whichone.files.workers import available_cores, run_jobs
+from whichone.files.pools import available_cores, run_jobs
 from whichone.names import token_key
 from whichone.progress import progress
 

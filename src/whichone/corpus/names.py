@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from whichone.corpus.first_sentence import names_in_first_sentence
-from whichone.files.hash_index import Hashes, HashIndex, hashes
-from whichone.files.mapped import MappedTable, Rows, run_starts
+from whichone.files.mapped import Hashes, HashIndex, MappedTable, Rows, hashes, run_starts
 from whichone.names import name_key, token_key, without_parentheses
 
 Kind = Literal["title", "before comma", "redirect", "anchor", "alias", "first sentence"]

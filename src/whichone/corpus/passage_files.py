@@ -13,9 +13,8 @@ import msgspec
 
 from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput, Missing, did_you_mean
-from whichone.files.json_array import array_records
-from whichone.files.lines import decode_line, open_binary, read_lines
-from whichone.files.separated import read_table_rows
+from whichone.files.json_records import array_records
+from whichone.files.lines import decode_line, open_binary, read_lines, read_table_rows
 from whichone.names import title_key
 from whichone.records import Bearer, NameSet, Passage, page_id, passage_id
 

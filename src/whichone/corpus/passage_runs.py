@@ -23,13 +23,19 @@ from whichone.corpus.passage_files import (
 )
 from whichone.corpus.tables import PASSAGES
 from whichone.errors import BadInput
+from whichone.files.arrow_records import merged, write_run
 from whichone.files.compressed import DAMAGE
-from whichone.files.lines import decode_line, open_binary
+from whichone.files.lines import (
+    check_names,
+    decode_line,
+    open_binary,
+    read_rows,
+    tab_fields,
+    table_record,
+)
 from whichone.files.mapped import run_starts
-from whichone.files.runs import merged, write_run
-from whichone.files.separated import check_names, read_rows, tab_fields, table_record
+from whichone.files.pools import available_cores, run_jobs
 from whichone.files.tables import TableSchema
-from whichone.files.workers import available_cores, run_jobs
 from whichone.progress import progress
 from whichone.records import PASSAGE_MARK, Passage
 

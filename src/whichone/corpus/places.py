@@ -7,8 +7,8 @@ from pathlib import Path
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, WhichoneError
-from whichone.files.cache import cache_folder
 from whichone.files.lines import write_atomic
+from whichone.files.output import cache_folder
 
 
 def remember(corpus: Corpus) -> None:

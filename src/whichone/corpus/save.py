@@ -21,9 +21,8 @@ from whichone.corpus.places import remember
 from whichone.corpus.tables import KIND, PAGES, PASSAGES
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.files.hash_index import Hashes, HashIndex, hashes
 from whichone.files.manifest import MANIFEST
-from whichone.files.mapped import BATCH, MappedTable, Rows, write_mapped
+from whichone.files.mapped import BATCH, Hashes, HashIndex, MappedTable, Rows, hashes, write_mapped
 from whichone.files.tables import sort_rows
 from whichone.records import Passage, page_of
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from whichone.errors import BadInput, BrokenFolder, LockedFolder, UsageError
-from whichone.files import checked, tables
-from whichone.files.journal import Journal
-from whichone.files.kept import can_go_on
+from whichone.errors import BadInput, BrokenFolder, LockedFolder, UsageError, WhichoneError
+from whichone.files import manifest as files_manifest
+from whichone.files import tables
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.manifest import (
     FORMAT,
@@ -33,8 +33,64 @@ from whichone.files.manifest import (
     read_manifest,
 )
 from whichone.files.output import refuse_to_replace, request_for
-from whichone.files.table_parts import part_name, part_names
-from whichone.files.tables import TableSchema
+from whichone.files.tables import TableSchema, part_name, part_names
+from whichone.secrets import masked_record
+
+# A journal: lines of JSON that survive a kill.
+
+
+class Journal:
+    """Lines of JSON, each flushed to disk before the next step; a torn last line is ignored."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[dict[str, Any]]:
+        if not self.path.exists():
+            return []
+        entries = []
+        for line in self.path.read_bytes().split(b"\n")[:-1]:
+            try:
+                entries.append(msgspec.json.decode(line))
+            except msgspec.DecodeError:
+                break
+        return entries
+
+    def mend(self) -> None:
+        """Cut off a torn last line, so that the next entry starts a line of its own."""
+        if self.path.exists():
+            content = self.path.read_bytes()
+            whole = content.rfind(b"\n") + 1
+            if whole != len(content):
+                os.truncate(self.path, whole)
+
+    def append(self, entry: Mapping[str, Any], *, sync: bool = True) -> None:
+        """Without `sync` the line survives the end of the process, but not of the machine."""
+        with self.path.open("ab") as file:
+            file.write(msgspec.json.encode(masked_record(msgspec.to_builtins(entry))) + b"\n")
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+
+
+# Whether this process has kept work from which the same command would go on.
+
+
+_kept = False
+
+
+def can_go_on() -> None:
+    """Work was kept: what is said at an interrupt may promise to go on."""
+    global _kept
+    _kept = True
+
+
+def goes_on() -> bool:
+    return _kept
+
+
+# A folder of tables whose `manifest.json` is the commit point.
+
 
 _NEXT = "next.json"
 _PREVIOUS = "previous.json"
@@ -87,7 +143,7 @@ class Folder:
     def path(self, name: str, *, whole: bool | None = None) -> Path:
         """Where a committed file is, its checksums compared: see `checked.check_file`."""
         entry = self._entry(name)
-        checked.check_file(self.root / name, entry.crc32, whole=whole)
+        files_manifest.check_file(self.root / name, entry.crc32, whole=whole)
         return self.root / name
 
     def _entry(self, name: str) -> FileEntry:
@@ -118,7 +174,7 @@ class Folder:
         crc32 = self.manifest.files[file].crc32
         path = self.path(file, whole=columns is None)
         if columns is not None and crc32:
-            checked.check_ranges(path, crc32, tables.column_ranges(path, columns))
+            files_manifest.check_ranges(path, crc32, tables.column_ranges(path, columns))
         return tables.read_table(path, columns)
 
     def rows_of(self, name: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -136,9 +192,9 @@ class Folder:
         """Every file that differs from what was written, all bytes read anew."""
         for name, entry in self.manifest.files.items():
             path = self.root / name
-            blocks = list(checked.damaged_blocks(path, entry.crc32))
+            blocks = list(files_manifest.damaged_blocks(path, entry.crc32))
             if blocks:
-                yield checked.damaged(path, blocks)
+                yield files_manifest.damaged(path, blocks)
             elif file_hash(path) != entry.sha256:
                 yield BrokenFolder(f"{name} is not the file its manifest names", file=self.root)
 
@@ -240,7 +296,7 @@ class Folder:
         The old manifest goes first, so that a kill in between leaves an unfinished folder, never
         a manifest that names other files.
         """
-        checked.await_checks()
+        files_manifest.await_checks()
         manifest = Manifest(
             kind=self.manifest.kind,
             format=FORMAT,
@@ -369,7 +425,7 @@ def wait_until_unlocked(root: Path) -> None:
 
 def file_entry(file: Path, rows: int | None = None) -> FileEntry:
     """What a manifest says about a file."""
-    sha256, crc32 = checked.sums_of(file)
+    sha256, crc32 = files_manifest.sums_of(file)
     return FileEntry(sha256, file.stat().st_size, rows, crc32)
 
 
@@ -390,3 +446,54 @@ def folder_kinds(root: Path) -> Iterator[tuple[Path, str]]:
             yield manifest.parent, str(read_json(manifest).get("kind", ""))
         except (BadInput, AttributeError):
             continue
+
+
+# Finding all damage in folders and the folders below them.
+
+
+class FolderReport(msgspec.Struct, frozen=True):
+    """One folder: how much was compared, and a text for each file that differs."""
+
+    folder: str
+    kind: str
+    files: int
+    bytes: int
+    damage: list[str] = []
+
+
+def verify_folders(places: Sequence[Path]) -> Iterator[FolderReport]:
+    """A report on each finished or half-written folder at or below the places."""
+    for place in places:
+        roots = sorted({file.parent for file in place.rglob(MANIFEST) if _committed(file)})
+        if not roots:
+            if (place / ".partial").exists():
+                raise BrokenFolder(
+                    "the folder is half-written",
+                    file=place,
+                    hint="run the command that makes it again: it goes on where it stopped",
+                )
+            raise BadInput(f"no {MANIFEST} is in it or below it", file=place)
+        yield from map(verify_folder, roots)
+
+
+def verify_folder(root: Path) -> FolderReport:
+    """Every file of one folder, compared in full."""
+    try:
+        manifest = decode_manifest(root / MANIFEST)
+    except WhichoneError as error:
+        return FolderReport(str(root), "", 0, 0, [error.message])
+    damage = []
+    for name, entry in manifest.files.items():
+        try:
+            part = msgspec.structs.replace(manifest, files={name: entry})
+            Folder.with_sizes_checked(root, part).verify()
+        except WhichoneError as error:
+            damage.append(error.message)
+        except OSError as error:
+            damage.append(f"{name} cannot be read: {error.strerror}")
+    size = sum(entry.bytes for entry in manifest.files.values())
+    return FolderReport(str(root), manifest.kind, len(manifest.files), size, damage)
+
+
+def _committed(manifest: Path) -> bool:
+    return ".partial" not in manifest.parts

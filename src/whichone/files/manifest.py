@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from whichone.errors import BrokenFolder, Missing, NewerFormat
-from whichone.files.lines import read_json
+from whichone.files.lines import read_json, write_atomic
+from whichone.files.pools import available_cores
 from whichone.secrets import masked
 
 FORMAT = 2
@@ -112,3 +116,216 @@ def _damaged(file: Path) -> BrokenFolder:
 
 def _checksum(document: dict[str, Any]) -> str:
     return f"{zlib.crc32(msgspec.json.encode(document, order='sorted')):08x}"
+
+
+# Checksums of a file's blocks: written with the manifest, compared when a block is first read.
+# A bit that flips on a disk or in a copy changes a checksum, and the reader gets an error instead of
+# another number. Each block is compared once a process. Of files larger than `AT_ONCE` the ends are
+# compared at once and the rest beside the work, before anything made from them is committed.
+
+
+BLOCK = 16 << 20
+AT_ONCE = 1 << 30
+_PIECE = 1 << 20
+_DIGITS = 8  # of a CRC-32 in hexadecimal
+
+_File = tuple[str, int, int, int]
+
+
+class _Beside(threading.Thread):
+    """Compares one file while other things happen; the end of the process does not wait for it."""
+
+    def __init__(self, path: Path, sums: str) -> None:
+        super().__init__(daemon=True, name=f"checksums of {path.name}")
+        self.path, self.sums = path, sums
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            check_ranges(self.path, self.sums, [(0, self.path.stat().st_size)])
+        except Exception as error:
+            self.error = error
+
+
+_lock = threading.Lock()
+_compared: dict[_File, set[int]] = {}
+_beside: dict[_File, _Beside] = {}
+
+
+def sums_of(path: Path) -> tuple[str, str]:
+    """SHA-256 of a file, and the CRC-32 of each block one after another, in one pass."""
+    digest, sums = hashlib.sha256(), []
+    with path.open("rb") as file:
+        while True:
+            crc, size = 0, 0
+            while size < BLOCK and (piece := file.read(min(_PIECE, BLOCK - size))):
+                digest.update(piece)
+                crc = zlib.crc32(piece, crc)
+                size += len(piece)
+            if size:
+                sums.append(f"{crc:08x}")
+            if size < BLOCK:
+                return digest.hexdigest(), "".join(sums)
+
+
+def check_file(path: Path, sums: str, *, whole: bool | None = None) -> None:
+    """Compare a file that is about to be read; without `whole` its size decides when."""
+    if not sums:  # written before blocks had checksums
+        return
+    size = path.stat().st_size
+    if whole or (whole is None and size <= AT_ONCE):
+        check_ranges(path, sums, [(0, size)])
+        return
+    check_ranges(path, sums, [(0, 1), (max(size - 1, 0), size)])
+    if whole is None:
+        _check_beside(path, sums)
+
+
+def write_sums(path: Path) -> None:
+    """Keep the checksums of a file that no manifest names beside it."""
+    write_atomic(_sums_file(path), "\n".join(sums_of(path)).encode())
+
+
+def forget_sums(path: Path) -> None:
+    """Before the file is written anew."""
+    _sums_file(path).unlink(missing_ok=True)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file that no manifest names is what `write_sums` saw; True where nothing is known."""
+    if not _sums_file(path).exists():
+        return True
+    try:
+        _, _, sums = _sums_file(path).read_text("ascii").partition("\n")
+        if len(sums) // _DIGITS != -(-path.stat().st_size // BLOCK):
+            return False
+        check_file(path, sums)
+    except (BrokenFolder, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _sums_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sums")
+
+
+def check_ranges(path: Path, sums: str, ranges: Iterable[tuple[int, int]]) -> None:
+    """Compare the blocks that these byte ranges touch, those that were not compared before."""
+    wanted = {n for start, end in ranges for n in range(start // BLOCK, -(-end // BLOCK))}
+    identity = _identity(path)
+    with _lock:
+        done = _compared.setdefault(identity, set())
+        left = sorted(n for n in wanted - done if (n + 1) * _DIGITS <= len(sums))
+    if not left:
+        return
+    with path.open("rb") as file:
+        for number in left:
+            if f"{_block_crc(file.fileno(), number):08x}" != _of_block(sums, number):
+                raise damaged(path, [number])
+            with _lock:
+                done.add(number)
+
+
+def damaged_blocks(path: Path, sums: str) -> Iterator[int]:
+    """Every block of a file that differs from what was written, read anew."""
+    with path.open("rb") as file:
+        for number in range(len(sums) // _DIGITS):
+            if f"{_block_crc(file.fileno(), number):08x}" != _of_block(sums, number):
+                yield number
+
+
+def await_checks() -> None:
+    """Wait for the comparisons that run beside the work; damage is raised here."""
+    for identity, thread in list(_beside.items()):
+        thread.join()
+        if thread.error is not None:
+            raise thread.error
+        _beside.pop(identity, None)
+
+
+def damaged(path: Path, blocks: Iterable[int]) -> BrokenFolder:
+    """The error that names the file and the bytes."""
+    last = path.stat().st_size - 1
+    places = ", ".join(f"{n * BLOCK:,} to {min((n + 1) * BLOCK - 1, last):,}" for n in blocks)
+    return BrokenFolder(
+        f"{path.name} is damaged: its checksum differs from what was written (bytes {places})",
+        file=path.parent,
+        hint="copy the folder again or make it again; whichone verify lists all damage",
+    )
+
+
+def _check_beside(path: Path, sums: str) -> None:
+    identity = _identity(path)
+    with _lock:
+        if identity in _beside:
+            return
+        thread = _beside[identity] = _Beside(path, sums)
+    thread.start()
+
+
+def _identity(path: Path) -> _File:
+    """A file that was written anew is another file."""
+    state = path.stat()
+    return str(path.resolve()), state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def _block_crc(handle: int, number: int) -> int:
+    crc, at = 0, number * BLOCK
+    end = at + BLOCK
+    while at < end and (piece := os.pread(handle, min(_PIECE, end - at), at)):
+        crc = zlib.crc32(piece, crc)
+        at += len(piece)
+    return crc
+
+
+def _of_block(sums: str, number: int) -> str:
+    return sums[number * _DIGITS : (number + 1) * _DIGITS]
+
+
+# What names the bytes of a file, however large: hashed in blocks, which cores or machines read at once.
+
+
+CONTENT_HASH_BLOCK = 1 << 30
+OF_BLOCKS = "blocks:"
+_CONTENT_HASH_PIECE = 1 << 20
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Some bytes of a file."""
+
+    path: Path
+    start: int
+    end: int
+
+
+BlockHashes: TypeAlias = Callable[[list[Block]], Sequence[bytes]]
+"""The SHA-256 of each block, wherever it is computed."""
+
+
+def content_hash(path: Path, hashes: BlockHashes | None = None) -> str:
+    """SHA-256 of a file of one block; of a larger one `blocks:` and that of its blocks' digests in order."""
+    size = path.stat().st_size
+    blocks = [
+        Block(path.resolve(), start, min(start + CONTENT_HASH_BLOCK, size))
+        for start in range(0, size, CONTENT_HASH_BLOCK)
+    ]
+    if len(blocks) <= 1:
+        return (block_hash(blocks[0]) if blocks else hashlib.sha256().digest()).hex()
+    digests = (hashes or _on_all_cores)(blocks)
+    return OF_BLOCKS + hashlib.sha256(b"".join(digests)).hexdigest()
+
+
+def block_hash(block: Block) -> bytes:
+    digest, left = hashlib.sha256(), block.end - block.start
+    with block.path.open("rb") as file:
+        file.seek(block.start)
+        while left and (piece := file.read(min(_CONTENT_HASH_PIECE, left))):
+            digest.update(piece)
+            left -= len(piece)
+    return digest.digest()
+
+
+def _on_all_cores(blocks: list[Block]) -> list[bytes]:
+    """Threads suffice: hashing leaves Python's lock to the others."""
+    with ThreadPoolExecutor(available_cores()) as threads:
+        return list(threads.map(block_hash, blocks))

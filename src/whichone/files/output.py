@@ -7,14 +7,19 @@ error that names them. `--overwrite`: the old result is replaced.
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import filecmp
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whichone.errors import UsageError, sample
+from whichone.errors import BadInput, UsageError, sample
 
 MANIFEST = "manifest.json"
 REQUEST = "request"
@@ -162,3 +167,143 @@ def _named_files(folder: Path) -> set[str]:
         return set()
     files = manifest.get("files") if isinstance(manifest, dict) and "kind" in manifest else None
     return {*files, MANIFEST} if isinstance(files, dict) else set()
+
+
+# Files written beside their place and moved there: whole or not at all, and nothing left behind.
+
+
+@contextlib.contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """An empty file to fill; at the end of the block it takes its place, after an error it goes.
+
+    Writers of one place share one file name, so that what a killed one left is taken over by the next. A
+    lock tells a killed writer from one at work, beside which another name is used.
+    """
+    beside = path.with_name(f".{path.name}.unfinished")
+    handle = _take(beside)
+    if handle is None:
+        beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.unfinished")
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        yield beside
+        if is_unchanged(path, beside):
+            beside.unlink()
+        else:
+            beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _take(beside: Path) -> int | None:
+    """The file, emptied and locked; or nothing where another writer has it, or another user."""
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError:
+        return None
+    if _lock(handle) and _lies_at(beside, handle):
+        os.ftruncate(handle, 0)
+        return handle
+    os.close(handle)
+    return None
+
+
+def _lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
+    return True
+
+
+def _lies_at(path: Path, handle: int) -> bool:
+    """Whether the file is still there, not moved to its place by who had it before."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+# Where things lie that can be made again at will.
+
+
+def cache_folder() -> Path:
+    """`WHICHONE_CACHE`, else the user's cache folder by the XDG rule."""
+    folder = os.environ.get("WHICHONE_CACHE")
+    if folder:
+        return Path(folder)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "whichone"
+
+
+@contextmanager
+def one_at_a_time(place: Path) -> Iterator[None]:
+    """Processes that ask for the same derived thing at once wait for the first one to make it."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "building").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# A full disk or a memory bound that is too small as errors that say so.
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def full_disk_explained(place: Path) -> Iterator[None]:
+    """Turn what the system, Arrow or DuckDB say about a full disk or memory into one error."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL and not _says_full(str(error)):
+            raise
+        raise _full(place, error) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+            raise
+        if _says_full(str(error)):
+            raise _full(place, error) from error
+        if "OutOfMemory" in type(error).__name__:
+            raise BadInput(
+                f"the bound on memory is too small: {str(error).splitlines()[0]}",
+                file=place,
+                hint="give more --memory; what was finished is kept",
+            ) from error
+        raise
+
+
+def _says_full(text: str) -> bool:
+    return any(words in text for words in ("No space left", "File too large", "Disk quota"))
+
+
+def what_is_full(error: Exception) -> str | None:
+    """A message where an error of the system, Arrow or DuckDB is that of a full disk."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number not in _FULL and not _says_full(str(error)):
+        return None
+    named = getattr(error, "filename", None)
+    place = Path(os.fsdecode(named)) if named else Path.cwd()
+    folder = next((p for p in (place, *place.absolute().parents) if p.exists()), Path("/"))
+    try:
+        free = f"{shutil.disk_usage(folder).free:,} bytes are free in {folder}"
+    except OSError:
+        free = f"it is written in {folder}"
+    where = f"{named}: " if named else ""
+    return (
+        f"{where}the disk is full ({str(error).splitlines()[0]}); {free}\n"
+        "  make room and start the command again: what was finished is kept"
+    )
+
+
+def _full(place: Path, error: Exception) -> BadInput:
+    return BadInput(
+        f"the disk is full: {str(error).splitlines()[0]}",
+        file=place,
+        hint="make room and start the command again: what was finished is kept",
+    )

@@ -6,7 +6,8 @@ Same rows, same bytes, whatever engine or number of workers made them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, BrokenFolder, Missing
-from whichone.files.beside import written_beside
+from whichone.files.output import written_beside
 
 ROW_GROUP = 65_536
 DEFAULT_MEMORY = "2GB"
@@ -250,3 +251,34 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
     except KeyError as error:
         raise BadInput(f"a column is missing: {error}", file=path) from error
+
+
+# Tables of many rows, cut into files of `PART` rows: the first has the table's name, the others a number beside it.
+
+
+PART = 16 * ROW_GROUP
+"""Rows of a file; a worker writes one without knowing the others."""
+
+
+def part_name(table: str, number: int) -> str:
+    return f"{table}-{number:05}.parquet" if number else f"{table}.parquet"
+
+
+def part_names(table: str, files: Container[str]) -> list[str]:
+    """The files of a table among those of a folder, in the order of its rows."""
+    names = (part_name(table, number) for number in itertools.count())
+    return list(itertools.takewhile(files.__contains__, names))
+
+
+def write_parts(
+    folder: Path, batches: Iterable[pa.RecordBatch], schema: TableSchema
+) -> Iterator[tuple[str, int]]:
+    """Write batches that are in key order; each file's name and rows, at least one."""
+    groups = iter(fixed_groups(batches, schema.schema, ROW_GROUP))
+    for number in itertools.count():
+        first = list(itertools.islice(groups, 1))
+        if number and not first:
+            return
+        part = itertools.chain(first, itertools.islice(groups, PART // ROW_GROUP - 1))
+        name = part_name(schema.name, number)
+        yield name, write_groups(folder / name, part, schema)

@@ -18,7 +18,7 @@ from inspect_ai.tool import Tool, tool
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.prompt import passages_text
-from whichone.files.cache import cache_folder
+from whichone.files.output import cache_folder
 from whichone.measures.answer_scores import other_values
 from whichone.measures.outcomes import accepted_values, text_outcome, words_of
 from whichone.records import Query, Question

@@ -19,14 +19,12 @@ import msgspec
 
 from whichone import __version__
 from whichone.errors import BadInput, UsageError
-from whichone.files.content_hash import BlockHashes, block_hash
-from whichone.files.disk import full_disk_explained
 from whichone.files.folder import Folder, finish_interrupted
-from whichone.files.manifest import MANIFEST, Manifest
-from whichone.files.output import already_there, may_overwrite
-from whichone.files.repack import join_frames, repacked_name
+from whichone.files.manifest import MANIFEST, BlockHashes, Manifest, block_hash
+from whichone.files.output import already_there, full_disk_explained, may_overwrite
+from whichone.files.parts import join_frames, repacked_name
+from whichone.files.pools import Worker, run_jobs
 from whichone.files.tables import DEFAULT_MEMORY, ROW_GROUP
-from whichone.files.workers import Worker, run_jobs
 from whichone.knowledge.engine.queries import Queries, duckdb_queries
 from whichone.knowledge.formats.source import Job, Refused, Source, key_of
 from whichone.knowledge.merge import merge_tables

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from whichone.files.checked import is_whole
 from whichone.files.folder import Folder
+from whichone.files.manifest import is_whole
 from whichone.files.tables import sql_name
 from whichone.knowledge.addresses import read_address
 from whichone.knowledge.formats.wiki_site import clean_title, site_for

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from whichone.errors import BadInput
-from whichone.files.beside import written_beside
-from whichone.files.checked import forget_sums, write_sums
+from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
-from whichone.files.spool import blocks
+from whichone.files.manifest import forget_sums, write_sums
+from whichone.files.output import written_beside
 from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
 from whichone.knowledge.name_pieces import begin, extend, name_steps
 from whichone.progress import progress

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from whichone.files.checked import is_whole
 from whichone.files.folder import Folder
+from whichone.files.manifest import is_whole
 from whichone.knowledge.lookup import Lookup, NameBearer
 from whichone.knowledge.lookup_build import LONGEST_NAME, NAME_HASHES, NAME_NUMBERS, build_lookup
 from whichone.knowledge.name_pieces import Pieces, begin, extend, folded

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from whichone.collector import without_collector
 from whichone.errors import BadInput
-from whichone.files.beside import written_beside
+from whichone.files.output import written_beside
 from whichone.files.parts import ByteRange
 from whichone.files.tables import sql_text, tables_sql
 from whichone.knowledge.formats.source import Job, PartFiles, Refused, Source

@@ -12,8 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.set_members import asked_together
 from whichone.benchmarks.stored import once
 from whichone.errors import BadInput, sample
-from whichone.files.keyed_spool import keyed, of_keys
-from whichone.files.spool import blocks, numbers
+from whichone.files.arrow_records import blocks, keyed, numbers, of_keys
 from whichone.measures.measure import Answered, Measure, check_of
 from whichone.measures.outcome_judge import Judging
 from whichone.measures.scores import BLOCK, Scores, strange_ids

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.set_members import first_places
 from whichone.benchmarks.stored import StoredQueries
-from whichone.files.seen import Seen
-from whichone.files.spool import IN_MEMORY, Selection, numbers
+from whichone.files.arrow_records import IN_MEMORY, Seen, Selection, numbers
 from whichone.measures.intervals import interval_note
 from whichone.records import Query
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError, WhichoneError
-from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder
+from whichone.files.output import cache_folder
 from whichone.measures.gate import (
     Budgets,
     GateReport,

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.files.spool import IN_MEMORY
-from whichone.files.spool import numbers as on_disk
+from whichone.files.arrow_records import IN_MEMORY
+from whichone.files.arrow_records import numbers as on_disk
 
 LEVEL = 0.95
 FEWEST = 8

@@ -95,7 +95,6 @@ class Measure:
 
 def parse_measure(text: str) -> Measure:
     """A measure by its name, with its depth: "acc@5"."""
-    from whichone.measures.measure import OFFICIAL
 
     match = _NAME.fullmatch(text.strip())
     if match is None:

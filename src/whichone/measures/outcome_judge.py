@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from whichone.concurrent import in_order
 from whichone.errors import BadInput, UsageError
+from whichone.files.pools import in_order
 from whichone.measures.measure import Answered
 from whichone.measures.outcomes import (
     CLAIMS,

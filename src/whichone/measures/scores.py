@@ -16,8 +16,7 @@ from whichone.benchmarks.set_members import set_numbers
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
-from whichone.files.seen import Seen
-from whichone.files.spool import IN_MEMORY, OnDisk, Selection, blocks, numbers
+from whichone.files.arrow_records import IN_MEMORY, OnDisk, Seen, Selection, blocks, numbers
 from whichone.measures.clusters import clusters_of
 from whichone.measures.intervals import Estimate, interval
 from whichone.measures.measure import Measure, Retrieved

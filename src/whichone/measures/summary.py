@@ -13,7 +13,7 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.benchmarks.stored import once
-from whichone.files.spool import numbers
+from whichone.files.arrow_records import numbers
 from whichone.measures.clusters import cluster_note
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures

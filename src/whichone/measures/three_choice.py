@@ -12,8 +12,7 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import ThreeChoice, ThreeChoices
 from whichone.errors import BadInput
-from whichone.files.seen import Seen
-from whichone.files.spool import blocks, numbers
+from whichone.files.arrow_records import Seen, blocks, numbers
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.clusters import cluster_note, clusters_of
 from whichone.measures.intervals import Estimate, interval

@@ -13,9 +13,9 @@ from whichone.chat.model_text import BrokenAnswer, ModelAnswer, parse_model_text
 from whichone.chat.prompt import DEFAULT, Prompt, find_prompt
 from whichone.chat.replies import REFUSAL
 from whichone.chat.usage import Prices
-from whichone.concurrent import in_order
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, WhichoneError
+from whichone.files.pools import in_order
 from whichone.progress import talk
 from whichone.protocols import USAGE, ChatReply, ReadingSetting
 from whichone.records import Answer, Passage, ReadingTask

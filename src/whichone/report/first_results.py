@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.files.spool import blocks, numbers
+from whichone.files.arrow_records import blocks, numbers
 from whichone.measures.retrieval import first_rank, is_confused, kind_of_page
 from whichone.measures.scores import Scores
 from whichone.measures.summary import DEPTH

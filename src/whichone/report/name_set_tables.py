@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.set_members import asked_sets, rows_of_sets
-from whichone.files.spool import Selection
+from whichone.files.arrow_records import Selection
 from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import compare, holm
 from whichone.measures.measure import parse_measures

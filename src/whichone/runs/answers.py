@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from whichone.files.keyed_spool import keyed
+from whichone.files.arrow_records import keyed
 from whichone.files.tables import TableSchema
 from whichone.records import Answer
 from whichone.runs.results import Results

@@ -11,7 +11,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, sample
-from whichone.files.json_array import array_records
+from whichone.files.json_records import array_records
 from whichone.files.lines import write_atomic
 from whichone.records import Passage, Query, Ranking
 from whichone.runs.run import Run

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.errors import BrokenFolder
-from whichone.files.keyed_spool import KeyedSpool, of_keys
+from whichone.files.arrow_records import KeyedSpool, of_keys
 from whichone.files.tables import group_batches
 
 ROWS_IN_MEMORY = 2_500_000

@@ -24,10 +24,9 @@ from whichone.errors import (
     WhichoneError,
     did_you_mean,
 )
+from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder, wait_until_unlocked
 from whichone.files.lines import read_json_lines
-from whichone.files.seen import Seen
-from whichone.files.spool import blocks
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.protocols import Retriever
@@ -259,6 +258,6 @@ def as_retriever(search: Any, *, batched: bool | None = None, name: str | None =
 
 def default_index_folder(corpus: Corpus) -> Path:
     """Indexes are derived and can be made again: they lie in the cache, by the corpus' hash."""
-    from whichone.files.cache import cache_folder
+    from whichone.files.output import cache_folder
 
     return cache_folder() / "indexes" / corpus.hash[:16]

@@ -18,10 +18,9 @@ import pyarrow.parquet as pq
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError
+from whichone.files.arrow_records import blocks, numbers, write_merged
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
-from whichone.files.runs import write_merged
-from whichone.files.spool import blocks, numbers
 from whichone.files.tables import TableSchema, read_table
 from whichone.progress import progress, talk
 from whichone.protocols import Retriever

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.json_array import array_records
+from whichone.files.json_records import array_records
 from whichone.files.lines import open_binary, read_json_lines, write_json_lines
 from whichone.names import title_key
 from whichone.progress import talk

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from whichone.errors import BadInput
-from whichone.files.kept import can_go_on
-from whichone.files.spool import Selection
+from whichone.files.arrow_records import Selection
+from whichone.files.folder import can_go_on
 from whichone.progress import progress as bar
 from whichone.progress import talk
 from whichone.training import checkpoints

@@ -12,7 +12,7 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark, other_pages
 from whichone.benchmarks.used_sets import UsedSets
 from whichone.errors import BadInput
-from whichone.files.spool import blocks
+from whichone.files.arrow_records import blocks
 from whichone.names import title_key
 from whichone.records import Passage, Query, page_of
 from whichone.retrieval.bm25 import Bm25

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from whichone.errors import BadInput, UsageError
+from whichone.files.arrow_records import Spool
 from whichone.files.lines import write_atomic, write_json_lines
-from whichone.files.spool import Spool
 from whichone.progress import talk
 from whichone.reading.checkpoint import weights_fingerprint
 from whichone.reading.initialisation import Taught, initialisation_of, write_taught

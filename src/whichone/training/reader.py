@@ -10,9 +10,8 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
+from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.lines import write_atomic, write_json_lines
-from whichone.files.seen import Seen
-from whichone.files.spool import Spool, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint import HEADS, weights_fingerprint
 from whichone.reading.checkpoint_reader import TRAINED_TASKS, titled

@@ -9,7 +9,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
-from whichone.files.spool import OnDisk, Spool
+from whichone.files.arrow_records import OnDisk, Spool
 from whichone.records import Query
 from whichone.training.data import (
     Part,

@@ -14,7 +14,7 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.wording import question_in_words
 from whichone.errors import BadInput, UsageError, sample
-from whichone.files.spool import Spool, blocks
+from whichone.files.arrow_records import Spool, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint_reader import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS

@@ -9,8 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from whichone.errors import NAMED, BadInput, UsageError, sample
-from whichone.files.seen import Seen
-from whichone.files.spool import Selection, blocks
+from whichone.files.arrow_records import Seen, Selection, blocks
 from whichone.names import name_key, title_key
 from whichone.progress import talk
 from whichone.records import Query

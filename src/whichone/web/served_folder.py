@@ -19,8 +19,8 @@ from whichone.benchmarks.several import part_ids
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.corpus.corpus import Corpus
 from whichone.errors import WhichoneError
-from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder, folder_kinds
+from whichone.files.output import cache_folder
 from whichone.runs.answers import KIND as ANSWERS
 from whichone.runs.run import KIND as RUN
 from whichone.web.explorer.indexes import Indexes

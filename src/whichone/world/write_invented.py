@@ -15,7 +15,7 @@ import msgspec
 from whichone.errors import BadInput
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.output import differences, refuse_to_replace
-from whichone.files.workers import run_in_order
+from whichone.files.pools import run_in_order
 from whichone.progress import progress, talk
 from whichone.world.compile import FIRST_REVISION, KILT, VIEWS, WIKIDATA, WIKIPEDIA
 from whichone.world.formats import kilt, mediawiki, views, wikidata

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from test_ingest_spark import entity
 
-from whichone.files import content_hash, table_parts
+from whichone.files import manifest
+from whichone.files import tables as files_tables
 from whichone.files.folder import Folder
 from whichone.files.tables import ROW_GROUP
 from whichone.knowledge import tables
@@ -77,8 +78,8 @@ def test_dumps_are_hashed_and_tables_written_in_parts(
 ) -> None:
     """100,800 facts in parts of 65,536 rows; 12 MB of JSON in blocks of 5."""
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    monkeypatch.setattr(table_parts, "PART", ROW_GROUP)
-    monkeypatch.setattr(content_hash, "BLOCK", 5 << 20)
+    monkeypatch.setattr(files_tables, "PART", ROW_GROUP)
+    monkeypatch.setattr(manifest, "CONTENT_HASH_BLOCK", 5 << 20)
     dump = tmp_path / "wikidata.json"
     dump.write_text("[\n" + ",\n".join(map(entity, range(7_200))) + "\n]\n")
     manifests = {}

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from whichone.errors import BadInput
-from whichone.measures.matching.workers import in_order
+from whichone.files.pools import workers_in_order
 
 
 def double(n: int) -> int:
@@ -21,8 +21,8 @@ def die(n: int) -> int:
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
     expected = [(n, 2 * n) for n in range(20)]
-    assert list(in_order(double, range(20), size=1 << 30, workers=2)) == expected
-    assert list(in_order(double, range(20), size=1, workers=2)) == expected
+    assert list(workers_in_order(double, range(20), size=1 << 30, workers=2)) == expected
+    assert list(workers_in_order(double, range(20), size=1, workers=2)) == expected
 
 
 def test_another_thread_does_not_matter() -> None:
@@ -30,7 +30,11 @@ def test_another_thread_does_not_matter() -> None:
     thread = threading.Thread(target=end.wait)
     thread.start()
     try:
-        assert list(in_order(double, range(3), size=1 << 30, workers=2)) == [(0, 0), (1, 2), (2, 4)]
+        assert list(workers_in_order(double, range(3), size=1 << 30, workers=2)) == [
+            (0, 0),
+            (1, 2),
+            (2, 4),
+        ]
     finally:
         end.set()
         thread.join()
@@ -38,4 +42,4 @@ def test_another_thread_does_not_matter() -> None:
 
 def test_a_dead_worker_is_an_error_that_says_so() -> None:
     with pytest.raises(BadInput, match="a worker died"):
-        list(in_order(die, range(3), size=1 << 30, workers=2))
+        list(workers_in_order(die, range(3), size=1 << 30, workers=2))

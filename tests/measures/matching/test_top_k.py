@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files import json_array
-from whichone.measures.matching import workers
+from whichone.files import json_records, pools
 from whichone.measures.matching.labels import Labels, label_files
 from whichone.measures.matching.top_k import relation_names, result_files, top_k
 from whichone.papers.entityquestions.commands.score_entityquestions import command
@@ -83,8 +82,8 @@ def test_every_layout_and_cut_gives_the_same(
     if layout == "lines":
         text = "\n".join(map(json.dumps, results)) + "\n"
     path.write_bytes(gzip.compress(text.encode()) if layout == "gz" else text.encode())
-    monkeypatch.setattr(workers, "SMALL", 0)
-    pieces = list(json_array.parts(path, 4000))
+    monkeypatch.setattr(pools, "SMALL", 0)
+    pieces = list(json_records.parts(path, 4000))
     assert len(pieces) > 5
     assert sum(len(json.loads(bytes(piece.array()))) for piece in pieces) == 200
     assert [q.hits for q in only_file(path, workers=2)] == expected
@@ -103,7 +102,7 @@ def test_wrong_cuts_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         for n in range(20)
     ]
     path = write(tmp_path / "P1.json", results)
-    original = json_array.parts
+    original = json_records.parts
     monkeypatch.setattr("whichone.measures.matching.labels.parts", lambda p: original(p, 700))
     labels = only_file(path)
     assert [(q.passages, len(q.hits)) for q in labels] == [(30, 30)] * 20

@@ -12,13 +12,9 @@ from eq_knowledge import PEOPLE, write_knowledge
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.papers.entityquestions.build import (
-    BuildOptions,
-    Built,
-    Sizes,
-    build_entityquestions,
-)
+from whichone.papers.entityquestions.build import BuildOptions, Built, build_entityquestions
 from whichone.papers.entityquestions.commands.build_entityquestions import command
+from whichone.papers.entityquestions.draw import Sizes
 from whichone.records import Query
 
 OPTIONS = BuildOptions(only=("P19", "P26"), least_facts=5, buckets=("P19",))

@@ -16,7 +16,8 @@ from whichone.benchmarks.benchmark import save_benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.papers.entityquestions.buckets import buckets_of
-from whichone.papers.entityquestions.build import BuildOptions, Built, Sizes, build_entityquestions
+from whichone.papers.entityquestions.build import BuildOptions, Built, build_entityquestions
+from whichone.papers.entityquestions.draw import Sizes
 from whichone.papers.entityquestions.files import read_questions
 from whichone.papers.entityquestions.release import export_entityquestions, write_release
 from whichone.papers.entityquestions.report.figure import bucket_places, kinds

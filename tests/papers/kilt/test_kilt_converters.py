@@ -11,7 +11,7 @@ import pytest
 from original_files import convert, fever, texts, trex, trex_document, write
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files import hash_index, seen, sorted_rows
+from whichone.files import arrow_records, mapped
 from whichone.papers.kilt.convert import fever as fever_file
 from whichone.papers.kilt.convert import trex as trex_file
 from whichone.papers.kilt.convert.converters import CONVERTERS
@@ -19,7 +19,8 @@ from whichone.papers.kilt.convert.fever import page_title
 from whichone.papers.kilt.convert.original import Original
 from whichone.papers.kilt.convert.zsre import relation_splits
 from whichone.papers.kilt.datasets import datasets
-from whichone.papers.kilt.mapping.map_task import MapPlan, map_original
+from whichone.papers.kilt.mapping.map_task import map_original
+from whichone.papers.kilt.mapping.plan import MapPlan
 from whichone.papers.kilt.read_files import read_file
 
 
@@ -281,10 +282,10 @@ def test_records_do_not_depend_on_what_is_in_memory(
     assert len(whole[0]) > 50
     for size in (1, 7, 50):
         for module, limit in (
-            (sorted_rows, "RUN"),
-            (sorted_rows, "PIECE"),
-            (seen, "_RUN"),
-            (hash_index, "_IN_MEMORY"),
+            (arrow_records, "RUN"),
+            (arrow_records, "PIECE"),
+            (arrow_records, "_RUN"),
+            (mapped, "_IN_MEMORY"),
             (trex_file, "BLOCK"),
             (fever_file, "BLOCK"),
         ):

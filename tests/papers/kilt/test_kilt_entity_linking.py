@@ -18,7 +18,8 @@ from whichone.papers.kilt.convert.converters import CONVERTERS
 from whichone.papers.kilt.convert.entity_linking import cut_context
 from whichone.papers.kilt.convert.hyperlinks import dev_pages, export_hyperlinks
 from whichone.papers.kilt.convert.original import Original
-from whichone.papers.kilt.mapping.map_task import MapPlan, map_original
+from whichone.papers.kilt.mapping.map_task import map_original
+from whichone.papers.kilt.mapping.plan import MapPlan
 from whichone.papers.kilt.read_files import read_file
 
 AIDA = """-DOCSTART- (1 EU)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from whichone.files.spool import blocks
+from whichone.files.arrow_records import blocks
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

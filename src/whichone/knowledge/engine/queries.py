@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 from whichone.files.folder import file_entry
 from whichone.files.manifest import FileEntry
-from whichone.files.table_parts import write_parts
-from whichone.files.tables import TableSchema, connect, query_batches, sql_text
+from whichone.files.tables import TableSchema, connect, query_batches, sql_text, write_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa

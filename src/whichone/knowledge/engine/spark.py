@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from whichone.errors import BadInput, Missing, WhichoneError, missing_extra
-from whichone.files.beside import written_beside
+from whichone.files.output import written_beside
 from whichone.knowledge.formats.source import Job
 from whichone.knowledge.parts_work import Finished, PartWork
 

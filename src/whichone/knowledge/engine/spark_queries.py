@@ -14,7 +14,7 @@ import sqlglot  # Ibis brings it
 from sqlglot import exp
 
 from whichone.errors import BadInput
-from whichone.files import table_parts
+from whichone.files import tables
 from whichone.files.folder import file_entry
 from whichone.files.manifest import FileEntry
 from whichone.files.tables import TableSchema, write_batches
@@ -149,14 +149,14 @@ def part_tasks(files: Sequence[Path], schema: TableSchema, folder: Path) -> Iter
     """A table's parts, each with the files that have its rows."""
     counts = [pq.read_metadata(file).num_rows for file in files]
     ends = list(itertools.accumulate(counts))
-    for number, start in enumerate(range(0, max(ends[-1], 1), table_parts.PART)):
-        rows = range(start, min(start + table_parts.PART, ends[-1]))
+    for number, start in enumerate(range(0, max(ends[-1], 1), tables.PART)):
+        rows = range(start, min(start + tables.PART, ends[-1]))
         own = [
             (file, end - count)
             for file, count, end in zip(files, counts, ends, strict=True)
             if end > rows.start and end - count < rows.stop
         ]
-        target = folder / table_parts.part_name(schema.name, number)
+        target = folder / tables.part_name(schema.name, number)
         yield PartTask(target, schema, rows, own)
 
 

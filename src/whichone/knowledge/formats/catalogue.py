@@ -42,11 +42,11 @@ import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput, did_you_mean, sample
-from whichone.files.content_hash import BlockHashes, content_hash
-from whichone.files.documents import document_files
+from whichone.files.arrow_records import blocks
+from whichone.files.document_formats import document_files
 from whichone.files.lines import open_binary
+from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import ByteRange, Chunk
-from whichone.files.spool import blocks
 from whichone.knowledge.engine.queries import Queries
 from whichone.knowledge.formats.catalogue_documents import (
     DocumentReader,

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.files.documents import Document, document_files, read_document
+from whichone.files.document_formats import Document, document_files, read_document
 from whichone.knowledge.formats.source import Columns
 from whichone.knowledge.tables import PAGES
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput
-from whichone.files.lines import open_binary, read_json, read_json_lines
-from whichone.files.separated import read_rows, read_table_rows
+from whichone.files.lines import open_binary, read_json, read_json_lines, read_rows, read_table_rows
 from whichone.files.tables import group_batches
 
 

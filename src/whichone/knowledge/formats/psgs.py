@@ -16,8 +16,7 @@ from typing import Literal
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.lines import read_lines
-from whichone.files.separated import read_rows
+from whichone.files.lines import read_lines, read_rows
 from whichone.records import Passage
 
 Rules = Literal["dpr", "entityquestions"]

@@ -12,16 +12,16 @@ import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.files.content_hash import BlockHashes, content_hash
+from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import (
     ByteRange,
     Chunk,
     compression_of,
+    passed_through,
     plan_parts,
     read_part,
     stream_parts,
 )
-from whichone.files.repack import passed_through
 from whichone.files.tables import TableSchema, array_of
 from whichone.knowledge.engine.queries import Queries
 

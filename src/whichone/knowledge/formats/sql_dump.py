@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, UsageError
-from whichone.files.content_hash import BlockHashes, content_hash
 from whichone.files.lines import read_lines
+from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import beginning
 from whichone.files.tables import TableSchema, sql_text
 from whichone.knowledge.engine.queries import Queries

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.json_array import Part, decode_whole, parts
+from whichone.files.json_records import Part, decode_whole, parts
 from whichone.files.lines import NOT_JSON
+from whichone.files.pools import workers_in_order
 from whichone.measures.matching import find_matcher
 from whichone.measures.matching.matcher import Matcher, Passage, PreparedAnswers
 from whichone.measures.matching.raw_passages import RawPassage, RawResult, ranks_with_answer
 from whichone.measures.matching.token_matchers import TokenAnswers
-from whichone.measures.matching.workers import in_order
 
 
 class StoredPassage(msgspec.Struct):
@@ -108,7 +108,7 @@ def label_files(
     """
     find_matcher(matcher)
     tasks = (_Task(p, matcher, empty_answers) for path in paths for p in parts(path))
-    done = in_order(_label_part, tasks, _size(paths), workers)
+    done = workers_in_order(_label_part, tasks, _size(paths), workers)
     current: list[_Labelled | None] = []
     remaining = [Path(path) for path in paths]
     for task, labelled in done:

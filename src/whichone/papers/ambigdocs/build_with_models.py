@@ -15,8 +15,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.files.folder import Folder
-from whichone.files.journal import Journal
+from whichone.files.folder import Folder, Journal
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engine.engines import open_tables
 from whichone.knowledge.tables import KIND

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.files.json_array import decode_whole
+from whichone.files.json_records import decode_whole
 from whichone.files.lines import open_binary, read_json_lines, write_atomic
 from whichone.papers.ambigdocs.records import AmbigQuestion, Document, Prediction
 

@@ -11,7 +11,7 @@ import msgspec
 
 from whichone.benchmarks.relations import published_relations
 from whichone.errors import BadInput, Missing
-from whichone.files.json_array import array_records
+from whichone.files.json_records import array_records
 from whichone.files.lines import read_json_lines, write_atomic
 from whichone.records import Output, Query
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from whichone.files.json_array import array_records
+from whichone.files.json_records import array_records
 
 Triple = tuple[str, str, str]
 

@@ -26,8 +26,8 @@ from whichone.corpus.passage_files import (
     sets_from_titles,
 )
 from whichone.errors import BadInput, UsageError, sample
+from whichone.files.arrow_records import Spool, blocks
 from whichone.files.folder import file_hash
-from whichone.files.spool import Spool, blocks
 from whichone.names import title_key
 from whichone.papers.kilt.check import page_problems
 from whichone.papers.kilt.datasets import PAPER, Dataset

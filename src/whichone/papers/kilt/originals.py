@@ -10,11 +10,10 @@ from typing import IO
 import msgspec
 
 from whichone.errors import BadInput
+from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.compressed import is_tar
-from whichone.files.json_entries import entries
+from whichone.files.json_records import entries
 from whichone.files.lines import NOT_JSON, open_binary
-from whichone.files.seen import Seen
-from whichone.files.spool import Spool, blocks
 
 _BLOCK = 4_096
 

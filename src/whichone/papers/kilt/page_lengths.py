@@ -10,8 +10,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from whichone.files.seen import Seen
-from whichone.files.spool import blocks, existing
+from whichone.files.arrow_records import Seen, blocks, existing
 from whichone.papers.kilt.snapshot import Snapshot
 from whichone.records import Query
 

@@ -10,9 +10,8 @@ import msgspec
 
 from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
+from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.lines import decode_line, read_lines
-from whichone.files.seen import Seen
-from whichone.files.spool import Spool, blocks
 from whichone.papers.kilt.check import check_task
 from whichone.papers.kilt.datasets import Dataset, dataset, dataset_and_split
 from whichone.papers.kilt.originals import Originals

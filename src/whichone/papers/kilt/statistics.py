@@ -10,8 +10,7 @@ import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import benchmark_of
-from whichone.files.seen import Seen
-from whichone.files.spool import blocks
+from whichone.files.arrow_records import Seen, blocks
 from whichone.papers.kilt.datasets import datasets
 from whichone.papers.kilt.record import KEPT
 from whichone.records import Output, Query

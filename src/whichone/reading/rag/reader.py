@@ -10,7 +10,7 @@ import msgspec
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
-from whichone.files.cache import cache_folder
+from whichone.files.output import cache_folder
 from whichone.reading.checkpoint import weights_fingerprint
 from whichone.reading.initialisation import initialisation_of, read_taught
 from whichone.reading.inputs import fitted_question

@@ -9,7 +9,7 @@ from typing import Any
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, UsageError
-from whichone.files.workers import available_cores
+from whichone.files.pools import available_cores
 from whichone.retrieval.adapters.adapted import Adapted, missing, yes
 from whichone.retrieval.adapters.ids import Hit
 

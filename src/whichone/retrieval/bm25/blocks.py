@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from whichone.files.beside import written_beside
+from whichone.files.output import written_beside
 from whichone.retrieval.bm25.lists import MOST
 
 _SHIFT = 16

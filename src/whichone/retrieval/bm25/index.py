@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.files.folder import Folder
-from whichone.files.workers import available_cores, run_jobs
+from whichone.files.pools import available_cores, run_jobs
 from whichone.retrieval.bm25 import blocks
 from whichone.retrieval.bm25.blocks import Block, BlockMaker, Job, Numbering
 from whichone.retrieval.bm25.lists import MOST, decode, decode_blocks, peak

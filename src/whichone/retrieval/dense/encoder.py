@@ -147,8 +147,6 @@ def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encod
 
         return PairEncoder(folder, name=name, device=device)
     if kind == "static":
-        from whichone.retrieval.dense.encoder import StaticEncoder
-
         return StaticEncoder(folder, name=name)
     if kind == "onnx":
         from whichone.retrieval.dense.onnx import OnnxEncoder

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
-from whichone.files.beside import written_beside
-from whichone.files.cache import cache_folder
 from whichone.files.folder import Folder
 from whichone.files.mapped import MappedTable
-from whichone.files.workers import available_cores, run_jobs
+from whichone.files.output import cache_folder, written_beside
+from whichone.files.pools import available_cores, run_jobs
 from whichone.progress import Advance, progress
 from whichone.retrieval.dense.encoder import joined
 from whichone.retrieval.dense.packed import Tokenised

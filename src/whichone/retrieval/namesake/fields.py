@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, did_you_mean
-from whichone.files.beside import written_beside
-from whichone.files.hash_index import HashIndex, hashes
-from whichone.files.workers import cores_for, run_in_order
+from whichone.files.mapped import HashIndex, hashes
+from whichone.files.output import written_beside
+from whichone.files.pools import cores_for, run_in_order
 
 Rows = npt.NDArray[np.int64]
 FILES = ("field-hashes.npy", "field-starts.npy", "field-rows.npy", "field-names.json")

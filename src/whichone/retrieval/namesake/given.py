@@ -16,8 +16,7 @@ from whichone.corpus.names import CorpusNames, Named, key_hashes
 from whichone.corpus.passage_files import read_records
 from whichone.corpus.tables import NAMES
 from whichone.errors import BadInput
-from whichone.files.hash_index import HashIndex
-from whichone.files.mapped import MappedTable, write_mapped
+from whichone.files.mapped import HashIndex, MappedTable, write_mapped
 from whichone.files.tables import sort_rows
 
 _text = pa.string()

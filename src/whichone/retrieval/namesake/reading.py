@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from whichone.files.cache import cache_folder
+from whichone.files.output import cache_folder
 from whichone.names import plain_signs
 from whichone.records import Question
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, need_encoder

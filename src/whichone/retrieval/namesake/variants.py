@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.corpus.names import CorpusNames
-from whichone.files.hash_index import HashIndex, hashes
-from whichone.files.mapped import MappedTable, write_mapped
-from whichone.files.seen import Seen
-from whichone.files.workers import cores_for, run_in_order
+from whichone.files.arrow_records import Seen
+from whichone.files.mapped import HashIndex, MappedTable, hashes, write_mapped
+from whichone.files.pools import cores_for, run_in_order
 from whichone.retrieval.namesake.spelling import (
     ARTICLES,
     COMPANIES,

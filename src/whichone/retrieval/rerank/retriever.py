@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 
 from whichone import registry
-from whichone.concurrent import in_order
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
+from whichone.files.pools import in_order
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.fusion import Scored, Source, live
 from whichone.retrieval.open import index_over

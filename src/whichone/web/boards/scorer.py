@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.files.workers import forked_context, own_main
+from whichone.files.pools import forked_context, own_main
 from whichone.progress import talk
 from whichone.web.boards.board import boards, one_board, parts_of, set_marks
 from whichone.web.boards.scoring import OUT_OF_MEMORY, Job, Outcome, main

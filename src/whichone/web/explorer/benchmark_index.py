@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from whichone.benchmarks.bearer_labels import qualifier_of
 from whichone.benchmarks.benchmark import pages_of_others
 from whichone.benchmarks.several import BENCHMARK
-from whichone.files.beside import written_beside
 from whichone.files.folder import Folder
+from whichone.files.output import written_beside
 from whichone.web.explorer.set_numbers import number_sets, with_places
 from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
 from whichone.web.search_key import fold

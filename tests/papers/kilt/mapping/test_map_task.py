@@ -13,7 +13,8 @@ from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.papers.kilt.import_files import Plan, read_kilt
 from whichone.papers.kilt.mapping import map_task as map_task_file
-from whichone.papers.kilt.mapping.map_task import MapPlan, discarded_by_split, map_task
+from whichone.papers.kilt.mapping.map_task import discarded_by_split, map_task
+from whichone.papers.kilt.mapping.plan import MapPlan
 from whichone.papers.kilt.report.mapping import bleu_figure
 
 GOOD = "Soul Food is a 1997 comedy-drama film released by Fox 2000 Pictures"

@@ -88,7 +88,8 @@ def command(
 
     from whichone.cli.output import emit_json, emit_table
     from whichone.papers.kilt.convert.original import Original
-    from whichone.papers.kilt.mapping.map_task import MapPlan, discarded_by_split
+    from whichone.papers.kilt.mapping.map_task import discarded_by_split
+    from whichone.papers.kilt.mapping.plan import MapPlan
     from whichone.papers.kilt.report.mapping import map_tasks
 
     plan = MapPlan(

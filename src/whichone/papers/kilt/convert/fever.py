@@ -11,10 +11,8 @@ import msgspec
 import numpy as np
 
 from whichone.errors import BadInput, Missing, WhichoneError
-from whichone.files.keyed_spool import KeyedSpool
+from whichone.files.arrow_records import KeyedSpool, Seen, Selection, Spool, blocks
 from whichone.files.lines import read_json_lines
-from whichone.files.seen import Seen
-from whichone.files.spool import Selection, Spool, blocks
 from whichone.papers.kilt.convert.original import Original, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 

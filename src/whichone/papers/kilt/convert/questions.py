@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from whichone.errors import BadInput
-from whichone.files.json_array import array_records
-from whichone.files.json_entries import records_under
+from whichone.files.json_records import array_records, records_under
 from whichone.files.lines import read_json_lines
 from whichone.papers.kilt.convert.original import Original, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord

@@ -11,11 +11,9 @@ from operator import itemgetter
 
 import msgspec
 
-from whichone.files.json_array import decode_whole, parts
-from whichone.files.keyed_spool import KeyedSpool
+from whichone.files.arrow_records import KeyedSpool, SortedRows, Spool, blocks
+from whichone.files.json_records import decode_whole, parts
 from whichone.files.lines import NOT_JSON
-from whichone.files.sorted_rows import SortedRows
-from whichone.files.spool import Spool, blocks
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 

@@ -8,8 +8,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from whichone.errors import BadInput
+from whichone.files.arrow_records import SortedRows
 from whichone.files.lines import read_text_lines
-from whichone.files.sorted_rows import SortedRows
 from whichone.papers.kilt.convert.original import Original, made_id, sentence
 from whichone.papers.kilt.mapping.evidence import TaskOutput, TaskRecord
 

@@ -19,9 +19,8 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput
+from whichone.files.arrow_records import Seen, blocks
 from whichone.files.lines import decode_line, read_lines
-from whichone.files.seen import Seen
-from whichone.files.spool import blocks
 
 PAGE_FIELDS = ("wikipedia_id", "title", "url", "page")
 SPAN_FIELDS = ("start_paragraph_id", "start_character", "end_paragraph_id", "end_character")

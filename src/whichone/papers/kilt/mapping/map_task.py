@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.files.arrow_records import Spool, blocks
 from whichone.files.lines import write_atomic, write_json_lines
-from whichone.files.spool import Spool, blocks
 from whichone.papers.kilt.convert.converters import CONVERTERS
 from whichone.papers.kilt.convert.original import Original
 from whichone.papers.kilt.datasets import (

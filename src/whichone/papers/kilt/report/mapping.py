@@ -8,13 +8,8 @@ from pathlib import Path
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic
 from whichone.papers.kilt.convert.original import Original
-from whichone.papers.kilt.mapping.map_task import (
-    BINS,
-    Account,
-    MapPlan,
-    map_original,
-    map_task,
-)
+from whichone.papers.kilt.mapping.map_task import BINS, Account, map_original, map_task
+from whichone.papers.kilt.mapping.plan import MapPlan
 from whichone.report.figure import PALETTE, Figure, drawing, finish
 
 

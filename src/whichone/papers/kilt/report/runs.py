@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.files.spool import blocks
+from whichone.files.arrow_records import blocks
 from whichone.papers.kilt.datasets import datasets
 from whichone.papers.kilt.report.answer_tables import retrieval_table
 from whichone.papers.kilt.report.statistics import datasets_per_page_figure

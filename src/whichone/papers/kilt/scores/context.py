@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import UNSET
 
 from whichone.papers.kilt.scores.records import GetKeys
-from whichone.text.kilt import normalize, normalize_for_mapping
-from whichone.text.squad import ARTICLES
+from whichone.text.kilt import normalize_for_mapping
+from whichone.text.squad import ARTICLES, normalize
 
 NEVER = 1 << 62
 

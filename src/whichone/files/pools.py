@@ -11,12 +11,18 @@ import ctypes
 import importlib
 import multiprocessing
 import os
+import queue
 import signal
 import sys
+import threading
+import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.context import BaseContext, ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -255,3 +261,106 @@ def _keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_MMAP_THRESHOLD, 32 << 20)
         libc.mallopt(_TRIM_THRESHOLD, 256 << 20)
+
+
+# Several calls at once with results in order, by threads that never keep a stopped program alive.
+
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+THREAD = "whichone in order"
+
+
+def in_order(
+    function: Callable[[Item], Found], items: Sequence[Item], workers: int
+) -> Iterator[Found]:
+    """`function` of every item, `workers` at once; what it raises is raised here.
+
+    A pool of `concurrent.futures` is waited for when the program ends: after Ctrl-C a slow endpoint
+    would hold it for minutes. These threads are daemons, and begin nothing new once this is closed.
+    """
+    jobs: queue.SimpleQueue[tuple[Item, Future[Found]]] = queue.SimpleQueue()
+    futures: list[Future[Found]] = [Future() for _ in items]
+    for job in zip(items, futures, strict=True):
+        jobs.put(job)
+    stopped = threading.Event()
+
+    def work() -> None:
+        while not stopped.is_set():
+            try:
+                item, future = jobs.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                future.set_result(function(item))
+            except BaseException as error:
+                future.set_exception(error)
+
+    for _ in range(min(workers, len(items))):
+        threading.Thread(target=work, name=THREAD, daemon=True).start()
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        stopped.set()
+
+
+# Applying a function to tasks with every core, results in the order of the tasks.
+
+
+Task = TypeVar("Task")
+
+SMALL = 8 << 20
+"""Bytes of input below which starting processes costs more than it gains."""
+
+
+def workers_in_order(
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    size: int,
+    workers: int | None = None,
+) -> Iterator[tuple[Task, Result]]:
+    """Each task with its result; no more than a few tasks a worker are held at a time."""
+    workers = workers or cores()
+    if workers == 1 or size < SMALL:
+        for task in tasks:
+            yield task, function(task)
+        return
+    try:
+        yield from _in_pool(function, tasks, workers)
+    except BrokenProcessPool:
+        raise BadInput(
+            "a worker died", hint="mostly for lack of memory: give fewer --workers"
+        ) from None
+
+
+def _in_pool(
+    function: Callable[[Task], Result], tasks: Iterable[Task], workers: int
+) -> Iterator[tuple[Task, Result]]:
+    waiting: deque[tuple[Task, Future[Result]]] = deque()
+    with ProcessPoolExecutor(workers, mp_context=_workers_context()) as pool:
+        for task in tasks:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # idle threads of libraries
+                waiting.append((task, pool.submit(function, task)))
+            if len(waiting) >= 3 * workers:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        while waiting:
+            done, future = waiting.popleft()
+            yield done, future.result()
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def _workers_context() -> BaseContext:
+    """Forking is quickest, and safe while no other Python thread is at work."""
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return multiprocessing.get_context("fork")
+    return multiprocessing.get_context("spawn")

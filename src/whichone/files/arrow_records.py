@@ -1,0 +1,461 @@
+"""Records kept on disk while a command works: appended once, read in order or by their place as often as wanted."""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import os
+import tempfile
+import weakref
+from abc import abstractmethod
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+import mmh3
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from whichone.files.lines import encode_text
+from whichone.files.mapped import MappedTable, write_mapped
+from whichone.files.tables import TableSchema, sort_rows, write_batches, write_table
+
+T = TypeVar("T")
+
+IN_MEMORY = 131_072
+"""Records of one kind that a command keeps as objects; where there are more they stay on disk."""
+_BLOCK = 1 << 20
+_PLACE = 8
+
+
+class OnDisk(Sequence[T], Generic[T]):
+    """A sequence that is equal to every other sequence of the same records; a slice of it is a `Selection`."""
+
+    @abstractmethod
+    def _at(self, number: int) -> T:
+        """The record at a place from the front."""
+
+    def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
+        """The records at these places from the front, in the order asked for."""
+        return (self._at(int(place)) for place in places)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        if isinstance(place, slice):
+            return Selection(self, np.arange(len(self))[place])
+        number = int(place) + (len(self) if place < 0 else 0)
+        if not 0 <= number < len(self):
+            raise IndexError(place)
+        return self._at(number)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(other) != len(self):
+            return NotImplemented if not isinstance(other, Sequence) else False
+        return all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Spool(OnDisk[T], Generic[T]):
+    """Records of one type as lines of JSON in a file without a name, which goes when the process ends.
+
+    Where each line begins is in a second file, so that memory does not depend on how many there are. `near` is the
+    folder to be written: the file is on the same disk.
+    """
+
+    def __init__(self, kind: type[T], near: str | Path | None = None) -> None:
+        place = existing(near)
+        self._lines = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
+        self._starts = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
+        self._decode = msgspec.json.Decoder(kind).decode
+        for file in (self._lines, self._starts):
+            weakref.finalize(self, file.close)
+        self._count = self._end = 0
+        self._flushed = True
+
+    def append(self, record: T) -> None:
+        line = encode_text(record).encode() + b"\n"
+        self._lines.write(line)
+        self._starts.write(self._end.to_bytes(_PLACE, "little"))
+        self._end += len(line)
+        self._count += 1
+        self._flushed = False
+
+    def extend(self, records: Iterable[T]) -> Spool[T]:
+        for record in records:
+            self.append(record)
+        return self
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[T]:
+        self._flush()
+        decode = self._decode
+        for line in self._raw():
+            yield decode(line)
+
+    def _at(self, number: int) -> T:
+        self._flush()
+        raw = os.pread(self._starts.fileno(), 2 * _PLACE, number * _PLACE)
+        start = int.from_bytes(raw[:_PLACE], "little")
+        end = int.from_bytes(raw[_PLACE:], "little") or self._end
+        return self._decode(os.pread(self._lines.fileno(), end - start, start))
+
+    def _raw(self) -> Iterator[bytes]:
+        at, rest = 0, b""
+        while block := os.pread(self._lines.fileno(), min(_BLOCK, self._end - at), at):
+            at += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            yield from lines
+
+    def _flush(self) -> None:
+        if not self._flushed:
+            self._lines.flush()
+            self._starts.flush()
+            self._flushed = True
+
+
+class Selection(OnDisk[T], Generic[T]):
+    """Some records of a sequence by their places, read where they are."""
+
+    def __init__(self, records: Sequence[T], places: npt.NDArray[Any] | Sequence[int]) -> None:
+        self.records: Sequence[T] = records
+        if isinstance(records, Selection):
+            self.records, places = records.records, records.places[np.asarray(places, np.int64)]
+        self.places: npt.NDArray[Any] = np.asarray(
+            places, np.int32 if len(self.records) < 2**31 else np.int64
+        )
+        """Where they are; of a choice among chosen ones where they are in all."""
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def _at(self, number: int) -> T:
+        return self.records[int(self.places[number])]
+
+    def __iter__(self) -> Iterator[T]:
+        if isinstance(self.records, OnDisk):
+            return self.records.chosen(self.places)
+        return (self.records[int(place)] for place in self.places)
+
+
+def kept(kind: type[T], records: Iterable[T]) -> Sequence[T]:
+    """All records: a tuple where they are few, else a spool."""
+    iterator = iter(records)
+    first = tuple(islice(iterator, IN_MEMORY + 1))
+    if len(first) <= IN_MEMORY:
+        return first
+    return Spool(kind).extend(first).extend(iterator)
+
+
+def numbers(count: int, kind: Any, fill: float = 0) -> npt.NDArray[Any]:
+    """An array with one value in all places, mapped from a file without a name where it is long."""
+    if count <= IN_MEMORY:
+        return np.full(count, fill, kind)
+    with tempfile.TemporaryFile() as file:
+        array = np.memmap(file, kind, "w+", shape=(count,))
+    if fill != 0:
+        array[:] = fill
+    return array
+
+
+def existing(near: str | Path | None) -> Path | None:
+    """The folder itself or the first one above it that exists; None for the system's own place."""
+    if near is None:
+        return None
+    place = Path(near).absolute()
+    return next((p for p in (place, *place.parents) if p.is_dir() and os.access(p, os.W_OK)), None)
+
+
+def blocks(things: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The same things in lists of `size`, the last one shorter."""
+    iterator = iter(things)
+    while block := list(islice(iterator, size)):
+        yield block
+
+
+# Which strings came before, of any number of them: 128 bits of each one's hash in sorted runs on disk.
+
+
+Run = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
+"""The two halves of each hash, in the order of the first, and the numbers."""
+_RUN = 1 << 17
+"""Entries of a run; those of the last one are in memory."""
+
+
+class Seen:
+    """Strings with the number that each came with first.
+
+    Strings count as equal when 128 bits of MurmurHash3 are: two of a billion differ all the same with a
+    probability of 1 in 10^20.
+    """
+
+    def __init__(self, near: str | Path | None = None) -> None:
+        self._near = existing(near)
+        self._runs: list[Run] = []
+        self._last: dict[bytes, int] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many different strings there are."""
+        return self._count
+
+    def add(self, texts: Sequence[str], numbers: Sequence[int]) -> list[int | None]:
+        """For each string the number it came with before, None where it is new; new ones are remembered."""
+        keys = [mmh3.hash_bytes(text.encode("utf-8", "surrogatepass")) for text in texts]
+        before = self._in_runs(keys)
+        last = self._last
+        for place, (key, number) in enumerate(zip(keys, numbers, strict=True)):
+            if before[place] is None:
+                before[place] = last.get(key)
+                if before[place] is None:
+                    last[key] = number
+                    self._count += 1
+        if len(last) >= _RUN:
+            self._write()
+        return before
+
+    def add_one(self, text: str, number: int = 0) -> int | None:
+        return self.add([text], [number])[0]
+
+    def numbers(self, texts: Sequence[str]) -> list[int | None]:
+        """The number of each string, None for those that never came; nothing is remembered."""
+        keys = [mmh3.hash_bytes(text.encode("utf-8", "surrogatepass")) for text in texts]
+        before = self._in_runs(keys)
+        return [self._last.get(k) if b is None else b for k, b in zip(keys, before, strict=True)]
+
+    def _in_runs(self, keys: Sequence[bytes]) -> list[int | None]:
+        before: list[int | None] = [None] * len(keys)
+        if not self._runs or not keys:
+            return before
+        asked = np.frombuffer(b"".join(keys), "<u8").reshape(-1, 2)
+        for first, second, numbers in self._runs:
+            places = np.minimum(np.searchsorted(first, asked[:, 0]), len(first) - 1)
+            same = (first[places] == asked[:, 0]) & (second[places] == asked[:, 1])
+            for place in np.flatnonzero(same).tolist():
+                before[place] = int(numbers[places[place]])
+        return before
+
+    def _write(self) -> None:
+        halves = np.frombuffer(b"".join(self._last), "<u8").reshape(-1, 2)
+        numbers = np.fromiter(self._last.values(), np.int64, len(self._last))
+        order = np.argsort(halves[:, 0])
+        columns = halves[order, 0], halves[order, 1], numbers[order].view(np.uint64)
+        with tempfile.TemporaryFile(dir=self._near) as file:
+            np.stack(columns).tofile(file)
+            file.flush()
+            first, second, third = np.memmap(file, np.uint64, "r", shape=(3, len(order)))
+            self._runs.append((first, second, third.view(np.int64)))
+        self._last = {}
+
+
+# Records by their keys: in memory where they are few, else on disk while a command works.
+
+
+_KEYED_SPOOL_BLOCK = 4_096
+
+
+class KeyedSpool(Mapping[str, T]):
+    """Records on disk, read in their order, or by their keys: best many at once; of a key's records the first counts."""
+
+    def __init__(
+        self, kind: type[T], pairs: Iterable[tuple[str, T]], near: str | Path | None = None
+    ) -> None:
+        self.records: Spool[T] = Spool(kind, near)
+        self._keys: Spool[str] = Spool(str, near)
+        self._places = Seen(near)
+        for block in blocks(pairs, _KEYED_SPOOL_BLOCK):
+            keys = [key for key, _ in block]
+            self._places.add(keys, range(len(self._keys), len(self._keys) + len(block)))
+            self._keys.extend(keys)
+            self.records.extend(record for _, record in block)
+
+    def many(self, keys: Sequence[str]) -> list[T | None]:
+        """The record of each key, None where there is none."""
+        places = self._places.numbers(keys)
+        return [None if place is None else self.records[place] for place in places]
+
+    def __getitem__(self, key: str) -> T:
+        place = self._places.numbers([key])[0]
+        if place is None:
+            raise KeyError(key)
+        return self.records[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def values(self) -> ValuesView[T]:
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, T]:
+        return _Items(self)
+
+
+class _Values(ValuesView[T]):
+    """Read in order, without looking each key up."""
+
+    def __init__(self, spool: KeyedSpool[T]) -> None:
+        super().__init__(spool)
+        self._spool = spool
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._spool.records)
+
+
+class _Items(ItemsView[str, T]):
+    def __init__(self, spool: KeyedSpool[T]) -> None:
+        super().__init__(spool)
+        self._spool = spool
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        return zip(self._spool, self._spool.records, strict=True)
+
+
+def keyed(kind: type[T], pairs: Iterable[tuple[str, T]]) -> Mapping[str, T]:
+    """All records by their keys: a dictionary where they are few."""
+    iterator = iter(pairs)
+    first = list(islice(iterator, IN_MEMORY + 1))
+    if len(first) <= IN_MEMORY:
+        return dict(first)
+    return KeyedSpool(kind, chain(first, iterator))
+
+
+def of_keys(records: Mapping[str, T], keys: Sequence[str]) -> list[T | None]:
+    """The record of each key, None where there is none: many at once where they are on disk."""
+    return records.many(keys) if isinstance(records, KeyedSpool) else [*map(records.get, keys)]
+
+
+# Sorting more rows than memory has room for: sorted runs on disk, merged by ranges of their first key.
+# A run is an Arrow file that is mapped, not read. Memory depends on the length of a run and on `RANGE`, not on how many
+# rows there are.
+
+
+RANGE = 16_384
+"""About so many rows are merged at a time where nobody says otherwise."""
+RUN = 262_144
+"""Rows of tables that are sorted in memory; where there are more they are sorted in runs of about so many."""
+
+_SAMPLE = 512
+
+
+def write_run(path: Path, table: pa.Table, schema: TableSchema) -> int:
+    """Sort rows that fit in memory and write them, whole or not at all; how many."""
+    fitted = table.select(schema.schema.names).cast(schema.schema)
+    batches = sort_rows(fitted, schema).combine_chunks().to_batches()
+    return write_mapped(path, batches, schema.schema)
+
+
+def write_merged(path: Path, tables: Iterable[pa.Table], schema: TableSchema) -> int:
+    """Write the rows of all tables as one table in key order, sorted on disk where they are many; how many rows."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".runs-") as place:
+        runs: list[Path] = []
+        held: list[pa.Table] = []
+        for table in tables:
+            held.append(table)
+            if sum(t.num_rows for t in held) >= RUN:
+                runs.append(Path(place) / f"{len(runs):05}.arrow")
+                write_run(runs[-1], pa.concat_tables(held).combine_chunks(), schema)
+                held = []
+        rest = pa.concat_tables(held) if held else schema.empty()
+        if not runs:
+            return write_table(path, rest, schema)
+        runs.append(Path(place) / f"{len(runs):05}.arrow")
+        write_run(runs[-1], rest.combine_chunks(), schema)
+        del held, rest
+        batches = (b for table in merged(runs, schema, RUN // 8) for b in table.to_batches())
+        return write_batches(path, batches, schema)
+
+
+def merged(runs: Sequence[Path], schema: TableSchema, rows: int = RANGE) -> Iterator[pa.Table]:
+    """The rows of all runs in the order of the key, in tables of about `rows` rows.
+
+    Rows whose first key is equal are in one table, however many they are.
+    """
+    tables = [table for path in runs if len(table := MappedTable.open(path))]
+    places = [0] * len(tables)
+    for end in [*_cuts(tables, schema.key[0], rows), None]:
+        pieces = []
+        for number, table in enumerate(tables):
+            start = places[number]
+            stop = len(table) if end is None else _lower_bound(table, schema.key[0], end, start)
+            if stop > start:
+                pieces.append(table.slice(start, stop - start, schema.schema.names))
+                places[number] = stop
+        if pieces:
+            yield sort_rows(pa.concat_tables(pieces).combine_chunks(), schema)
+
+
+def _cuts(tables: Sequence[MappedTable], column: str, rows: int) -> list[str]:
+    """Values of the first key between which there are about so many rows, by a sample."""
+    sample = sorted(
+        str(table.value(row, column))
+        for table in tables
+        for row in range(_SAMPLE // 2, len(table), _SAMPLE)
+    )
+    step = max(rows // _SAMPLE, 1)
+    return list(dict.fromkeys(sample[step::step]))
+
+
+def _lower_bound(table: MappedTable, column: str, value: str, start: int) -> int:
+    """The first row, from `start` on, whose value is not below this one."""
+    return bisect.bisect_left(
+        range(len(table)), value, start, key=lambda row: table.strings([row], column)[0]
+    )
+
+
+# Rows in order, however many they are: runs sorted in memory, kept on disk and merged while they are read.
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+SORTED_ROWS_RUN = 65_536
+"""Rows that are sorted in memory."""
+PIECE = 64
+"""Rows of each run that are in memory while the runs are merged."""
+
+
+class SortedRows(Generic[Row]):
+    """Tuples of one type, compared as Python compares them; append first, then read as often as wanted."""
+
+    def __init__(self, kind: Any, near: str | Path | None = None) -> None:
+        self._pieces: Spool[list[Row]] = Spool(list[kind], near)
+        self._runs: list[range] = []
+        self._last: list[Row] = []
+
+    def append(self, row: Row) -> None:
+        self._last.append(row)
+        if len(self._last) >= SORTED_ROWS_RUN:
+            self._write()
+
+    def extend(self, rows: Iterable[Row]) -> SortedRows[Row]:
+        for row in rows:
+            self.append(row)
+        return self
+
+    def __iter__(self) -> Iterator[Row]:
+        if not self._runs:
+            return iter(sorted(self._last))
+        if self._last:
+            self._write()
+        return heapq.merge(*map(self._run, self._runs))
+
+    def _write(self) -> None:
+        self._last.sort()
+        start = len(self._pieces)
+        self._pieces.extend(blocks(self._last, PIECE))
+        self._runs.append(range(start, len(self._pieces)))
+        self._last = []
+
+    def _run(self, run: range) -> Iterator[Row]:
+        for piece in run:
+            yield from self._pieces[piece]
