@@ -2,7 +2,7 @@ import string
 
 import pytest
 
-from whichone.text.ambigdocs import content_tokens, stop_words, surface_name
+from whichone.text.normalisers import content_tokens, stop_words, surface_name
 
 
 def test_the_stop_words_are_the_153_that_can_match() -> None:

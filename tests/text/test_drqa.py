@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.text.drqa import contains_any, decomposed, has_tokens, is_sublist, spans, tokens
+from whichone.text.normalisers import (
+    contains_any,
+    decomposed,
+    has_tokens,
+    is_sublist,
+    spans,
+    tokens,
+)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.errors import UsageError
-from whichone.text import amber
+from whichone.text import normalisers
 from whichone.world import syllables
 from whichone.world.invent import BLOCK, Invention
 from whichone.world.kinds import HUMANS, OTHERS, QUANTITIES, VALUES
@@ -81,14 +81,19 @@ def test_most_facts_stand_in_the_text_and_some_do_not(
     found = []
     for item in entities(items):
         text = " ".join(pages[item["sitelinks"]["enwiki"]["title"]]["text"]).split()[:350]
-        tokens = amber.tokens(" ".join(text))
+        tokens = normalisers.amber_tokens(" ".join(text))
         for prop, claims in item["claims"].items():
             if prop in VALUES and claims[0]["mainsnak"]["snaktype"] == "value":
                 value = claims[0]["mainsnak"]["datavalue"]["value"]
                 known = (
                     [value["amount"][1:]] if prop in QUANTITIES else names_of(items[value["id"]])
                 )
-                found.append(any(amber.contains_answer(tokens, amber.tokens(n)) for n in known))
+                found.append(
+                    any(
+                        normalisers.contains_answer(tokens, normalisers.amber_tokens(n))
+                        for n in known
+                    )
+                )
     assert 0.85 < sum(found) / len(found) < 0.98
 
 

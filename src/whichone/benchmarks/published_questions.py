@@ -22,7 +22,7 @@ from whichone.files.arrow_records import Spool, blocks
 from whichone.files.folder import file_hash
 from whichone.names import title_key
 from whichone.records import NameSet, Provenance, Query
-from whichone.text.drqa import contains_any, decomposed, tokens
+from whichone.text.normalisers import contains_any, decomposed, tokens
 
 SOURCE = "corpus"
 BLOCK = 1_024

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.files.lines import NOT_JSON
-from whichone.text import squad
+from whichone.text import normalisers
 
 FACT_CHECKING = "fc"
 LABELS = {"support": "SUPPORTS", "refute": "REFUTES"}
@@ -89,7 +89,7 @@ def is_refusal(text: str) -> bool:
 
     A sentence of refusal speaks of what it was given or asked; "I Can't Get Next to You" is a song.
     """
-    if squad.normalize(text) in _REFUSALS:
+    if normalisers.normalize(text) in _REFUSALS:
         return True
     return bool(_REFUSING.match(text.strip()) and _ABOUT_THE_TASK.search(text))
 

@@ -20,7 +20,7 @@ from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.agents import trace_of
 from whichone.runs.answers import Answers
 from whichone.runs.results import sees
-from whichone.text import squad
+from whichone.text import normalisers
 
 
 def score_answers(
@@ -139,7 +139,7 @@ def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
 def _other_values(queries: Sequence[Query]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for asked in asked_together(queries):
         members = [q for q in asked if q.entity is not None and q.task != "fc"]
-        answers = {q.id: [(a, squad.normalize(a)) for a in q.answers()] for q in members}
+        answers = {q.id: [(a, normalisers.normalize(a)) for a in q.answers()] for q in members}
         for query in members:
             rest = [q for q in members if q.entity != query.entity]
             same = [q for q in rest if q.relation == query.relation]

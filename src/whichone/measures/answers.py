@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from whichone.measures.measure import Answered, Measure, no_depth
 from whichone.measures.retrieval import first_rank
-from whichone.text import rouge, squad
+from whichone.text import normalisers
 
 AnswerScores = tuple[float, float, float, float]
 """Accuracy, exact match, F1, ROUGE-L."""
@@ -20,17 +20,17 @@ _PERFECT_ROUGE_L = 2.0 * (1.0 / (1.0 + 1.0 + 1e-8))
 
 def answer_scores(answer: str, golds: set[str]) -> AnswerScores:
     """Scores of a stripped, non-empty answer against at least one gold answer, as KILT computes them."""
-    words = squad.tokens(answer)
+    words = normalisers.squad_tokens(answer)
     if answer in golds:
         return 1.0, 1.0, 1.0 if words else 0.0, _PERFECT_ROUGE_L if answer.strip(".") else 0.0
     exact = f1 = 0.0
     for gold in golds:
-        gold_words = squad.tokens(gold)
+        gold_words = normalisers.squad_tokens(gold)
         if words == gold_words:
             exact = 1.0
         f1 = max(f1, token_f1(words, gold_words))
-    sentences = rouge.sentence_words(answer)
-    rouge_l = rouge.best_rouge_l(sentences, map(rouge.sentence_words, golds))
+    sentences = normalisers.sentence_words(answer)
+    rouge_l = normalisers.best_rouge_l(sentences, map(normalisers.sentence_words, golds))
     return 0.0, exact, f1, rouge_l
 
 

@@ -20,7 +20,7 @@ import msgspec
 from whichone.errors import BadInput
 from whichone.measures.measure import Answered, Measure, no_depth
 from whichone.records import Query
-from whichone.text import squad
+from whichone.text import normalisers
 
 Outcome = Literal["right", "several", "asked", "refused", "namesake", "wrong"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -86,7 +86,7 @@ def text_outcome(
     text = _POSSESSIVE.sub("", text.replace("’", "'").strip())
     if not text:
         return "wrong"
-    if squad.normalize(text) in {squad.normalize(a) for a in accepted}:
+    if normalisers.normalize(text) in {normalisers.normalize(a) for a in accepted}:
         return "right"
     sentences = [s for s in _SENTENCE.split(text) if s.strip()]
     asking = [s for s in sentences if _asks(s, words)]
@@ -120,7 +120,7 @@ def _given(
     """Whose values the sentences give: "own", "other", both or nobody's."""
     values: set[str] = set()
     for sentence in sentences:
-        for owner, start, tokens in _spans(squad.tokens(sentence), accepted, others):
+        for owner, start, tokens in _spans(normalisers.squad_tokens(sentence), accepted, others):
             if not words.tells("denies", " ".join(tokens[:start])):
                 values.add(owner)
     return values
@@ -133,7 +133,7 @@ def _spans(
     spans: list[tuple[int, int, str]] = []
     for owner, values in (("own", accepted), ("other", others)):
         for value in values:
-            wanted = squad.tokens(value)
+            wanted = normalisers.squad_tokens(value)
             n = len(wanted)
             if n:
                 starts = range(len(tokens) - n + 1)

@@ -18,7 +18,7 @@ from whichone.records import Query, page_of
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.runs.answers import Answers
 from whichone.runs.run import Run
-from whichone.text import squad
+from whichone.text import normalisers
 
 _WORD = re.compile(r"\w+")
 SHOWN = 90
@@ -217,7 +217,7 @@ def worst_answers(
 def _owners(benchmark: Benchmark) -> dict[tuple[str, str], str]:
     """Whose each answer is, by name set and normalised answer."""
     return {
-        (query.name_set, squad.normalize(answer)): query.entity
+        (query.name_set, normalisers.normalize(answer)): query.entity
         for query in benchmark.queries
         if query.name_set and query.entity
         for answer in query.answers()
@@ -231,8 +231,10 @@ def _given(answered: Answered, about: _About, owners: Mapping[tuple[str, str], s
         ids = (str(call.arguments.get("id", "")) for call in acts)
         return ", ".join(about.acted_on(identity, query.name_set) for identity in ids)
     text = answered.text or ""
-    said = squad.normalize(text)
-    values = (v for v in answered.other_values if squad.normalize(v) in said)
-    owner = next((owners.get((query.name_set or "", squad.normalize(v))) for v in values), None)
+    said = normalisers.normalize(text)
+    values = (v for v in answered.other_values if normalisers.normalize(v) in said)
+    owner = next(
+        (owners.get((query.name_set or "", normalisers.normalize(v))) for v in values), None
+    )
     whose = f" of {about.acted_on(owner, query.name_set)}" if owner else ""
     return f'"{text[:SHOWN]}"{whose}'

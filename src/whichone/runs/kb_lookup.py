@@ -12,7 +12,7 @@ from typing import Any, Self
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Answer, Query, ReadingTask
 from whichone.runs.settings import AMBIGDOCS
-from whichone.text import squad
+from whichone.text import normalisers
 
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
 
@@ -63,8 +63,8 @@ class KbLookup:
             said = [(self._bearers[page, _relation(query)], a[0]) for (page, _), a in used]
             text = " ".join(f"{bearer}: {answer}." for bearer, answer in said)
         elif query.task == "fc" and "claimed" in query.attributes:
-            claimed = squad.normalize(str(query.attributes["claimed"]))
-            true = claimed in {squad.normalize(a) for a in used[0][1]}
+            claimed = normalisers.normalize(str(query.attributes["claimed"]))
+            true = claimed in {normalisers.normalize(a) for a in used[0][1]}
             text = SUPPORTS if true else REFUTES
         else:
             text = used[0][1][0]

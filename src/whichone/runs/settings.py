@@ -19,7 +19,7 @@ from whichone.benchmarks.wording import worded
 from whichone.errors import BadInput, UsageError
 from whichone.records import NameSet, Query, ReadingTask
 from whichone.runs.run import Run
-from whichone.text import amber
+from whichone.text import normalisers
 
 Passages = Literal["gold", "retrieved", "gold+retrieved", "none", "other-bearer"]
 KINDS: tuple[str, ...] = get_args(Passages)
@@ -162,11 +162,11 @@ class Shows:
 
     def _stating_first(self, query: Query, values: Sequence[str]) -> list[str]:
         answers = query.attributes.get("values") or query.answers()
-        wanted = [tokens for a in answers if (tokens := amber.tokens(str(a)))]
+        wanted = [tokens for a in answers if (tokens := normalisers.amber_tokens(str(a)))]
 
         def states(identity: str) -> bool:
-            text = amber.tokens(self.corpus.passage(identity).text)
-            return any(amber.contains_answer(text, answer) for answer in wanted)
+            text = normalisers.amber_tokens(self.corpus.passage(identity).text)
+            return any(normalisers.contains_answer(text, answer) for answer in wanted)
 
         return sorted(values, key=lambda p: not states(p))
 

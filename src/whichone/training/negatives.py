@@ -16,7 +16,7 @@ from whichone.files.arrow_records import blocks
 from whichone.names import title_key
 from whichone.records import Passage, Query, page_of
 from whichone.retrieval.bm25 import Bm25
-from whichone.text.drqa import contains_any, tokens
+from whichone.text.normalisers import contains_any, tokens
 from whichone.training.examples import Example, Negative, NegativeKind, Text
 from whichone.training.splits import name_of
 

@@ -14,7 +14,7 @@ from whichone.names import name_key, title_key
 from whichone.progress import talk
 from whichone.records import Query
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
-from whichone.text.drqa import tokens as drqa_tokens
+from whichone.text.normalisers import tokens as drqa_tokens
 
 
 class Asked(Protocol):

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from whichone.text import amber
+from whichone.text import normalisers
 from whichone.world.markup import LINK, link_targets
 from whichone.world.pages import PageText
 from whichone.world.source import NameFile, Source, SourceEntity, SourceFact
@@ -101,8 +101,10 @@ def _fact(
         return
     if page is not None:
         names = meant.names if meant is not None else (str(fact.quantity),)
-        text = amber.tokens(" ".join(page.words()[:ALIGNED_WORDS]))
-        if not any(amber.contains_answer(text, amber.tokens(name)) for name in names):
+        text = normalisers.amber_tokens(" ".join(page.words()[:ALIGNED_WORDS]))
+        if not any(
+            normalisers.contains_answer(text, normalisers.amber_tokens(name)) for name in names
+        ):
             yield (
                 f"{where}: none of {', '.join(names)} appears in the first {ALIGNED_WORDS} words "
                 f"of {page.title!r} ({_place(page)})"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whichone.errors import BadInput, UsageError
 from whichone.measures.matching import MATCHERS, Passage, find_matcher
-from whichone.text.squad import normalize
+from whichone.text.normalisers import normalize
 
 PUBLISHED = {
     "eq_string": "entityquestions",

@@ -9,7 +9,7 @@ import regex
 
 from whichone.errors import BadInput
 from whichone.measures.matching.matcher import Passage
-from whichone.text.drqa import decomposed, has_tokens
+from whichone.text.normalisers import decomposed, has_tokens
 
 
 class DprRegex(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from itertools import accumulate
 
 import msgspec
 
-from whichone.text.drqa import TOKEN
+from whichone.text.normalisers import TOKEN
 
 _ASCII_RUN = re.compile(r"[a-z0-9]+(?![^\x00-\x7f])")
 _VERBATIM = re.compile(r"[a-z0-9 .,;:'&()!?+*#%$@_-]+")  # never escaped in JSON

@@ -8,7 +8,7 @@ import string
 import msgspec
 
 from whichone.measures.matching.matcher import Passage
-from whichone.text.squad import normalize
+from whichone.text.normalisers import normalize
 
 _RUN = re.compile(r"[a-z0-9]+")
 _PUNCTUATION = string.punctuation.encode()

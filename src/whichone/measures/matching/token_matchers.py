@@ -5,7 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from whichone.measures.matching.matcher import Passage
-from whichone.text.drqa import TOKEN, WORD_CHARACTER, decomposed, has_tokens, is_sublist, tokens
+from whichone.text.normalisers import (
+    TOKEN,
+    WORD_CHARACTER,
+    decomposed,
+    has_tokens,
+    is_sublist,
+    tokens,
+)
 
 _SIGMAS = ("σ", "ς")
 

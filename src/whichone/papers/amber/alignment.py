@@ -14,7 +14,7 @@ import msgspec
 from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.amber.model import PageRef, Value
 from whichone.papers.amber.rules import Rules
-from whichone.text import amber
+from whichone.text import normalisers
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -35,12 +35,12 @@ class Aligned(msgspec.Struct, frozen=True):
 def beginning(text: str, tokens: int) -> str:
     """The first tokens of a page, split at white space, normalised and fenced by blanks."""
     pieces = text.split(None, tokens)[:tokens]
-    return f" {' '.join(amber.tokens(' '.join(pieces)))} "
+    return f" {' '.join(normalisers.amber_tokens(' '.join(pieces)))} "
 
 
 @functools.lru_cache(100_000)
 def _normal(name: str) -> str:
-    return " ".join(amber.tokens(name))
+    return " ".join(normalisers.amber_tokens(name))
 
 
 def needle(name: str, rules: Rules) -> str | None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from whichone.measures.answers import of_text, token_f1
-from whichone.text import amber
+from whichone.text import normalisers
 
 
 def _exact(text: str, golds: set[str]) -> float:
-    return float(amber.normalize(text) in map(amber.normalize, golds))
+    return float(normalisers.amber_normalize(text) in map(normalisers.amber_normalize, golds))
 
 
 def _f1(text: str, golds: set[str]) -> float:
-    words = amber.tokens(text)
-    return max(token_f1(words, amber.tokens(gold)) for gold in golds)
+    words = normalisers.amber_tokens(text)
+    return max(token_f1(words, normalisers.amber_tokens(gold)) for gold in golds)
 
 
 amber_exact_match = of_text("amber_em", _exact)

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 from whichone.papers.ambigdocs.properties import property_rules
 from whichone.records import Passage, Question, ReadingTask
-from whichone.text.ambigdocs import sentences, stop_words
+from whichone.text.normalisers import sentences, stop_words
 
 WITHIN = 14
 """Words between cue and answer at most."""

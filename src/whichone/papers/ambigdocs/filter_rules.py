@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import msgspec
 
-from whichone.text.squad import normalize
+from whichone.text.normalisers import normalize
 
 
 class Status(IntEnum):

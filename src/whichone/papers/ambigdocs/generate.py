@@ -13,7 +13,7 @@ from whichone.papers.ambigdocs.records import AmbigQuestion, Document
 from whichone.papers.ambigdocs.roles import Answerer, Judge, QuestionWriter
 from whichone.papers.ambigdocs.seed_pairs import SeedPair
 from whichone.protocols import ChatModel
-from whichone.text.ambigdocs import surface_name
+from whichone.text.normalisers import surface_name
 
 
 class Roles(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ from whichone.files.lines import read_json_lines
 from whichone.names import without_parentheses
 from whichone.papers.ambigdocs.queries import TASK, name_sets, set_id
 from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
-from whichone.text.ambigdocs import stop_words
+from whichone.text.normalisers import stop_words
 
 SOURCE = "ramdocs"
 

@@ -13,7 +13,7 @@ import msgspec
 
 from whichone.papers.entityquestions.fact import EntityFact
 from whichone.papers.entityquestions.sampling import shuffled
-from whichone.text.drqa import decomposed, tokens
+from whichone.text.normalisers import decomposed, tokens
 
 MOST = 8000
 Scope = Literal["triples", "subjects"]

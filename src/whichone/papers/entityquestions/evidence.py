@@ -10,7 +10,7 @@ import msgspec
 from whichone.corpus.cut.cut import Cut, cut_page
 from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.entityquestions.fact import EntityFact
-from whichone.text.drqa import decomposed, is_sublist, tokens
+from whichone.text.normalisers import decomposed, is_sublist, tokens
 
 if TYPE_CHECKING:
     from whichone.knowledge.engine.engines import Tables

@@ -14,7 +14,7 @@ import regex
 from whichone.errors import Missing
 from whichone.retrieval.bm25 import analysis
 from whichone.retrieval.bm25.analysis import Keys, numbers_of
-from whichone.text.drqa import decomposed, tokens
+from whichone.text.normalisers import decomposed, tokens
 
 BUCKETS = 1 << 24
 DRQA = "drqa"

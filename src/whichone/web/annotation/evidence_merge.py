@@ -8,7 +8,7 @@ from typing import Any
 
 from whichone.measures.agreement import fleiss_kappa, mean_cohen_kappa
 from whichone.records import page_of
-from whichone.text.rouge import best_rouge_l, sentence_words
+from whichone.text.normalisers import best_rouge_l, sentence_words
 from whichone.web.annotation.done import MAJORITY, Done, flagged_people, people_of
 from whichone.web.annotation.evidence import Annotation
 from whichone.web.annotation.evidence_tasks import Task

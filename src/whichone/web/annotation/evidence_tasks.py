@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from whichone.records import Query, page_of
-from whichone.text import squad
+from whichone.text import normalisers
 from whichone.web.served_folder import ServedBenchmark, ServedRun
 from whichone.web.table_reader import TableReader
 
@@ -44,8 +44,10 @@ class Tasks(msgspec.Struct, frozen=True):
 
 def overlap(text: str, answers: Sequence[str]) -> float:
     """The largest share of an answer's tokens that are in the text."""
-    tokens = set(squad.tokens(text))
-    shares = [len(tokens & set(t)) / len(set(t)) for a in answers if (t := squad.tokens(a))]
+    tokens = set(normalisers.squad_tokens(text))
+    shares = [
+        len(tokens & set(t)) / len(set(t)) for a in answers if (t := normalisers.squad_tokens(a))
+    ]
     return max(shares, default=0.0)
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from whichone.measures.retrieval import kind_of_page
 from whichone.records import page_of
-from whichone.text.ambigdocs import stop_words
+from whichone.text.normalisers import stop_words
 from whichone.web.explorer import listing
 from whichone.web.explorer import queries as index_queries
 from whichone.web.explorer.bearers import SetLabels, set_labels, with_about

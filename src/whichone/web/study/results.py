@@ -10,7 +10,7 @@ from whichone.measures.agreement import fleiss_kappa, mean_cohen_kappa
 from whichone.measures.intervals import interval
 from whichone.records import page_of
 from whichone.runs.answers import Answers
-from whichone.text import squad
+from whichone.text import normalisers
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.site import Site
 from whichone.web.study.study import CHECK, SKIPPED, Plan, answers
@@ -19,7 +19,9 @@ _DEEP = 1000
 
 
 def exact_match(span: str | None, accepted: Sequence[str]) -> bool:
-    return bool(span) and squad.normalize(span or "") in {squad.normalize(a) for a in accepted}
+    return bool(span) and normalisers.normalize(span or "") in {
+        normalisers.normalize(a) for a in accepted
+    }
 
 
 def study_results(

@@ -17,8 +17,7 @@ from whichone.papers.ambigdocs.scores.overlap import (
 )
 from whichone.papers.ambigdocs.scores.rules import PUBLISHED
 from whichone.papers.ambigdocs.scores.score import PredictionScore, score_prediction
-from whichone.text.ambigdocs import content_tokens
-from whichone.text.squad import normalize
+from whichone.text.normalisers import content_tokens, normalize
 
 
 @pytest.fixture(scope="module")

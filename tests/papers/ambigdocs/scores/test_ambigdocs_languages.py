@@ -10,7 +10,7 @@ from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.rules import PUBLISHED
 from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.papers.ambigdocs.scores.sentences import matched_sentences
-from whichone.text.ambigdocs import content_tokens, sentences
+from whichone.text.normalisers import content_tokens, sentences
 
 
 def spoken(language: str, generated: str, *documents: tuple[str, str]) -> Prediction:

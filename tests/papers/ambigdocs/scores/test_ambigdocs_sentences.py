@@ -3,7 +3,7 @@ from test_ambigdocs_score import prediction
 
 from whichone.papers.ambigdocs.scores.categories import Mention
 from whichone.papers.ambigdocs.scores.sentences import matched_sentences
-from whichone.text.ambigdocs import sentences
+from whichone.text.normalisers import sentences
 
 
 @pytest.mark.parametrize(

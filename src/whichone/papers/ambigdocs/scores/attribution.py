@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from whichone.papers.ambigdocs.records import Document
-from whichone.text.ambigdocs import content_tokens, sentences, stop_words, tokens
 from whichone.text.language import ENGLISH, base_code
+from whichone.text.normalisers import ambigdocs_tokens, content_tokens, sentences, stop_words
 
 _WORD = re.compile(r"\w+")
 _PARENTHESES = re.compile(r"^\s*[(\[]([^)\]]*)[)\]]")
@@ -18,7 +18,7 @@ _PARENTHESES = re.compile(r"^\s*[(\[]([^)\]]*)[)\]]")
 
 def inside(short: str, long: str, language: str = ENGLISH) -> bool:
     """Whether one answer is part of another, as whole words."""
-    small, large = tokens(short, language), tokens(long, language)
+    small, large = ambigdocs_tokens(short, language), ambigdocs_tokens(long, language)
     n = len(small)
     return 0 < n < len(large) and any(large[i : i + n] == small for i in range(len(large) - n + 1))
 
@@ -52,13 +52,15 @@ def says_more(
     shorter = [o for o in others if o not in own and inside(o, form, language)]
     if not shorter:
         return True
-    extra = set(tokens(form, language)).difference(*(tokens(o, language) for o in shorter))
-    return not extra.isdisjoint(tokens(text, language))
+    extra = set(ambigdocs_tokens(form, language)).difference(
+        *(ambigdocs_tokens(o, language) for o in shorter)
+    )
+    return not extra.isdisjoint(ambigdocs_tokens(text, language))
 
 
 def indistinct(documents: Sequence[Document], language: str = ENGLISH) -> frozenset[int]:
     """The places of documents whose titles do not tell them from another: catalogues' records of one name."""
-    keys = [tokens(d.title, language) for d in documents]
+    keys = [ambigdocs_tokens(d.title, language) for d in documents]
     return frozenset(n for n, key in enumerate(keys) if keys.count(key) > 1)
 
 

@@ -11,7 +11,7 @@ from whichone.papers.ambigdocs.records import Document, Prediction
 from whichone.papers.ambigdocs.scores.overlap import text_overlap
 from whichone.protocols import Reader
 from whichone.records import Passage, Question, ReadingTask
-from whichone.text.ambigdocs import surface_name
+from whichone.text.normalisers import surface_name
 
 
 def disambiguated_question(question: str, name: str, title: str, *, published: bool = False) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from whichone.text.ambigdocs import tokens
+from whichone.text.normalisers import ambigdocs_tokens
 
 
 def contains(text: str, answer: str, language: str = "en") -> bool:
     """Substring after SQuAD normalisation; an answer that normalises to nothing is never found."""
-    wanted = " ".join(tokens(answer, language))
-    return bool(wanted) and wanted in " ".join(tokens(text, language))
+    wanted = " ".join(ambigdocs_tokens(answer, language))
+    return bool(wanted) and wanted in " ".join(ambigdocs_tokens(text, language))
 
 
 def str_em(text: str, answers: Sequence[Iterable[str]], language: str = "en") -> float:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whichone.text.ambigdocs import content_tokens
+from whichone.text.normalisers import content_tokens
 
 _NO_PARENTHESES = str.maketrans("", "", "()")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from whichone.papers.ambigdocs.records import Document, Prediction
 from whichone.papers.ambigdocs.scores.categories import MOVING, Threshold
-from whichone.text.ambigdocs import content_tokens, tokens
+from whichone.text.normalisers import ambigdocs_tokens, content_tokens
 
 DocumentChoice = Literal["shown", "first-5", "all"]
 
@@ -61,7 +61,7 @@ def answer_tokens(answer: str, rules: Rules) -> list[str]:
     answer keeps its stop words.
     """
     content = content_tokens(answer, language=rules.language)
-    return content if content or rules.published else tokens(answer, rules.language)
+    return content if content or rules.published else ambigdocs_tokens(answer, rules.language)
 
 
 def has_answer(document: Document, rules: Rules) -> bool:

@@ -27,7 +27,7 @@ from whichone.papers.ambigdocs.scores.rules import (
     rules_for,
     scored_documents,
 )
-from whichone.text.ambigdocs import content_tokens, surface_name, tokens
+from whichone.text.normalisers import ambigdocs_tokens, content_tokens, surface_name
 
 _PROMPT_WORDS = (
     "answer",
@@ -113,7 +113,7 @@ def answer_recall(answer: str, generated: str, rules: Rules) -> float:
     content = content_tokens(answer, language=rules.language)
     if rules.published or content:
         return overlap(content, content_tokens(generated, language=rules.language)).recall
-    wanted, text = (" ".join(tokens(t, rules.language)) for t in (answer, generated))
+    wanted, text = (" ".join(ambigdocs_tokens(t, rules.language)) for t in (answer, generated))
     return float(f" {wanted} " in f" {text} ")
 
 

@@ -8,7 +8,7 @@ from whichone.papers.ambigdocs.records import Prediction
 from whichone.papers.ambigdocs.scores.categories import Mention
 from whichone.papers.ambigdocs.scores.rules import DEFAULT, Rules, rules_for, scored_documents
 from whichone.papers.ambigdocs.scores.score import BearerScore, generated_text, score_bearer
-from whichone.text.ambigdocs import sentences, surface_name
+from whichone.text.normalisers import sentences, surface_name
 
 
 class MatchedSentence(msgspec.Struct, frozen=True):

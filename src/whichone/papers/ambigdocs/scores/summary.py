@@ -23,7 +23,7 @@ from whichone.papers.ambigdocs.scores.rules import (
     without_answer,
 )
 from whichone.papers.ambigdocs.scores.score import MEASURES, PredictionScore, score_prediction
-from whichone.text.ambigdocs import content_tokens, surface_name
+from whichone.text.normalisers import content_tokens, surface_name
 
 PUBLISHED_NAMES = {
     "R": "answer_recall",

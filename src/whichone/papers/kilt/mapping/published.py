@@ -14,7 +14,7 @@ import msgspec
 from whichone.papers.kilt.mapping.bleu import without_blanks
 from whichone.papers.kilt.mapping.grams import EvidenceGrams, GrowingSpan
 from whichone.papers.kilt.mapping.tokens import Tokenizer, normal_token, white_space
-from whichone.text.kilt import normalize_for_mapping
+from whichone.text.normalisers import normalize_for_mapping
 
 CANDIDATES = 3
 NOWHERE = -1

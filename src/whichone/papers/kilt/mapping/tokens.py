@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import Missing, UsageError, did_you_mean, missing_extra
-from whichone.text.kilt import normalize_for_mapping
+from whichone.text.normalisers import normalize_for_mapping
 
 _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 _CHARACTER_WORDS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Han stand without blanks

@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from whichone.papers.kilt.scores.records import GetKeys
-from whichone.text.kilt import normalize_for_mapping
-from whichone.text.squad import ARTICLES, normalize
+from whichone.text.normalisers import ARTICLES, normalize, normalize_for_mapping
 
 NEVER = 1 << 62
 
