@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.world.compile import KILT, VIEWS, WIKIDATA
-from whichone.world.invent import Invention
-from whichone.world.write_invented import write_invented
+from whichone.world.invent import Invention, write_invented
 
 COLLECTIONS = ("human", "nonhuman")
 Pair = tuple[float, float]

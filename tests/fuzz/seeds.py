@@ -11,8 +11,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from whichone.cli import whichone
-from whichone.world.invent import Invention
-from whichone.world.write_invented import write_invented
+from whichone.world.invent import Invention, write_invented
 
 PASSAGES = [
     {"id": f"p{n}", "title": f"Jo Mill ({what})", "text": f"Jo Mill is a {what} of Oslo."}

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from whichone.world.check import problems
-from whichone.world.compile import KILT, VIEWS, WIKIDATA, WIKIPEDIA, compile_builtin
+from whichone.world.compile import KILT, VIEWS, WIKIDATA, WIKIPEDIA, compile_builtin, problems
 from whichone.world.source import BUILTIN, Source, read_source
 
 TABLE_3 = {

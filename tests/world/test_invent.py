@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from whichone.errors import UsageError
 from whichone.text import normalisers
-from whichone.world import syllables
-from whichone.world.invent import BLOCK, Invention
-from whichone.world.kinds import HUMANS, OTHERS, QUANTITIES, VALUES
-from whichone.world.write_invented import FILES, write_invented
+from whichone.world import vocabulary
+from whichone.world.invent import BLOCK, FILES, Invention, write_invented
+from whichone.world.vocabulary import HUMANS, OTHERS, QUANTITIES, VALUES
 
 PARAMETERS = Invention(entities=1500, seed=3, ambiguity=0.3, words=80)
 
@@ -175,12 +174,12 @@ def test_command(tmp_path: Path) -> None:
     assert b"<dbname>dewiki</dbname>" in export and b"[[Kategorie:" in export
 
 
-@given(st.integers(0, syllables.NAMES - 1), st.integers(0, syllables.NAMES - 1))
+@given(st.integers(0, vocabulary.NAMES - 1), st.integers(0, vocabulary.NAMES - 1))
 def test_different_numbers_give_different_names(one: int, two: int) -> None:
-    assert (syllables.name(one) == syllables.name(two)) == (one == two)
+    assert (vocabulary.name(one) == vocabulary.name(two)) == (one == two)
 
 
 @given(st.integers(1, 500), st.integers(0, 10**6))
 def test_shuffle_is_a_reordering(n: int, seed: int) -> None:
-    shuffle = syllables.Shuffle(n, seed)
+    shuffle = vocabulary.Shuffle(n, seed)
     assert sorted(map(shuffle, range(n))) == list(range(n))

@@ -59,8 +59,7 @@ def command(
     from pathlib import Path
 
     from whichone.cli.output import emit_json, emit_table
-    from whichone.world.invent import Invention
-    from whichone.world.write_invented import write_invented
+    from whichone.world.invent import Invention, write_invented
 
     invention = Invention(
         entities=entities,

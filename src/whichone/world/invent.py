@@ -6,20 +6,179 @@ a pure function of the parameters and its number, so that workers can make block
 
 from __future__ import annotations
 
+import bz2
+import functools
+import gzip
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
-from whichone.errors import UsageError
-from whichone.world import syllables
-from whichone.world.disambiguation import disambiguation_page, disambiguation_title
-from whichone.world.invented_pages import Mentioned, invented_article
-from whichone.world.kinds import HUMANS, OTHERS, Kind
-from whichone.world.model import Article, Item, Wiki
-from whichone.world.values import ValueTable, value_article
-from whichone.world.vocabulary import Vocabulary
+from whichone.errors import BadInput, UsageError
+from whichone.files.lines import read_json, write_atomic
+from whichone.files.output import differences, refuse_to_replace
+from whichone.files.pools import run_in_order
+from whichone.progress import progress, talk
+from whichone.world import dump_files, vocabulary
+from whichone.world.compile import FIRST_REVISION, KILT, VIEWS, WIKIDATA, WIKIPEDIA
+from whichone.world.source import (
+    DISAMBIGUATION_TYPE,
+    Article,
+    Block,
+    Item,
+    Statement,
+    Wiki,
+    disambiguation_page,
+    disambiguation_title,
+)
+from whichone.world.vocabulary import (
+    HUMANS,
+    OTHERS,
+    PROPERTIES,
+    QUANTITIES,
+    VALUES,
+    WORDS_A_SENTENCE,
+    Kind,
+    ValueTable,
+    Vocabulary,
+    value_article,
+)
+
+# One invented entity: its item, its facts, and a page whose text states most of them.
+
+
+_EARLY, _LATE = 0.85, 0.07  # where a page states a fact: in its lead, at its end; else nowhere
+_OTHER_LABEL = 0.25  # share of bearers whose label is longer and who bear the name as an alias
+_REDIRECT = 0.5
+
+
+class Mentioned(NamedTuple):
+    """A page that others may link to by the name it has."""
+
+    views: int
+    title: str
+    name: str
+
+
+def invented_article(
+    inventor: Inventor,
+    rng: random.Random,
+    *,
+    name: str,
+    title: str,
+    kind: Kind,
+    item_id: str,
+    views: int,
+    shared: bool,
+    seen: Sequence[Mentioned],
+) -> Article:
+    """The page of one entity, with its item."""
+    year = rng.randrange(1700, 2010)
+    longer = f"{name} of {rng.choice(inventor.vocabulary.phrases).split()[-1].capitalize()}"
+    other_label = shared and rng.random() < _OTHER_LABEL
+    label, alias = (longer, name) if other_label else (name, longer)
+    statements, early, late = _facts(inventor, rng, name, kind)
+    born = "P569" if kind.type == "Q5" else "P571"
+    statements.append(Statement(property=born, kind="time", value=f"{year}-01-01"))
+    description = f"{kind.title} of {year}"
+    item = Item(
+        id=item_id,
+        label=label,
+        aliases=(alias,) if other_label or rng.random() < _REDIRECT else (),
+        description=description,
+        types=(kind.type,),
+        statements=tuple(statements),
+        title=title,
+        sitelinks=1 + min(len(str(views)) * 3, 24),
+    )
+    lead = f"{name} is a {kind.title} of {year}."
+    # An item's number is in the redirect's title, so that no two pages want the same one.
+    redirects = (f"{longer} ({item_id})",) if len(item.aliases) and not shared else ()
+    return Article(
+        title=title,
+        blocks=_blocks(inventor, rng, [lead, *early, *_mention(rng, seen)], late),
+        categories=(f"Every {kind.title}", f"Of {year}"),
+        item=item,
+        views=views,
+        redirects=redirects,
+    )
+
+
+def _facts(
+    inventor: Inventor, rng: random.Random, name: str, kind: Kind
+) -> tuple[list[Statement], list[str], list[str]]:
+    """Statements, and the sentences that state them early and late in the text."""
+    statements: list[Statement] = []
+    early: list[str] = []
+    late: list[str] = []
+    wanted = rng.sample(kind.properties, rng.randint(1, len(kind.properties)))
+    for prop in wanted:
+        for _ in range(1 if prop in QUANTITIES or rng.random() < 0.75 else 2):
+            statement, mention = _fact(inventor, rng, prop)
+            statements.append(statement)
+            sentence = VALUES[prop].sentence.format(name=name, value=mention)
+            draw = rng.random()
+            if draw < _EARLY:
+                early.append(sentence)
+            elif draw < _EARLY + _LATE:
+                late.append(sentence)
+    if rng.random() < 0.03:
+        statements.append(Statement(property=wanted[0], kind="somevalue", value=""))
+    return statements, early, late
+
+
+def _fact(inventor: Inventor, rng: random.Random, prop: str) -> tuple[Statement, str]:
+    if prop in QUANTITIES:
+        low, high = QUANTITIES[prop]
+        amount = int(low * (high / low) ** rng.random())
+        shown = f"{amount:,}" if rng.random() < 0.5 else str(amount)
+        return Statement(property=prop, kind="quantity", value=str(amount)), shown
+    values = inventor.values.by_property[prop]
+    # The square makes low numbers frequent: some instruments are played by many.
+    value = values[int(len(values) * rng.random() ** 2)]
+    old = rng.random() < 0.02
+    statement = Statement(
+        property=prop, kind="item", value=value.item.id, rank="deprecated" if old else "normal"
+    )
+    return statement, value.link
+
+
+def _mention(rng: random.Random, seen: Sequence[Mentioned]) -> list[str]:
+    """A link to the most viewed of three pages, so that in-links follow the views."""
+    if not seen:
+        return []
+    best = max(rng.choice(seen) for _ in range(3))
+    return [f"It is often mentioned together with [[{best.title}|{best.name}]]."]
+
+
+def _blocks(
+    inventor: Inventor, rng: random.Random, lead: list[str], late: list[str]
+) -> tuple[Block, ...]:
+    words = int(inventor.invention.words * (0.5 + rng.random()))
+    count = max(1, (words - 6 * len(lead)) // WORDS_A_SENTENCE)
+    filler = [inventor.vocabulary.sentence(rng) for _ in range(count)]
+    cut = max(1, count // 3)
+    blocks = [Block("paragraph", " ".join((*lead, *filler[:cut])))]
+    rest = filler[cut:]
+    if rest:
+        blocks.append(Block("heading", rng.choice(("History", "Life", "Details", "Reception")), 2))
+        blocks += (Block("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6))
+    if rng.random() < 0.3:
+        kinds = list(inventor.values.by_property)
+        seen = (rng.choice(inventor.values.by_property[rng.choice(kinds)]) for _ in range(2))
+        blocks.append(Block("heading", "See also", 2))
+        blocks += (Block("bullet", value.link) for value in seen)
+    if late:
+        blocks.append(Block("paragraph", " ".join(late)))
+    return tuple(blocks)
+
+
+# Invented worlds of any size, block by block in constant memory; same seed, same bytes.
+
 
 BLOCK = 5_000
 """Entities in a block."""
@@ -73,8 +232,8 @@ class Inventor:
         self.invention = invention
         self.values = ValueTable(invention.entities, invention.blocks * BLOCK, invention.seed)
         self.vocabulary = Vocabulary(invention.seed)
-        self._names = syllables.Shuffle(syllables.NAMES, invention.seed)
-        self._ranks = syllables.Shuffle(invention.entities, invention.seed + 7)
+        self._names = vocabulary.Shuffle(vocabulary.NAMES, invention.seed)
+        self._ranks = vocabulary.Shuffle(invention.entities, invention.seed + 7)
 
     def views(self, entity: int) -> int:
         """Zipf's law: the entity at rank r has c / r^skew views, the last one about three."""
@@ -130,7 +289,7 @@ class Inventor:
     def _name_and_kinds(
         self, number: int, bearers: int, rng: random.Random
     ) -> tuple[str, list[Kind]]:
-        first_name, two = syllables.name(self._names(number))
+        first_name, two = vocabulary.name(self._names(number))
         draw = rng.random()
         if draw < _HUMAN:
             return f"{first_name} {two}", [rng.choice(HUMANS) for _ in range(bearers)]
@@ -200,3 +359,159 @@ def _groups(size: int, ambiguity: float, mean: float, rng: random.Random) -> Ite
         left -= bearers
     for _ in range(alone + left):
         yield 1
+
+
+# Writes an invented world's four files: blocks made side by side, appended in order.
+
+
+FILES = (WIKIDATA, WIKIPEDIA, KILT, VIEWS)
+SUMMARY = "world.json"
+_FIRST_PAGE = 1
+
+
+class Part(msgspec.Struct):
+    """A stretch of all four files, compressed on its own; parts are simply put one after another."""
+
+    wikidata: bytes
+    wikipedia: bytes
+    kilt: bytes
+    views: bytes
+    pages: int = 0
+    items: int = 0
+    shared_names: int = 0
+    entities: int = 0
+
+
+def write_invented(invention: Invention, out: Path, *, workers: int = 1) -> dict[str, object]:
+    """Write a world and its summary, `world.json` last; the summary."""
+    invention.check()
+    if (done := _finished(invention, out)) is not None:
+        talk(f"{out}: is this world already; nothing to do")
+        return done
+    out.mkdir(parents=True, exist_ok=True)
+    (out / SUMMARY).unlink(missing_ok=True)
+    counts = {"pages": 0, "items": 0, "shared_names": 0}
+    try:
+        with (
+            ExitStack() as opened,
+            progress("inventing", invention.entities, "entities") as advance,
+        ):
+            files = [opened.enter_context((out / f".{name}").open("wb")) for name in FILES]
+            for part in _parts(invention, workers):
+                contents = (part.wikidata, part.wikipedia, part.kilt, part.views)
+                for file, content in zip(files, contents, strict=True):
+                    file.write(content)
+                for key in counts:
+                    counts[key] += getattr(part, key)
+                advance(part.entities)
+        for name in FILES:
+            (out / f".{name}").replace(out / name)
+    except OSError as error:
+        raise BadInput(f"cannot be written: {error.strerror}", file=out) from error
+    summary: dict[str, object] = {
+        "parameters": msgspec.to_builtins(invention),
+        "counts": {"entities": invention.entities, **counts},
+        "files": {name: (out / name).stat().st_size for name in FILES},
+    }
+    write_atomic(out / SUMMARY, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
+    return summary
+
+
+def _finished(invention: Invention, out: Path) -> dict[str, object] | None:
+    """The summary of the same world; another one is replaced only where that is allowed."""
+    if not (out / SUMMARY).exists():
+        return None
+    summary = read_json(out / SUMMARY, dict[str, Any])
+    old, new = summary.get("parameters"), msgspec.to_builtins(invention)
+    sizes = {name: (out / name).stat().st_size for name in FILES if (out / name).exists()}
+    if old == new and sizes == summary.get("files"):
+        return summary
+    options = differences({"options": old or {}}, {"options": new})
+    refuse_to_replace(out, "world", options)
+    return None
+
+
+def _parts(invention: Invention, workers: int) -> Iterator[Part]:
+    yield opening_part(invention)
+    of_block = functools.partial(block_part, invention)
+    yield from run_in_order(of_block, range(invention.blocks), min(workers, invention.blocks))
+    yield closing_part(invention)
+
+
+@functools.lru_cache(maxsize=1)
+def _inventor(invention: Invention) -> Inventor:
+    return Inventor(invention)
+
+
+def opening_part(invention: Invention) -> Part:
+    """The heads of all files, the properties, and the values with their pages."""
+    inventor, wiki = _inventor(invention), invention.wiki
+    articles = list(inventor.value_pages())
+    items = list(inventor.value_items())
+    lines = [dump_files.property_json(prop, wiki) for prop in PROPERTIES]
+    lines += (dump_files.item_json(item, wiki) for item in items)
+    heads = (dump_files.OPENING, dump_files.opening(wiki), b"", dump_files.HEADER)
+    return _part(heads, lines, articles, _FIRST_PAGE, wiki, len(items))
+
+
+def block_part(invention: Invention, number: int) -> Part:
+    """One block's stretch of the files."""
+    articles = _inventor(invention).block(number)
+    items = [article.item for article in articles if article.item is not None]
+    lines = [dump_files.item_json(item, invention.wiki) for item in items]
+    first = _FIRST_PAGE + (number + 1) * PAGES_A_BLOCK
+    part = _part((b"", b"", b"", b""), lines, articles, first, invention.wiki, len(items))
+    part.entities = part.pages - part.shared_names
+    return part
+
+
+def closing_part(invention: Invention) -> Part:
+    """The types, which have no page, and the ends of the files."""
+    wiki = invention.wiki
+    labels = {kind.type: kind.type_label for kind in (*HUMANS, *OTHERS)}
+    labels |= {value.type: value.type_label for value in VALUES.values()}
+    labels |= {DISAMBIGUATION_TYPE: "Wikimedia disambiguation page", "Q28640": "profession"}
+    lines = [
+        dump_files.item_json(Item(id=key, label=label), wiki)
+        for key, label in sorted(labels.items())
+    ]
+    content = dump_files.BETWEEN.join(lines) + dump_files.CLOSING
+    return Part(
+        bz2.compress(content),
+        bz2.compress(dump_files.MEDIAWIKI_CLOSING),
+        b"",
+        b"",
+        items=len(lines),
+    )
+
+
+def _part(
+    heads: tuple[bytes, bytes, bytes, bytes],
+    lines: Iterable[bytes],
+    articles: list[Article],
+    first_page: int,
+    wiki: Wiki,
+    items: int,
+) -> Part:
+    xml, source, counts = [heads[1]], [heads[2]], [heads[3]]
+    number = first_page
+    for article in articles:
+        revision = FIRST_REVISION + number
+        xml.append(dump_files.page_xml(article, number, revision, wiki))
+        source.append(dump_files.kilt_line(article, number, revision, wiki))
+        counts.append(dump_files.views_line(article.title, article.views or 0, wiki))
+        number += 1
+        for title in article.redirects:
+            xml.append(
+                dump_files.redirect_xml(title, article.title, number, FIRST_REVISION + number, wiki)
+            )
+            number += 1
+    return Part(
+        bz2.compress(heads[0] + b"".join(line + dump_files.BETWEEN for line in lines)),
+        bz2.compress(b"".join(xml)),
+        gzip.compress(b"".join(source), mtime=0),
+        bz2.compress(b"".join(counts)),
+        pages=len(articles),
+        items=items,
+        shared_names=sum(article.disambiguation for article in articles),
+    )

@@ -2,16 +2,225 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from whichone.errors import BadInput, Missing
-from whichone.world.model import Property
-from whichone.world.pages import PageText, read_pages
+
+# What a world consists of before it takes the shape of dumps: items, properties and articles.
+
+
+StatementKind = Literal["item", "quantity", "time", "string", "somevalue"]
+BlockKind = Literal["paragraph", "heading", "bullet"]
+
+DISAMBIGUATION_TYPE = "Q4167410"
+"""Wikidata's class of disambiguation pages, which are items too and bear the name they explain."""
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim of an item; `value` is an item id, an amount, an ISO date or a text, by `kind`."""
+
+    property: str
+    kind: StatementKind
+    value: str
+    rank: Literal["preferred", "normal", "deprecated"] = "normal"
+    source: str = ""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A Wikidata item; `title` is that of its page in the world's Wikipedia, if it has one."""
+
+    id: str
+    label: str
+    aliases: tuple[str, ...] = ()
+    description: str = ""
+    types: tuple[str, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    title: str | None = None
+    sitelinks: int = 1
+
+
+class Property(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    label: str
+    datatype: str = "wikibase-item"
+    description: str = ""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A paragraph, heading or list item; `text` may contain links as `[[Title]]` or `[[Title|text]]`."""
+
+    kind: BlockKind
+    text: str
+    level: int = 0
+
+
+class Article(msgspec.Struct, frozen=True, kw_only=True):
+    """A page: of an item, of nothing in particular, or the disambiguation page of a name."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    categories: tuple[str, ...] = ()
+    item: Item | None = None
+    views: int | None = None
+    redirects: tuple[str, ...] = ()
+    disambiguation: bool = False
+
+
+class Wiki(msgspec.Struct, frozen=True, kw_only=True):
+    """The wiki of a world: its language decides site names, projects and namespace words."""
+
+    language: str = "en"
+    timestamp: str = "2019-08-01T00:00:00Z"
+
+    @property
+    def site(self) -> str:
+        return f"{self.language.replace('-', '_')}wiki"
+
+
+# Markup in a block's text: `[[Title]]`, `[[Title|text]]`, `[[!Title]]` for a page that is not there,
+# and MediaWiki's quotes for italics and bold.
+
+
+QUOTES = re.compile(r"'{2,}")
+LINK = re.compile(r"\[\[(!?)([^\[\]|]+)(?:\|([^\[\]]+))?\]\]")
+
+
+class Link(msgspec.Struct, frozen=True):
+    """One link: its target, its visible text, where that appears in the plain text, and if it is red."""
+
+    target: str
+    text: str
+    start: int
+    end: int
+    red: bool
+
+
+def plain_text(text: str) -> tuple[str, list[Link]]:
+    """The text a reader sees, and its links with their spans in it."""
+    if "''" in text:
+        text = QUOTES.sub("", text)
+    if "[[" not in text:
+        return text, []
+    pieces: list[str] = []
+    links: list[Link] = []
+    position = length = 0
+    for match in LINK.finditer(text):
+        before = text[position : match.start()]
+        shown = match[3] or match[2]
+        start = length + len(before)
+        length = start + len(shown)
+        pieces += (before, shown)
+        links.append(Link(match[2], shown, start, length, bool(match[1])))
+        position = match.end()
+    pieces.append(text[position:])
+    return "".join(pieces), links
+
+
+def wikitext(text: str) -> str:
+    """The text with its links as MediaWiki writes them: a red link looks like any other."""
+    return text.replace("[[!", "[[")
+
+
+def link_targets(text: str) -> Iterator[tuple[str, bool]]:
+    """Target and redness of every link."""
+    for match in LINK.finditer(text):
+        yield match[2], bool(match[1])
+
+
+# The Markdown in which a world's pages are written: `# Title`, headings, list items, categories.
+
+
+_HEADING = re.compile(r"(#{2,5}) +(\S.*)")
+_CATEGORY = re.compile(r"Category: *(\S.*)")
+
+
+class PageText(msgspec.Struct, frozen=True, kw_only=True):
+    """One page as written in a Markdown file, and where."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    categories: tuple[str, ...]
+    file: str
+    line: int
+
+    def words(self) -> list[str]:
+        """The words of the page as AmbER counts them: title and headings included."""
+        texts = [self.title, *(plain_text(block.text)[0] for block in self.blocks)]
+        return " ".join(texts).split()
+
+    def running_words(self) -> int:
+        """How many words a reader reads: title and headings left out."""
+        texts = (plain_text(block.text)[0] for block in self.blocks if block.kind != "heading")
+        return len(" ".join(texts).split())
+
+
+def read_pages(path: Path) -> list[PageText]:
+    """All pages of one Markdown file."""
+    pages: list[PageText] = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    starts = [n for n, line in enumerate(lines) if line.startswith("# ")]
+    stray = next((n for n, line in enumerate(lines[: starts[0] if starts else None]) if line), None)
+    if stray is not None:
+        raise BadInput("text before the first `# Title`", file=path, line=stray + 1)
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        blocks, categories = _blocks(lines[start + 1 : end], path, start + 2)
+        pages.append(
+            PageText(
+                title=lines[start][2:].strip(),
+                blocks=tuple(blocks),
+                categories=tuple(categories),
+                file=str(path),
+                line=start + 1,
+            )
+        )
+    return pages
+
+
+def _blocks(lines: list[str], path: Path, first: int) -> tuple[list[Block], list[str]]:
+    blocks: list[Block] = []
+    categories: list[str] = []
+    paragraph: list[str] = []
+
+    def close() -> None:
+        if paragraph:
+            blocks.append(Block("paragraph", " ".join(paragraph)))
+            paragraph.clear()
+
+    for number, raw in enumerate(lines, first):
+        line = raw.strip()
+        if heading := _HEADING.fullmatch(line):
+            close()
+            blocks.append(Block("heading", heading[2], len(heading[1])))
+        elif category := _CATEGORY.fullmatch(line):
+            close()
+            categories.append(category[1])
+        elif line.startswith("- "):
+            close()
+            blocks.append(Block("bullet", line[2:].strip()))
+        elif raw.startswith("  ") and line and not paragraph and _last_is_bullet(blocks):
+            blocks[-1] = Block("bullet", f"{blocks[-1].text} {line}")
+        elif line.startswith("#"):
+            raise BadInput("a heading needs `## ` to `##### `", file=path, line=number)
+        elif line:
+            paragraph.append(line)
+        else:
+            close()
+    close()
+    return blocks, categories
+
+
+def _last_is_bullet(blocks: list[Block]) -> bool:
+    return bool(blocks) and blocks[-1].kind == "bullet"
+
+
+# Reads a world's source, TOML and Markdown as `source/FORMAT.md` describes it.
+
 
 BUILTIN = Path(__file__).parent / "source"
 """Where the source of the built-in world is stored."""
@@ -158,3 +367,35 @@ def _types(document: dict[str, Any], path: Path) -> dict[str, TypeName]:
         key: _convert(row if isinstance(row, dict) else {"id": row, "label": key}, path, TypeName)
         for key, row in document.items()
     }
+
+
+# Disambiguation pages: a shared name, and a line for each page of a bearer.
+
+
+def disambiguation_title(name: str, taken: Iterable[str]) -> str:
+    """The bare name, or with "(disambiguation)" where a page or redirect has the bare one."""
+    return f"{name} (disambiguation)" if name in taken else name
+
+
+def disambiguation_page(
+    name: str, title: str, bearers: Sequence[tuple[str, str]], item_id: str, views: int
+) -> Article:
+    """The page that lists `bearers`, pairs of page title and description; the first is the best known."""
+    item = Item(
+        id=item_id,
+        label=name,
+        description="Wikimedia disambiguation page",
+        types=(DISAMBIGUATION_TYPE,),
+        title=title,
+    )
+    lines = [
+        Block("bullet", f"[[{page}]], {text}" if text else f"[[{page}]]") for page, text in bearers
+    ]
+    return Article(
+        title=title,
+        blocks=(Block("paragraph", f"{name} may refer to:"), *lines),
+        categories=("Disambiguation pages",),
+        item=item,
+        views=views,
+        disambiguation=True,
+    )

@@ -13,8 +13,7 @@ from whichone.papers.amber.build import build_amber
 from whichone.papers.amber.collection import PUBLISHED, load_collection
 from whichone.papers.amber.rules import rules_called
 from whichone.papers.amber.wording import CLEAN, clean_template, cleaned
-from whichone.world.invent import Invention
-from whichone.world.write_invented import write_invented
+from whichone.world.invent import Invention, write_invented
 
 MISTAKES = {
     "a blank before a stop": r"\s[.?!,;]",

@@ -1,1 +1,0 @@
-"""One file a dump format: how an item, a page or a page's views look in it."""
