@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from whichone.errors import BadInput
+from whichone.errors import (
+    BadInput,
+    is_secret_name,
+    masked,
+    masked_options,
+    masked_text,
+    remember_secrets,
+)
 from whichone.files.folder import Folder
-from whichone.secrets import is_secret_name, masked, masked_options, masked_text, remember_secrets
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whichone.api import Result, evaluate
-    from whichone.api_compare import compare
+    from whichone.api import Result, compare, evaluate
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.corpus.corpus import Corpus
     from whichone.knowledge.knowledge_base import KnowledgeBase
@@ -44,7 +43,7 @@ _PLACES = {
     "Refuse": "whichone.records",
     "Result": "whichone.api",
     "Run": "whichone.runs.run",
-    "compare": "whichone.api_compare",
+    "compare": "whichone.api",
     "evaluate": "whichone.api",
     "interval": "whichone.measures.intervals",
     "score_kilt": "whichone.papers.kilt.score",

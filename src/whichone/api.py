@@ -4,33 +4,242 @@ from __future__ import annotations
 
 import html
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import pyarrow as pa
 
-from whichone.api_answers import (
-    AnswerResult,
-    Recalled,
-    answer_alone,
-    answer_by_agent,
-    answer_found,
-    most_cited,
-    together,
-)
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
+from whichone.measures.actions import ACT
+from whichone.measures.answer_scores import score_answers
+from whichone.measures.answer_summary import (
+    COLUMNS,
+    TRACE_MEASURES,
+    AnswerRow,
+    outcome_rows,
+    summarise_answers,
+    summary_measures,
+    trace_rows,
+)
 from whichone.measures.clusters import cluster_note
-from whichone.measures.measure import parse_measures
-from whichone.measures.outcome_judge import judging
+from whichone.measures.comparison import Comparison, comparison_rows
+from whichone.measures.comparison import compare as compare_scores
+from whichone.measures.measure import Measure, parse_measures
+from whichone.measures.outcome_judge import Judging, judging
+from whichone.measures.score import distinctly_named, score_folder
 from whichone.measures.scores import Scores, score_run
-from whichone.measures.summary import COLUMNS, DEPTH, SummaryRow, as_document, as_table, summarise
+from whichone.measures.summary import COLUMNS as SUMMARY_COLUMNS
+from whichone.measures.summary import DEPTH, SummaryRow, as_document, as_table, percent, summarise
 from whichone.measures.usual import COMPARED
-from whichone.plain_tables import html_table, text_table
+from whichone.records import Question, Ranking
+from whichone.runs.agents import RecordTable, SimulatedUser, run_agent, trace_of
+from whichone.runs.answers import Answers
 from whichone.runs.checks import Returns
+from whichone.runs.read import as_reader, run_reader
 from whichone.runs.retrieve import as_retriever
+from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
+from whichone.runs.settings import Setting
+
+# Rows as a table of plain text, or of HTML for a notebook.
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def text_table(rows: Rows) -> str:
+    widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in rows[0]}
+    lines = ["  ".join(c.ljust(w) for c, w in widths.items())]
+    lines += ["  ".join(str(r[c]).ljust(w) for c, w in widths.items()) for r in rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def html_table(rows: Rows) -> str:
+    head = "".join(f"<th>{html.escape(c)}</th>" for c in rows[0])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+# The answering half of `whichone.evaluate`: a reader of what was found, or a whole RAG in one function.
+
+
+_OUTCOME_WORDS = {
+    "right": "right",
+    "several": "right for several",
+    "asked": "asked back",
+    "refused": "refused",
+    "namesake": "for a namesake",
+    "wrong": "wrong otherwise",
+}
+
+
+ACTION_MEASURES = ("right_action", "wrong_action", "deferred")
+
+
+class AnswerResult:
+    """How right the answers were, and how often they were a namesake's."""
+
+    def __init__(
+        self, benchmark: Benchmark, scores: Scores, rows: list[AnswerRow], counts: dict[str, Any]
+    ) -> None:
+        self.benchmark = benchmark
+        self.scores = scores
+        self.rows = rows
+        self.counts = counts
+
+    @classmethod
+    def of(
+        cls,
+        answers: Answers,
+        benchmark: Benchmark,
+        extra: Sequence[Measure],
+        judge: Judging | None = None,
+    ) -> AnswerResult:
+        tasks = sorted({q.task for q in benchmark.queries})
+        usual = summary_measures(tasks)
+        traced = any(trace_of(a) is not None for a in answers.answers.values())
+        usual += [*TRACE_MEASURES] if traced else []
+        usual += [*ACTION_MEASURES] if ACT in tasks else []
+        measures = together(parse_measures(usual), extra, "answers")
+        scores = score_answers(answers, benchmark, measures, judge)
+        rows = summarise_answers(scores)
+        return cls(benchmark, scores, rows, answers.folder.manifest.counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        systems: dict[str, Any] = {}
+        for row in self.rows:
+            figures = {name: row.values[name].brief() for name in COLUMNS}
+            place = systems.setdefault(row.benchmark, {}) if row.benchmark else systems
+            tasks = place.setdefault(row.collection, {})
+            tasks[row.task] = {"measure": row.measure, **figures}
+        for row in outcome_rows(self.scores):
+            shares = {name: value.brief() for name, value in row.values.items()}
+            place = systems[row.benchmark] if row.benchmark else systems
+            place[row.collection][row.task]["outcomes"] = shares
+        return {"system": self.scores.system, "collections": systems, "counts": self.counts}
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """Rows for printing: the share of each of the six outcomes, in percent."""
+        return [
+            {
+                **row.place,
+                "system": row.system,
+                **{_OUTCOME_WORDS[name]: percent(value) for name, value in row.values.items()},
+            }
+            for row in outcome_rows(self.scores)
+        ]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Rows for printing, in percent."""
+        return [
+            {
+                **row.place,
+                "system": row.system,
+                "measure": row.measure,
+                **{name: percent(row.values[name]) for name in COLUMNS},
+            }
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        text = f"{text_table(self.table())}\n{self._footnote()}"
+        tables = [self.outcomes(), self.traces()]
+        return "\n\n".join([text, *(text_table(rows) for rows in tables if rows)])
+
+    __repr__ = __str__
+
+    def _footnote(self) -> str:
+        rule = cluster_note(self.benchmark.queries)
+        failed = self.counts.get("failures", 0)
+        return f"percent, {rule}; namesake: another bearer's value was given" + (
+            f"; {failed:,} failures count as wrong" if failed else ""
+        )
+
+    def _repr_html_(self) -> str:
+        page = f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
+        return page + "".join(html_table(rows) for rows in (self.outcomes(), self.traces()) if rows)
+
+    def traces(self) -> list[dict[str, Any]]:
+        """Rows for printing: what an agent did, on the average of each collection and task."""
+        return [
+            {
+                **row.place,
+                "calls": f"{row.values['calls'].value or 0:.1f}",
+                **{n: percent(row.values[n]) for n in TRACE_MEASURES if n != "calls"},
+                **{n: percent(row.values[n]) for n in ACTION_MEASURES if n in row.values},
+            }
+            for row in trace_rows(self.scores)
+        ]
+
+
+def answer_found(
+    answer: Any, benchmark: Benchmark, run: Run, place: Path, *, depth: int, on_error: str
+) -> Answers:
+    """Let a function read what a run found."""
+    setting = Setting(passages="retrieved", depth=depth)
+    reader = as_reader(answer)
+    return run_reader(reader, benchmark, place, setting, run=run, on_error=on_error, cites="corpus")
+
+
+def answer_alone(
+    answer: Any, benchmark: Benchmark, place: Path, *, name: str | None, on_error: str
+) -> Answers:
+    """Let a function that finds its passages itself answer; the ids it gives are its ranking."""
+    reader = as_reader(answer, name=name)
+    called = str(name or getattr(reader, "name", type(reader).__name__))
+    setting = Setting(passages="none")
+    return run_reader(
+        reader, benchmark, place, setting, name=called, on_error=on_error, cites="corpus"
+    )
+
+
+def answer_by_agent(
+    agent: Any, benchmark: Benchmark, place: Path, *, user: Any, **options: Any
+) -> Answers:
+    """Let an agent work on every question; "simulated" is the user who knows whom it means."""
+    asked = SimulatedUser(benchmark) if user == "simulated" else user
+    acts = any(q.task == ACT for q in benchmark.queries)
+    act = RecordTable(benchmark) if acts else None
+    return run_agent(agent, benchmark, place, user=asked, act=act, **options)
+
+
+class Recalled:
+    """A retriever that gives again what the answers rest on."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.name = answers.name
+        self._answers = answers.folder.content_hash[:16]
+        self._passages = {q: a.passages for q, a in answers.answers.items()}
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "the passages its answers rest on", "answers": self._answers}
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            passage_ids = dict.fromkeys(self._passages.get(question.id, ()))
+            yield Ranking(question=question.id, passages=tuple(passage_ids)[:k])
+
+
+def most_cited(answers: Answers) -> int:
+    return max((len(a.passages) for a in answers.answers.values()), default=1) or 1
+
+
+def together(
+    usual: Sequence[Measure], extra: Sequence[Measure], of: Literal["rankings", "answers"]
+) -> list[Measure]:
+    """The usual measures and those asked for that are of the same kind, each once."""
+    wanted = {str(m): m for m in usual}
+    wanted |= {str(m): m for m in extra if m.of in (of, "both") and str(m) not in wanted}
+    return list(wanted.values())
+
+
+# The three-line use: `whichone.evaluate(my_search, benchmark="builtin/amber")`.
 
 
 class Result:
@@ -63,7 +272,7 @@ class Result:
                 **row.values[name].brief(),
             }
             for row in self.rows
-            for name in COLUMNS
+            for name in SUMMARY_COLUMNS
         ]
         return pa.Table.from_pylist(records)
 
@@ -170,3 +379,95 @@ def evaluate(
             said = answer_found(answer, opened, runs, kept, depth=k, on_error=on_error)
         result = None if said is None else AnswerResult.of(said, opened, wanted, decides)
     return Result(opened, scores, summarise(scores), result)
+
+
+# `whichone.compare(a, b)`: which of several systems is better, paired by name, with intervals.
+
+
+class Comparisons(Sequence[Comparison]):
+    """Every pair on every measure: a sequence of `Comparison`, prints as a table, converts to Arrow and JSON."""
+
+    def __init__(self, comparisons: Sequence[Comparison], note: str) -> None:
+        self._found = tuple(comparisons)
+        self.note = note
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._found[place]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self._found)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = msgspec.to_builtins(self._found)
+        return rows
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_pylist(self.to_dict())
+
+    def __str__(self) -> str:
+        return f"{text_table(comparison_rows(self._found))}\n{self.note}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"{html_table(comparison_rows(self._found))}<p>{html.escape(self.note)}</p>"
+
+
+def compare(
+    *systems: str | Path | Run | Result | Scores,
+    measures: Sequence[str] = (),
+    by: Sequence[str] = (),
+    baseline: str | None = None,
+    benchmark: Where | None = None,
+    seed: int = 0,
+) -> Comparisons:
+    """Compare two or more systems over one benchmark: paired by cluster, Holm-corrected together.
+
+    A system is a run's or answers' folder, a `Run`, what `evaluate` gave, or `Scores`. `measures` are names such as
+    "acc@1" (the usual ones of the folders' kind where none is given; a `Result` has those it was evaluated
+    with). `by` compares in every slice by these columns or attributes of the queries; with `baseline` each
+    system is compared with that one only.
+
+        print(whichone.compare("runs/bm25", "runs/mine", measures=["acc@1", "confused@20"]))
+    """
+    if isinstance(measures, str) or isinstance(by, str):
+        raise UsageError("measures and by are lists of names")
+    scores = [_scores(system, measures, benchmark) for system in systems]
+    places = [
+        system if isinstance(system, str | Path) else getattr(system, "path", str(n))
+        for n, system in enumerate(systems, 1)
+    ]
+    named = distinctly_named(scores, places)
+    if not named:
+        raise UsageError("two or more systems are needed for a comparison")
+    wanted = [m for m in named[0].measures if all(str(m) in s.values for s in named)]
+    if measures:
+        missing = sorted(set(measures) - {str(m) for m in wanted})
+        if missing:
+            raise UsageError(
+                f"not every system was scored by {', '.join(missing)}",
+                hint="give their folders, or evaluate(..., measures=[...])",
+            )
+        wanted = [m for m in wanted if str(m) in measures]
+    comparisons = compare_scores(named, wanted, by=by, seed=seed, baseline=baseline)
+    cautions = [caution for s in named for caution in s.cautions()]
+    return Comparisons(comparisons, "; ".join([cluster_note(named[0].queries), *cautions]))
+
+
+def _scores(
+    system: str | Path | Run | Result | Scores,
+    measures: Sequence[str],
+    benchmark: Where | None,
+) -> Scores:
+    if isinstance(system, Scores):
+        return system
+    if isinstance(system, Result):
+        return system.scores
+    if isinstance(system, Run):
+        system = system.path
+    if not isinstance(system, str | Path):
+        raise UsageError(f"{system!r} is no run, no result and no folder")
+    return score_folder(system, measures, benchmark=benchmark)

@@ -51,3 +51,14 @@ def token_places(text: str) -> list[tuple[int, int]]:
 def token_key(name: str) -> str:
     """A name as words and signs between blanks: how a name is looked up within a text."""
     return " ".join(_TOKEN.findall(plain_signs(name).replace("_", " ").casefold()))
+
+
+# How names are compared while someone types: without accents, without case.
+
+
+def fold(text: str) -> str:
+    """Accents and case removed, blanks squeezed: what is typed is found however it is written."""
+    if not text.isascii():
+        parts = unicodedata.normalize("NFKD", text)
+        text = "".join(c for c in parts if not unicodedata.combining(c))
+    return " ".join(text.casefold().split())

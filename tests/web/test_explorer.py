@@ -19,6 +19,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
+from whichone.names import fold
 from whichone.retrieval.function import FunctionRetriever
 from whichone.runs.retrieve import retrieve
 from whichone.runs.runner import run_retriever
@@ -26,7 +27,6 @@ from whichone.web.app import make_app
 from whichone.web.explorer import queries as index_queries
 from whichone.web.explorer.benchmark_index import build_benchmark_index
 from whichone.web.explorer.views import highlighted
-from whichone.web.search_key import fold
 from whichone.web.served_folder import ServedFolder
 from whichone.web.settings import Settings
 

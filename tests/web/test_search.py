@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
+from whichone.names import fold
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.function import FunctionRetriever
@@ -25,7 +26,6 @@ from whichone.web.app import make_app
 from whichone.web.explorer import indexes, listing, set_numbers
 from whichone.web.explorer.indexes import Indexes
 from whichone.web.explorer.queries import opened
-from whichone.web.search_key import fold
 from whichone.web.settings import Settings
 
 LETTERS = "aaabbcdé ñ李x"

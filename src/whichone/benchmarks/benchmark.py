@@ -26,7 +26,6 @@ from whichone.benchmarks.write_tables import (
     write_queries,
     write_sets,
 )
-from whichone.collector import without_collector
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.name_runs import PageNames
 from whichone.corpus.page_views import PageIds, PageTitles
@@ -36,7 +35,7 @@ from whichone.errors import NAMED, BadInput, sample
 from whichone.files.arrow_records import IN_MEMORY, Seen
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
-from whichone.records import NameSet, Passage, Query, Question
+from whichone.records import NameSet, Passage, Query, Question, without_collector
 
 MIGRATED = "migrated from"
 """Among a benchmark's parents: the id it had in the first format."""

@@ -18,10 +18,16 @@ import msgspec
 from whichone.chat.cache import CallCache, default_cache_file, request_key
 from whichone.chat.replies import REFUSAL, BrokenReply, WrongShape, error_text, parse_reply
 from whichone.chat.usage import Account, Prices
-from whichone.errors import BadInput, Missing, UsageError, WhichoneError, missing_extra
+from whichone.errors import (
+    BadInput,
+    Missing,
+    UsageError,
+    WhichoneError,
+    missing_extra,
+    remember_secret,
+)
 from whichone.progress import talk
 from whichone.protocols import ChatReply
-from whichone.secrets import remember_secret
 
 if TYPE_CHECKING:
     import ssl

@@ -96,7 +96,7 @@ def _request(
     """The command with its options, and the content of its inputs wherever they are."""
     import msgspec
 
-    from whichone.secrets import masked, masked_options
+    from whichone.errors import masked, masked_options
 
     given = {name: value for name, value in values.items() if name not in _NO_MATTER}
     options = {name: v for name, v in given.items() if name != output and not inputs[name]}

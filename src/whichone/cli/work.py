@@ -61,7 +61,7 @@ def command(
     """
     from pathlib import Path
 
-    from whichone.api_answers import answer_by_agent
+    from whichone.api import answer_by_agent
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.cli.output import emit_json
     from whichone.cli.retrieve import parse_options

@@ -19,7 +19,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from whichone.errors import BadInput, BrokenFolder, LockedFolder, UsageError, WhichoneError
+from whichone.errors import (
+    BadInput,
+    BrokenFolder,
+    LockedFolder,
+    UsageError,
+    WhichoneError,
+    masked_record,
+)
 from whichone.files import manifest as files_manifest
 from whichone.files import tables
 from whichone.files.lines import read_json, write_atomic
@@ -34,7 +41,6 @@ from whichone.files.manifest import (
 )
 from whichone.files.output import refuse_to_replace, request_for
 from whichone.files.tables import TableSchema, part_name, part_names
-from whichone.secrets import masked_record
 
 # A journal: lines of JSON that survive a kill.
 

@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from whichone.errors import BrokenFolder, Missing, NewerFormat
+from whichone.errors import BrokenFolder, Missing, NewerFormat, masked
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.pools import available_cores
-from whichone.secrets import masked
 
 FORMAT = 2
 """1: a benchmark's passages are a table of its own; 2: they are a corpus."""

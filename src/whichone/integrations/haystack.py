@@ -6,8 +6,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from whichone.namesake import Namesake
-from whichone.namesake_around import NamesakeAround
+from whichone.namesake import Namesake, NamesakeAround
 
 
 @component

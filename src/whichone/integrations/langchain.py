@@ -10,8 +10,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, PrivateAttr
 
-from whichone.namesake import Namesake
-from whichone.namesake_around import NamesakeAround
+from whichone.namesake import Namesake, NamesakeAround
 
 
 class NamesakeRetriever(BaseRetriever):  # type: ignore[misc]

@@ -9,8 +9,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from whichone.namesake import Namesake
-from whichone.namesake_around import NamesakeAround
+from whichone.namesake import Namesake, NamesakeAround
 
 
 class NamesakeRetriever(BaseRetriever):  # type: ignore[misc]

@@ -12,12 +12,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whichone.collector import without_collector
 from whichone.errors import BadInput
 from whichone.files.output import written_beside
 from whichone.files.parts import ByteRange
 from whichone.files.tables import sql_text, tables_sql
 from whichone.knowledge.formats.source import Job, PartFiles, Refused, Source
+from whichone.records import without_collector
 
 _INTERNAL = ("positions", "opening brackets", "closing brackets")
 _LISTED = 1000  # refused records that a part lists; all are counted

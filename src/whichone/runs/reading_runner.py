@@ -16,7 +16,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import parts_of
-from whichone.errors import BadInput, WhichoneError
+from whichone.errors import BadInput, WhichoneError, masked
 from whichone.files.folder import Folder
 from whichone.progress import progress, talk
 from whichone.protocols import Reader
@@ -35,7 +35,6 @@ from whichone.runs.identity import drawn, identified
 from whichone.runs.reader_tasks import checked_tasks, not_for_reader
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shown, Shows
-from whichone.secrets import masked
 from whichone.versions import code_of, environment
 
 BLOCK = 256

@@ -23,6 +23,8 @@ from whichone.errors import (
     UsageError,
     WhichoneError,
     did_you_mean,
+    masked_options,
+    remember_secrets,
 )
 from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder, wait_until_unlocked
@@ -35,7 +37,6 @@ from whichone.retrieval.open import index_over
 from whichone.runs.leaves_machine import what_leaves
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
-from whichone.secrets import masked_options, remember_secrets
 
 EXAMPLES = "examples.jsonl"
 """What `whichone train` learned from; it is beside `best`, or one above for one of several encoders."""

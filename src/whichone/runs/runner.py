@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import parts_of
-from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError
+from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError, masked, masked_text
 from whichone.files.arrow_records import blocks, numbers, write_merged
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
@@ -31,7 +31,6 @@ from whichone.runs.declared import inputs_of, is_made_by
 from whichone.runs.identity import identified
 from whichone.runs.results import FAILURES
 from whichone.runs.run import KIND, NOTES, RANKINGS, TIMING, Run
-from whichone.secrets import masked, masked_text
 from whichone.versions import code_of, environment
 
 BLOCK = 256

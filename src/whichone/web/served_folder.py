@@ -21,10 +21,10 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import WhichoneError
 from whichone.files.folder import Folder, folder_kinds
 from whichone.files.output import cache_folder
+from whichone.names import fold
 from whichone.runs.answers import KIND as ANSWERS
 from whichone.runs.run import KIND as RUN
 from whichone.web.explorer.indexes import Indexes
-from whichone.web.search_key import fold
 
 _FRESH = 10.0
 """Seconds before the folder is looked through again."""

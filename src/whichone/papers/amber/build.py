@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.collector import without_collector
 from whichone.corpus.cut.cut import Cut
 from whichone.corpus.knowledge_names import names_of_pages
 from whichone.errors import BadInput
@@ -35,7 +34,7 @@ from whichone.papers.amber.rules import PAPER, Rules
 from whichone.papers.amber.sets import amber_sets
 from whichone.papers.amber.statistics import property_shares, set_statistics
 from whichone.papers.amber.values import value_book
-from whichone.records import Bearer, NameSet, Query
+from whichone.records import Bearer, NameSet, Query, without_collector
 
 
 class Built(msgspec.Struct):

@@ -10,7 +10,6 @@ from typing import Any, TypedDict
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json_lines, write_json_lines
 from whichone.papers.amber.collection import PUBLISHED, builtin_names, labels, load_collection
@@ -24,7 +23,7 @@ from whichone.papers.amber.layout import (
     set_records,
 )
 from whichone.papers.amber.pages import Place, in_place, open_place
-from whichone.records import Bearer, NameSet, Output, Query, Role, page_id
+from whichone.records import Bearer, NameSet, Output, Query, Role, page_id, without_collector
 
 _MOST_POPULAR = 308  # what a float can contain; whoever writes more means views
 LOOKED_AT = 200

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from whichone.collector import without_collector
 from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.lines import decode_line, read_lines
@@ -16,7 +15,7 @@ from whichone.papers.kilt.check import check_task
 from whichone.papers.kilt.datasets import Dataset, dataset, dataset_and_split
 from whichone.papers.kilt.originals import Originals
 from whichone.papers.kilt.record import KEPT, SOURCE, NotKilt, query_of
-from whichone.records import Query
+from whichone.records import Query, without_collector
 
 BLOCK = 2_048
 

@@ -24,9 +24,9 @@ from whichone.benchmarks.benchmark import pages_of_others
 from whichone.benchmarks.several import BENCHMARK
 from whichone.files.folder import Folder
 from whichone.files.output import written_beside
+from whichone.names import fold
 from whichone.web.explorer.set_numbers import number_sets, with_places
 from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
-from whichone.web.search_key import fold
 
 
 def labelled(folder: Folder) -> Callable[[str], str]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from whichone.names import fold
 from whichone.web.explorer.text_grams import QUERIES, SETS, Searched, Way, text_way
-from whichone.web.search_key import fold
 
 PAGE = 50
 MOST_COUNTED = 1000

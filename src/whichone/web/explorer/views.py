@@ -13,6 +13,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from whichone.measures.retrieval import kind_of_page
+from whichone.names import fold
 from whichone.records import page_of
 from whichone.text.normalisers import stop_words
 from whichone.web.explorer import listing
@@ -20,7 +21,6 @@ from whichone.web.explorer import queries as index_queries
 from whichone.web.explorer.bearers import SetLabels, set_labels, with_about
 from whichone.web.explorer.indexes import NotReady
 from whichone.web.explorer.readers import readers_of
-from whichone.web.search_key import fold
 from whichone.web.served_folder import ServedBenchmark, ServedRun
 from whichone.web.site import Site
 
