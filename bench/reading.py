@@ -19,8 +19,8 @@ from pathlib import Path
 import httpx
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.chat.cache import CallCache
 from whichone.chat.endpoint import Endpoint, EndpointOptions
+from whichone.chat.replies import CallCache
 from whichone.files.pools import in_order
 from whichone.measures.answer_scores import score_answers
 from whichone.measures.answers import answer_scores

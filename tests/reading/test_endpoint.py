@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from fake_server import Reply, completion, error
 
-from whichone.chat.cache import CallCache
-from whichone.chat.endpoint import ContextTooLong, Endpoint, EndpointOptions
-from whichone.chat.usage import Prices
+from whichone.chat.endpoint import ContextTooLong, Endpoint, EndpointOptions, Prices
+from whichone.chat.replies import CallCache
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.protocols import ChatModel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.chat.model_text import BrokenAnswer, is_refusal, parse_model_text
+from whichone.chat.prompt import BrokenAnswer, is_refusal, parse_model_text
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.chat.endpoint import Prices
 from whichone.chat.prompt import DEFAULT, find_prompt
-from whichone.chat.usage import Prices
 from whichone.errors import WhichoneError
 from whichone.experiment.cells import Cell, plain
 from whichone.files.folder import Folder

@@ -8,11 +8,17 @@ from typing import Any, Self
 
 import msgspec
 
-from whichone.chat.endpoint import ContextTooLong, Endpoint, EndpointOptions, open_endpoint
-from whichone.chat.model_text import BrokenAnswer, ModelAnswer, parse_model_text, schema
-from whichone.chat.prompt import DEFAULT, Prompt, find_prompt
+from whichone.chat.endpoint import ContextTooLong, Endpoint, EndpointOptions, Prices, open_endpoint
+from whichone.chat.prompt import (
+    DEFAULT,
+    BrokenAnswer,
+    ModelAnswer,
+    Prompt,
+    find_prompt,
+    parse_model_text,
+    schema,
+)
 from whichone.chat.replies import REFUSAL
-from whichone.chat.usage import Prices
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, WhichoneError
 from whichone.files.pools import in_order
