@@ -58,8 +58,8 @@ def queries(count: int) -> list[str]:
 
 
 def write_corpus(count: int, place: Path) -> None:
+    from whichone.corpus.corpus import PASSAGES
     from whichone.corpus.save import save_corpus
-    from whichone.corpus.tables import PASSAGES
 
     def batches() -> Iterator[pa.RecordBatch]:
         held: list[dict[str, object]] = []

@@ -127,7 +127,7 @@ def _batch(start: int, count: int, pages: int, schema: pa.Schema) -> pa.RecordBa
 
 
 def reader(passages: int) -> pa.RecordBatchReader:
-    from whichone.corpus.tables import PASSAGES
+    from whichone.corpus.corpus import PASSAGES
 
     return pa.RecordBatchReader.from_batches(PASSAGES.schema, batches(passages, PASSAGES.schema))
 
@@ -149,7 +149,7 @@ class ShardWriter:
         self._place, self._passages = place, passages
 
     def __call__(self, number: int) -> None:
-        from whichone.corpus.tables import PASSAGES
+        from whichone.corpus.corpus import PASSAGES
 
         beside = self._place / f".{number:05}.arrow"
         with pa.OSFile(str(beside), "wb") as sink, pa.ipc.new_file(sink, PASSAGES.schema) as out:

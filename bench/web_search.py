@@ -32,8 +32,8 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.tables import KIND, QUERIES, SETS
+from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.save import save_corpus
-from whichone.corpus.tables import PASSAGES
 from whichone.files.folder import Folder
 from whichone.retrieval.indexes import adopt_folder
 from whichone.runs.results import FAILURES

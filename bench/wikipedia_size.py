@@ -47,8 +47,8 @@ def make_texts(place: Path, passages: int) -> dict[str, object]:
 
 
 def make_corpus(place: Path, passages: int) -> dict[str, object]:
+    from whichone.corpus.corpus import PASSAGES
     from whichone.corpus.save import save_corpus
-    from whichone.corpus.tables import PASSAGES
 
     def read() -> Iterator[pa.RecordBatch]:
         for file in sorted((place / "shards").glob("*.arrow")):

@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from whichone.corpus.corpus import Corpus
-from whichone.corpus.names import CorpusNames, Named
-from whichone.corpus.tables import NAMES
+from whichone.corpus.corpus import NAMES, Corpus
+from whichone.corpus.page_names import CorpusNames, Named
 from whichone.errors import BadInput, UsageError
 from whichone.files.mapped import MappedTable
 from whichone.files.tables import sort_rows

@@ -7,10 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from whichone.corpus.corpus import Corpus
-from whichone.corpus.first_sentence import names_in_first_sentence
-from whichone.corpus.names import Named
-from whichone.corpus.places import find_corpus
+from whichone.corpus.corpus import Corpus, find_corpus
+from whichone.corpus.page_names import Named, names_in_first_sentence
 from whichone.corpus.save import put_corpus, save_corpus
 from whichone.errors import BadInput, BrokenFolder, Missing
 from whichone.files import mapped

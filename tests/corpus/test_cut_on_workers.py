@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.builtin import builtin_knowledge_base
-from whichone.corpus.cut.cut import Cut, cut_batches
-from whichone.corpus.cut_on_workers import CutPages, cut_on_workers
-from whichone.corpus.knowledge_names import names_of_pages
+from whichone.corpus.cut import Cut, CutPages, cut_batches, cut_on_workers
+from whichone.corpus.page_names import names_of_pages
 from whichone.files import tables
 from whichone.files.folder import Folder
 from whichone.knowledge.engine.engines import opened_engine

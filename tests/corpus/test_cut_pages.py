@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from whichone.benchmarks.benchmark import save_benchmark
-from whichone.corpus.cut.cut import Cut, cut_passages
-from whichone.corpus.cut_pages import cut_corpus
-from whichone.corpus.tables import PASSAGES
+from whichone.corpus.corpus import PASSAGES
+from whichone.corpus.cut import Cut, cut_corpus, cut_passages
 from whichone.files import tables
 from whichone.files.folder import Folder
 from whichone.files.tables import sort_rows
@@ -61,7 +60,7 @@ def test_pages_are_read_as_they_are_wanted(base: Folder, monkeypatch: pytest.Mon
     def told(what: str, total: int, unit: str) -> Told:
         return Told(wanted, total)
 
-    monkeypatch.setattr("whichone.corpus.cut_pages.progress", told)
+    monkeypatch.setattr("whichone.corpus.cut.progress", told)
     reader = cut_corpus(base, Cut())
     assert wanted == []
     reader.read_next_batch()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.corpus.documents import read_documents
-from whichone.corpus.passage_files import PassageFields, read_passages
+from whichone.corpus.passage_files import PassageFields, read_documents, read_passages
 from whichone.errors import BadInput
 from whichone.report.audit import audit, in_words
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.corpus import passage_runs
+from whichone.corpus import save
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.make import make_corpus
 from whichone.corpus.passage_files import PassageFields, read_passages
@@ -31,9 +31,9 @@ def plain(file: Path, fields: PassageFields | None = None) -> list[Passage]:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage_runs, "BLOCK", 1_000)
-    monkeypatch.setattr(passage_runs, "_RECORDS", 30)
-    monkeypatch.setattr(passage_runs, "available_cores", lambda: 1)
+    monkeypatch.setattr(save, "PASSAGE_RUNS_BLOCK", 1_000)
+    monkeypatch.setattr(save, "_RECORDS", 30)
+    monkeypatch.setattr(save, "available_cores", lambda: 1)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -65,8 +65,8 @@ def test_other_files_in_many_blocks(tmp_path: Path, ending: str) -> None:
 def test_all_cores_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_tsv(tmp_path / "psgs.tsv", 150)
     whole = make_corpus(file, tmp_path / "whole")
-    monkeypatch.setattr(passage_runs, "BLOCK", 2_000)
-    monkeypatch.setattr(passage_runs, "available_cores", lambda: 2)
+    monkeypatch.setattr(save, "PASSAGE_RUNS_BLOCK", 2_000)
+    monkeypatch.setattr(save, "available_cores", lambda: 2)
     assert make_corpus(file, tmp_path / "parts").hash == whole.hash
 
 
@@ -91,7 +91,7 @@ def test_errors_name_the_line(tmp_path: Path) -> None:
 def test_a_killed_reading_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_tsv(tmp_path / "psgs.tsv", 200)
     calls = 0
-    make = passage_runs.write_run
+    make = save.write_run
 
     def counted(path: Path, *rest: object) -> int:
         nonlocal calls
@@ -100,7 +100,7 @@ def test_a_killed_reading_is_continued(tmp_path: Path, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return make(path, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(passage_runs, "write_run", counted)
+    monkeypatch.setattr(save, "write_run", counted)
     with pytest.raises(KeyboardInterrupt):
         make_corpus(file, tmp_path / "corpus")
     runs = len(list((tmp_path / "corpus" / ".partial").glob(".passages-*.arrow")))

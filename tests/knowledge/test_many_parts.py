@@ -9,8 +9,8 @@ import pytest
 
 from whichone.benchmarks.builtin import builtin_knowledge_base
 from whichone.benchmarks.catalogue import read_namesakes
-from whichone.corpus.cut.cut import cut_passages
-from whichone.corpus.knowledge_names import names_of_pages
+from whichone.corpus.cut import cut_passages
+from whichone.corpus.page_names import names_of_pages
 from whichone.files import tables as files_tables
 from whichone.files.folder import Folder
 from whichone.knowledge import tables

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.three_choice import three_choices
 from whichone.cli import whichone
-from whichone.corpus.names import Named
+from whichone.corpus.page_names import Named
 from whichone.errors import BadInput, UsageError
 from whichone.measures.three_choice import score_three
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.corpus.trec_ids import from_trec, to_trec
+from whichone.corpus.corpus import from_trec, to_trec
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.report.export import export

@@ -8,7 +8,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.names import Named
+from whichone.corpus.page_names import Named
 from whichone.corpus.save import save_corpus
 from whichone.errors import UsageError
 from whichone.records import Output, Passage, Query, Question

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.corpus.corpus import PASSAGES as PASSAGE_TABLE
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.tables import PASSAGES as PASSAGE_TABLE
 from whichone.errors import BadInput, Missing
 from whichone.protocols import ChatReply
 from whichone.records import Passage, Question

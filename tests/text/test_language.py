@@ -11,7 +11,7 @@ from whichone.benchmarks.benchmark import save_benchmark
 from whichone.benchmarks.catalogue_words import load_wordings
 from whichone.cli import whichone
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.first_sentence import names_in_first_sentence
+from whichone.corpus.page_names import names_in_first_sentence
 from whichone.corpus.save import put_corpus, save_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Query, Question

@@ -26,11 +26,9 @@ from whichone.benchmarks.write_tables import (
     write_queries,
     write_sets,
 )
-from whichone.corpus.corpus import Corpus
-from whichone.corpus.name_runs import PageNames
+from whichone.corpus.corpus import Corpus, find_corpus
 from whichone.corpus.page_views import PageIds, PageTitles
-from whichone.corpus.places import find_corpus
-from whichone.corpus.save import Passages, put_corpus, save_corpus
+from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
 from whichone.errors import NAMED, BadInput, sample
 from whichone.files.arrow_records import IN_MEMORY, Seen
 from whichone.files.folder import Folder

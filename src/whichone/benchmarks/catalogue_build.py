@@ -20,8 +20,7 @@ from whichone.benchmarks.catalogue_words import (
     load_wordings,
     qualify,
 )
-from whichone.corpus.cut.cut import Cut
-from whichone.corpus.cut_pages import cut_corpus
+from whichone.corpus.cut import Cut, cut_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.tables import KIND, page_language

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exports import exported_ids, judgements, split_of
 from whichone.benchmarks.release import write_archive, write_release
-from whichone.corpus.trec_ids import to_trec
+from whichone.corpus.corpus import to_trec
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic
 from whichone.files.output import written_beside

@@ -10,7 +10,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.gold import NOT_RELEVANT, RELEVANCE
-from whichone.corpus.trec_ids import to_trec
+from whichone.corpus.corpus import to_trec
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic, write_lines
 from whichone.records import Query, page_of

@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import RELEVANCE, check_gold
 from whichone.benchmarks.judgements import Judgements, read_hf_qrels
 from whichone.benchmarks.release import SIZES
-from whichone.corpus.trec_ids import from_trec
+from whichone.corpus.corpus import from_trec
 from whichone.errors import BadInput
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, passage_id
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from whichone.corpus.trec_ids import from_trec
+from whichone.corpus.corpus import from_trec
 from whichone.errors import BadInput
 from whichone.files.arrow_records import Seen, Spool, blocks, merged, write_run
 from whichone.files.lines import read_lines

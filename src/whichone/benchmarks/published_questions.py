@@ -12,10 +12,10 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
 from whichone.benchmarks.gold import GoldCheck, gold_titles, move_gold, titles_asked
-from whichone.benchmarks.passage_corpus import corpus_beside
 from whichone.benchmarks.used_sets import UsedSets
 from whichone.benchmarks.write_tables import main_language_of
 from whichone.corpus.corpus import Corpus
+from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import PassageFields, plain_title, sets_from_titles
 from whichone.errors import UsageError
 from whichone.files.arrow_records import Spool, blocks

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.judgements import judgements_of, read_beir_qrels, read_trec_qrels
+from whichone.corpus.corpus import from_trec
 from whichone.corpus.passage_files import field, read_records
-from whichone.corpus.trec_ids import from_trec
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.arrow_records import blocks
 from whichone.files.lines import read_lines

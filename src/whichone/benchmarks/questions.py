@@ -13,9 +13,9 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.entity_sets import by_entity
 from whichone.benchmarks.gold import NOT_RELEVANT, RULES, GoldPages, check_gold, evidence, in_corpus
 from whichone.benchmarks.import_hugging_face import import_hugging_face
-from whichone.benchmarks.passage_corpus import corpus_beside
 from whichone.benchmarks.question_files import SourceRecord, kind_of, read_questions
 from whichone.corpus.corpus import Corpus
+from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import PassageFields, field
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.arrow_records import Seen, Spool, blocks

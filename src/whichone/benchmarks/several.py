@@ -57,7 +57,7 @@ def together(benchmarks: Sequence[Benchmark]) -> Benchmark:
     benchmarks stay apart.
     """
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.corpus.places import remember
+    from whichone.corpus.corpus import remember
 
     parts = sorted({b.id: b for b in benchmarks}.values(), key=lambda b: (b.name, b.id))
     if not parts:

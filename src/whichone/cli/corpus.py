@@ -72,7 +72,7 @@ def command(
     whichone index CORPUS INDEX --retriever namesake
     """
     from whichone.cli.output import emit_json
-    from whichone.corpus.cut.cut import Cut, write_passages
+    from whichone.corpus.cut import Cut, write_passages
     from whichone.corpus.make import make_corpus
     from whichone.corpus.passage_files import PassageFields
 

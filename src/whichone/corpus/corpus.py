@@ -3,20 +3,77 @@
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.corpus.names import FURTHER, CorpusNames, Named, names_of_page
-from whichone.corpus.tables import KIND, NAMES, PAGES, PASSAGES
+from whichone.corpus.page_names import FURTHER, CorpusNames, Named, names_of_page
+from whichone.errors import Missing, WhichoneError
 from whichone.files.folder import Folder
+from whichone.files.lines import write_atomic
 from whichone.files.mapped import HashIndex, MappedTable, Rows, hashes, run_starts
-from whichone.files.tables import sort_rows
+from whichone.files.output import cache_folder
+from whichone.files.tables import TableSchema, sort_rows
 from whichone.records import Passage, page_of
+
+# The tables of a corpus.
+
+
+KIND = "corpus"
+
+_text = pa.string()
+
+PASSAGES = TableSchema(
+    "passages",
+    pa.schema(
+        [
+            ("id", _text),
+            ("page", _text),
+            ("n", pa.int32()),
+            ("title", _text),
+            ("text", _text),
+            ("source_id", _text),  # what its own corpus calls it; systems may return that too
+            ("entity", _text),  # whom it is about, where the source says so
+            ("fields", _text),  # JSON, further fields of its source that a search may filter by
+        ]
+    ),
+    ("page", "n"),
+)
+PAGES = TableSchema(
+    "pages",
+    pa.schema(
+        [
+            ("page", _text),
+            ("title", _text),
+            ("first", pa.int64()),  # the row of its first passage; they follow one another
+            ("passages", pa.int32()),
+        ]
+    ),
+    ("page",),
+)
+NAMES = TableSchema(
+    "names",
+    pa.schema(
+        [
+            ("key", _text),  # names.token_key(name)
+            ("name", _text),
+            ("page", pa.int64()),  # its row in pages
+            ("kind", _text),  # title, before comma, redirect, anchor, alias, first sentence
+            ("count", pa.int64()),  # anchors: how often; 1 for the others
+        ]
+    ),
+    ("key", "page", "kind", "name"),
+)
+
+
+# A corpus on disk: passages, pages and the names that point at pages; mapped, never loaded.
+
 
 _TEXTS = "passages.arrow"
 RECORD = ("id", "page", "title", "text", "source_id", "entity")
@@ -329,3 +386,78 @@ def with_passage_counts(blocks: Iterable[pa.Table], passages: int) -> Iterator[p
 def _then_end(blocks: Iterable[pa.Table]) -> Iterator[pa.Table | None]:
     yield from blocks
     yield None
+
+
+# Where corpora are on this machine, by their hash: a benchmark names its corpus, not a folder.
+
+
+def remember(corpus: Corpus) -> None:
+    """Keep in the cache where a corpus is, unless it is inside another folder's unfinished work."""
+    if corpus.folder is None or ".partial" in corpus.folder.root.parts:
+        return
+    note = _note(corpus.hash)
+    place = str(corpus.folder.root.resolve())
+    try:
+        known = note.read_text("utf-8").splitlines() if note.exists() else []
+        if place not in known:
+            note.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(note, "\n".join([place, *known[:9]]).encode() + b"\n")
+    except OSError:  # a cache that cannot be written costs the convenience, nothing else
+        return
+
+
+def find_corpus(hash: str, *hints: Path) -> Corpus:
+    """The corpus with this hash: where the hints say, or where one was made or opened before."""
+    for place in (*hints, *_remembered(hash)):
+        try:
+            corpus = Corpus.open(place)
+        except (WhichoneError, OSError):
+            continue
+        if corpus.hash == hash:
+            return corpus
+    raise Missing(
+        f"the corpus {hash[:12]} is not where it was",
+        where=", ".join(str(hint) for hint in hints) or None,
+        hint="whichone show CORPUS once, at its new place: it is found there from then on",
+    )
+
+
+def _remembered(hash: str) -> Iterator[Path]:
+    note = _note(hash)
+    if note.exists():
+        yield from (Path(line) for line in note.read_text("utf-8").splitlines() if line)
+
+
+def _note(hash: str) -> Path:
+    return cache_folder() / "corpora" / f"{hash[:32]}.txt"
+
+
+# Ids in exported files: TREC columns are separated by blanks, so blanks in ids are percent-encoded, in every format alike.
+
+
+_SAFE = "".join(chr(c) for c in range(33, 127) if chr(c) != "%")
+
+
+def to_trec(identity: str) -> str:
+    """An id without blanks; letters beyond ASCII stay as they are."""
+    return "".join(c if _plain(c) else quote(c) for c in identity)
+
+
+def _plain(c: str) -> bool:
+    return c in _SAFE or (ord(c) > 160 and not c.isspace())
+
+
+def trec_order(score: float, identity: str) -> tuple[float, list[int]]:
+    """Sorts as trec_eval does: by score in single precision, equal ones by id, the last of the alphabet first.
+
+    trec_eval reads scores into a C float and compares ids byte by byte; it does not look at ranks.
+    """
+    return -struct.unpack("f", struct.pack("f", score))[0], [-b - 1 for b in identity.encode()] + [
+        0
+    ]
+
+
+def from_trec(text: str) -> str:
+    """The id that `to_trec` would write so; other people's ids with a percent sign stay as they are."""
+    decoded = unquote(text)
+    return decoded if to_trec(decoded) == text else text

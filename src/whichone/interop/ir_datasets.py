@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exports import exported_ids, judgements
-from whichone.corpus.trec_ids import to_trec
+from whichone.corpus.corpus import to_trec
 from whichone.errors import Missing
 
 try:

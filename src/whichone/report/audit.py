@@ -11,9 +11,9 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import PassageFields, read_passages, read_records
-from whichone.corpus.tables import KIND as CORPUS
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST

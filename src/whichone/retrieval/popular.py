@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.names import Bearing
+from whichone.corpus.page_names import Bearing
 from whichone.errors import UsageError
 from whichone.names import plain_signs, token_key, token_places
 from whichone.records import Passage, Question, Ranking

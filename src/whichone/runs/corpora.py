@@ -6,9 +6,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.tables import KIND as BENCHMARK
-from whichone.corpus.corpus import Corpus
-from whichone.corpus.places import remember
-from whichone.corpus.tables import KIND
+from whichone.corpus.corpus import KIND, Corpus, remember
 from whichone.files.folder import Folder
 
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from whichone.benchmarks.exports import exported_ids
-from whichone.corpus.trec_ids import to_trec, trec_order
+from whichone.corpus.corpus import to_trec, trec_order
 from whichone.files.lines import write_lines
 from whichone.records import Query
 from whichone.runs.dpr_results import results_of_run, write_dpr_results

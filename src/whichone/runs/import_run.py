@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.corpus.trec_ids import from_trec, trec_order
+from whichone.corpus.corpus import from_trec, trec_order
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_json_lines, read_lines

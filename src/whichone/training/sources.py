@@ -19,7 +19,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, over_corpus
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.corpus.corpus import Corpus as Passages
-from whichone.corpus.cut.cut import Cut
+from whichone.corpus.cut import Cut
 from whichone.corpus.make import make_corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import file_hash, folder_kinds

@@ -13,8 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.cli import whichone
-from whichone.corpus.cut.cut import Cut, cut_page, cut_passages, write_passages
-from whichone.corpus.cut.ways import load_tokenizer, token_blocks, word_columns, word_passages
+from whichone.corpus.cut import (
+    Cut,
+    cut_page,
+    cut_passages,
+    load_tokenizer,
+    token_blocks,
+    word_columns,
+    word_passages,
+    write_passages,
+)
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.psgs import read_psgs

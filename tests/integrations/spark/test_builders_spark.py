@@ -15,7 +15,7 @@ import pytest
 
 from whichone.benchmarks.builtin import builtin_knowledge_base
 from whichone.benchmarks.tables import KIND as BENCHMARK
-from whichone.corpus.tables import KIND as CORPUS
+from whichone.corpus.corpus import KIND as CORPUS
 from whichone.files.folder import Folder
 from whichone.knowledge import tables
 from whichone.knowledge.engine.engines import knowledge_tables, opened_engine

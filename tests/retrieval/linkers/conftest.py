@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.corpus.names import Named
+from whichone.corpus.page_names import Named
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 
 TITLES = {"w:1": "Ken Ono", "w:2": "Ken Ono (painter)", "w:3": "Jane Roe", "w:4": "Her (film)"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.corpus.names import Named
+from whichone.corpus.page_names import Named
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 
 PAGES = {

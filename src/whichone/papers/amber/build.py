@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.corpus.cut.cut import Cut
-from whichone.corpus.knowledge_names import names_of_pages
+from whichone.corpus.cut import Cut
+from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.corpus.knowledge_names import names_of_pages
+from whichone.corpus.page_names import names_of_pages
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.tables import KIND

@@ -7,9 +7,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-from whichone.corpus.cut.cut import Cut
-from whichone.corpus.cut_pages import cut_corpus
-from whichone.corpus.tables import PASSAGES
+from whichone.corpus.corpus import PASSAGES
+from whichone.corpus.cut import Cut, cut_corpus
 from whichone.files.folder import Folder
 from whichone.knowledge.engine.engines import Engine
 from whichone.papers.amber.model import AmberSet

@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.gold import outside_is_accepted
+from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.cut.cut import Cut
-from whichone.corpus.cut_pages import article_pages, cut_corpus
+from whichone.corpus.cut import Cut, article_pages, cut_corpus
 from whichone.corpus.save import Passages
-from whichone.corpus.tables import KIND as CORPUS
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.relations import LANGUAGES, read_relations
-from whichone.corpus.cut.cut import Cut, cut_passages
-from whichone.corpus.cut_pages import ARTICLE, cut_corpus
-from whichone.corpus.knowledge_names import names_of_pages
+from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_passages
+from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from whichone.corpus.cut.cut import Cut, cut_page
+from whichone.corpus.cut import Cut, cut_page
 from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.ambigdocs.answers import answer_forms
 from whichone.papers.ambigdocs.built import Statement

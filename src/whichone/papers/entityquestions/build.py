@@ -15,9 +15,8 @@ from whichone.benchmarks.relations import (
     read_relations,
     spoken_relations,
 )
-from whichone.corpus.cut.cut import Cut
-from whichone.corpus.cut_pages import ARTICLE, cut_corpus
-from whichone.corpus.knowledge_names import names_of_pages
+from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
+from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import read_text_lines

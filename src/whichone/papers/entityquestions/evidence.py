@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from whichone.corpus.cut.cut import Cut, cut_page
+from whichone.corpus.cut import Cut, cut_page
 from whichone.knowledge.engine.page_work import PageRow, look_on_pages
 from whichone.papers.entityquestions.fact import EntityFact
 from whichone.text.normalisers import decomposed, is_sublist, tokens

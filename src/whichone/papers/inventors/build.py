@@ -10,7 +10,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.datasets import find_files
-from whichone.corpus.names import Named
+from whichone.corpus.page_names import Named
 from whichone.errors import BadInput
 from whichone.files.lines import read_lines
 from whichone.names import name_key

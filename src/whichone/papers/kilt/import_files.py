@@ -13,18 +13,17 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
 from whichone.benchmarks.gold import GoldCheck, gold_titles, move_gold, titles_asked
-from whichone.benchmarks.passage_corpus import corpus_beside
 from whichone.benchmarks.used_sets import UsedSets
 from whichone.corpus.corpus import Corpus as GivenCorpus
-from whichone.corpus.cut.cut import Cut
-from whichone.corpus.cut_pages import ARTICLE, cut_corpus
-from whichone.corpus.knowledge_names import names_of_pages
-from whichone.corpus.name_runs import PageNames
+from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
+from whichone.corpus.make import corpus_beside
+from whichone.corpus.page_names import names_of_pages
 from whichone.corpus.passage_files import (
     PassageFields,
     plain_title,
     sets_from_titles,
 )
+from whichone.corpus.save import PageNames
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.arrow_records import Spool, blocks
 from whichone.files.folder import file_hash

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.corpus.corpus import Corpus
-from whichone.corpus.names import CorpusNames, Named, key_hashes
+from whichone.corpus.corpus import NAMES, Corpus
+from whichone.corpus.page_names import CorpusNames, Named, key_hashes
 from whichone.corpus.passage_files import read_records
-from whichone.corpus.tables import NAMES
 from whichone.errors import BadInput
 from whichone.files.mapped import HashIndex, MappedTable, write_mapped
 from whichone.files.tables import sort_rows

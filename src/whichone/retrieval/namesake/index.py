@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.corpus.names import Bearing
+from whichone.corpus.page_names import Bearing
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.corpus import Pages

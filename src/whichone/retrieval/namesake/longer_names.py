@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from whichone.corpus.first_sentence import names_in_first_sentence
+from whichone.corpus.page_names import names_in_first_sentence
 from whichone.names import plain_signs, without_parentheses
 from whichone.retrieval.namesake.spelling import GENERATIONS, folded, nicknames
 

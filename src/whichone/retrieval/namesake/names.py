@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from whichone.corpus.names import Bearing
+from whichone.corpus.page_names import Bearing
 from whichone.names import plain_signs, token_key, token_places
 from whichone.retrieval.namesake.loose_names import Variants, loose_names
 from whichone.retrieval.namesake.relations import RelationTable

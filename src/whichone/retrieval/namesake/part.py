@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from whichone.corpus.corpus import Corpus
-from whichone.corpus.tables import PASSAGES
+from whichone.corpus.corpus import PASSAGES, Corpus
 from whichone.files.manifest import MANIFEST
 from whichone.files.tables import sort_rows
 from whichone.retrieval.bm25 import Bm25, Bm25Parameters

@@ -11,9 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whichone.corpus.corpus import Corpus
+from whichone.corpus.corpus import PASSAGES, Corpus
 from whichone.corpus.save import save_corpus
-from whichone.corpus.tables import PASSAGES
 from whichone.errors import BadInput
 from whichone.files.tables import connect, sorted_batches
 from whichone.records import Passage, page_of, passage_id

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.names import key_hashes
+from whichone.corpus.page_names import key_hashes
 from whichone.files.folder import Folder
 from whichone.progress import progress
 from whichone.retrieval.dense.encoder import Encoder, Vectors

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.corpus.names import CorpusNames
+from whichone.corpus.page_names import CorpusNames
 from whichone.files.arrow_records import Seen
 from whichone.files.mapped import HashIndex, MappedTable, hashes, write_mapped
 from whichone.files.pools import cores_for, run_in_order

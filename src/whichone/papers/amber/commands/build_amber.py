@@ -119,7 +119,7 @@ def command(
     from typing import Any, cast
 
     from whichone.cli.output import emit_json, emit_table
-    from whichone.corpus.cut.cut import Cut
+    from whichone.corpus.cut import Cut
     from whichone.papers.amber.build import explain_in
     from whichone.papers.amber.builtin import build_collections
     from whichone.papers.amber.collection import load_collection

@@ -1,0 +1,424 @@
+"""The pages of a knowledge base as passages, one page at a time, with ids that stay the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import regex
+
+from whichone.corpus.corpus import PASSAGES
+from whichone.corpus.kilt_chunks import Splitter, kilt_chunks, plain_sentences, spacy_sentences
+from whichone.errors import Missing, UsageError, missing_extra
+from whichone.files.arrow_records import blocks
+from whichone.files.folder import Folder
+from whichone.files.lines import write_lines
+from whichone.files.tables import read_batches
+from whichone.knowledge.tables import BULLET, KIND, SECTION, page_language
+from whichone.progress import Advance, progress
+from whichone.records import PASSAGE_MARK, Passage, passage_id
+
+if TYPE_CHECKING:
+    from whichone.knowledge.engine.engines import Engine
+
+
+# The ways to cut a page: DPR's disjoint stretches of words, blocks of a tokeniser's tokens, the whole page.
+
+
+_MARK = re.compile(r"(?:-|\d+\.)[ ]?")
+
+
+def text_paragraphs(
+    paragraphs: Sequence[str], *, keep_lists: bool = False, keep_headings: bool = False
+) -> Iterator[str]:
+    """The paragraphs that are text; the title is not, list items and headings on demand."""
+    for paragraph in paragraphs[1:]:
+        line = paragraph.strip()
+        if line.startswith(BULLET):
+            line = _MARK.sub("", line.removeprefix(BULLET), count=1) if keep_lists else ""
+        elif line.startswith(SECTION):
+            line = line.removeprefix(SECTION).replace(".:", ": ") if keep_headings else ""
+        if line:
+            yield line
+
+
+_SEPARATORS = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # blanks to Python, not to Arrow's ASCII
+
+
+def word_columns(paragraphs: pa.ListArray, size: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """For each passage the row of its page, its number on that page, and its text."""
+    ends = paragraphs.offsets.to_numpy().astype(np.int64)
+    lines = paragraphs.values.slice(ends[0], ends[-1] - ends[0])
+    ends -= ends[0]
+    trim, split = _blanks(lines)
+    lines = trim(lines)
+    kept = np.asarray(pc.binary_length(lines)) > 0
+    for mark in (BULLET, SECTION):
+        kept &= ~np.asarray(pc.starts_with(lines, mark))
+    kept[ends[:-1][np.diff(ends) > 0]] = False  # the first paragraph is the title
+    words = split(lines.filter(pa.array(kept)))
+    line_ends = words.offsets.to_numpy().astype(np.int64)
+    page_ends = line_ends[np.concatenate(([0], np.cumsum(kept)))[ends]]
+    passages = -(-np.diff(page_ends) // size)
+    rows = np.repeat(np.arange(len(passages)), passages)
+    numbers = np.arange(len(rows)) - (np.cumsum(passages) - passages)[rows]
+    cuts = np.append(page_ends[rows] + numbers * size, page_ends[-1])
+    stretches = pa.ListArray.from_arrays(pa.array(cuts, pa.int32()), words.values)
+    return pa.array(rows), pa.array(numbers, pa.int32()), pc.binary_join(stretches, " ")
+
+
+def _blanks(lines: pa.StringArray):  # type: ignore[no-untyped-def]
+    """How to trim and to split: by bytes where that comes to the same."""
+    data = lines.buffers()[2]
+    raw = data.to_pybytes() if data is not None else b""
+    if raw.isascii() and not any(mark in raw for mark in _SEPARATORS):
+        return pc.ascii_trim_whitespace, pc.ascii_split_whitespace
+    return pc.utf8_trim_whitespace, pc.utf8_split_whitespace
+
+
+def whole_page(paragraphs: Sequence[str], *, keep_lists: bool = True) -> Iterator[str]:
+    """All of a page's text; headings too, as nothing is cut away by a length."""
+    text = "\n".join(text_paragraphs(paragraphs, keep_lists=keep_lists, keep_headings=True))
+    if text:
+        yield text
+
+
+WORDS = 100
+
+
+def word_passages(
+    paragraphs: Sequence[str], *, size: int = WORDS, keep_lists: bool = False
+) -> Iterator[str]:
+    """Words are what blanks separate; the last stretch is as short as it is."""
+    words: list[str] = []
+    for line in text_paragraphs(paragraphs, keep_lists=keep_lists):
+        words += line.split()
+    for start in range(0, len(words), size):
+        yield " ".join(words[start : start + size])
+
+
+SIZE = 288
+Tokenizer = Callable[[str], Sequence[tuple[int, int]]]
+"""A text to the places (start, end) of its tokens."""
+
+_BLANKS = regex.compile(r"\S+")
+
+
+def whitespace(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _BLANKS.finditer(text)]
+
+
+def load_tokenizer(name: str) -> Tokenizer:
+    """`whitespace`, or the path of a Hugging Face `tokenizer.json`."""
+    if name == "whitespace":
+        return whitespace
+    try:
+        from tokenizers import Tokenizer as Loaded
+    except ImportError:
+        raise missing_extra("tokenizers", "dense") from None
+    if not Path(name).is_file():
+        raise Missing("no such tokeniser file", where=name, hint="whitespace, or a tokenizer.json")
+    loaded = Loaded.from_file(name)
+    loaded.no_truncation()
+
+    def tokens(text: str) -> list[tuple[int, int]]:
+        offsets: list[tuple[int, int]] = loaded.encode(text, add_special_tokens=False).offsets
+        return [(start, end) for start, end in offsets if end > start]
+
+    return tokens
+
+
+def token_blocks(
+    paragraphs: Sequence[str],
+    *,
+    size: int = SIZE,
+    tokenizer: Tokenizer = whitespace,
+    keep_lists: bool = False,
+) -> Iterator[str]:
+    """Disjoint blocks of `size` tokens, as written in the text; paragraphs meet at a blank."""
+    text = " ".join(text_paragraphs(paragraphs, keep_lists=keep_lists))
+    places = tokenizer(text)
+    for first in range(0, len(places), size):
+        last = places[min(first + size, len(places)) - 1]
+        yield text[places[first][0] : last[1]]
+
+
+# The pages of a knowledge base as passages, one page at a time, with ids that stay the same.
+
+
+Way = Literal["words", "kilt", "pages", "tokens"]
+BATCH = 1024
+READ = ["page", "title", "kind", "paragraphs"]
+"""What is read of pages, so many at a time."""
+_COLUMNS = ["page", "title", "n", "text"]
+
+
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """How to cut: the way, the length in its unit, and what counts as text.
+
+    `tokenizer` is for tokens, `sentences` (plain, or a spaCy model, or blank for the rules of the `language`)
+    for kilt.
+    """
+
+    way: Way = "words"
+    size: int = 100
+    keep_lists: bool = False
+    tokenizer: str = "whitespace"
+    sentences: str = "plain"
+    language: str = ""
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise UsageError(f"passages of {self.size} words or tokens cannot be cut")
+
+
+def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
+    """The texts of one page's passages, in order."""
+    if cut.way == "words":
+        yield from word_passages(paragraphs, size=cut.size, keep_lists=cut.keep_lists)
+    elif cut.way == "tokens":
+        yield from token_blocks(
+            paragraphs,
+            size=cut.size,
+            tokenizer=_tokenizer(cut.tokenizer),
+            keep_lists=cut.keep_lists,
+        )
+    elif cut.way == "pages":
+        yield from whole_page(paragraphs)
+    else:
+        chunks = kilt_chunks(
+            paragraphs, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
+        )
+        yield from (chunk.text for chunk in chunks)
+
+
+@cache
+def _tokenizer(name: str) -> Tokenizer:
+    return load_tokenizer(name)
+
+
+@cache
+def _splitter(name: str, language: str) -> Splitter:
+    return plain_sentences if name == "plain" else spacy_sentences(name, language)
+
+
+def cut_passages(
+    base: str | Path | Folder, cut: Cut | None = None, *, only: Container[str] | None = None
+) -> Iterator[Passage]:
+    """All passages of a knowledge base (or of the pages `only`), in order of page; streaming.
+
+    The n-th of a page is `page#n`, whatever else is in the knowledge base.
+    """
+    for batch in cut_batches(base, cut, only=only):
+        columns = (column.to_pylist() for column in batch.columns)
+        for page, title, n, text in zip(*columns, strict=True):
+            yield Passage(id=passage_id(page, n), page=page, title=title, text=text)
+
+
+def cut_batches(
+    base: str | Path | Folder,
+    cut: Cut | None = None,
+    *,
+    only: Container[str] | None = None,
+    kind: str | None = None,
+    advance: Advance | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The same as columns: page, title, number on the page, text; of pages of one kind where it is given.
+
+    `advance` is called with the number of pages read.
+    """
+    folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
+    chosen = cut or Cut()
+    for batch in read_batches(folder.parts("pages"), BATCH, READ):
+        yield cut_rows(batch, chosen, only=only, kind=kind)
+        if advance is not None:
+            advance(batch.num_rows)
+
+
+def cut_rows(
+    batch: pa.RecordBatch, cut: Cut, *, only: Container[str] | None, kind: str | None
+) -> pa.RecordBatch:
+    """The passages of some pages, of which the columns `READ` are given."""
+    if kind is not None:
+        batch = batch.filter(pc.equal(batch["kind"], kind))
+    if only is not None:
+        batch = batch.filter(pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_()))
+    rows, numbers, texts = _cut_column(batch["paragraphs"], cut)
+    about = batch.select(["page", "title"]).take(rows)
+    return pa.RecordBatch.from_arrays([*about.columns, numbers, texts], _COLUMNS)
+
+
+def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """For each passage the row of its page, its number on that page, and its text."""
+    if cut.way == "words" and not cut.keep_lists:
+        return word_columns(paragraphs, cut.size)
+    pieces = [
+        (row, n, text)
+        for row, page in enumerate(paragraphs.to_pylist())
+        for n, text in enumerate(cut_page(page or (), cut))
+    ]
+    rows, numbers, texts = zip(*pieces, strict=True) if pieces else ((), (), ())
+    return pa.array(rows, pa.int64()), pa.array(numbers, pa.int32()), pa.array(texts, pa.string())
+
+
+def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) -> int:
+    """Passages to a file: `.jsonl` keeps their ids, anything else is `psgs_w100.tsv`'s layout.
+
+    KILT's chunks keep their section, anchors and sources in `.jsonl`.
+    """
+    cut = cut or Cut()
+    if not cut.language:
+        cut = msgspec.structs.replace(cut, language=page_language(Folder.open(base, KIND)))
+    passages = cut_passages(base, cut)
+    if cut.way == "kilt" and _is_json(out):
+        from whichone.corpus.kilt_chunks import chunk_records
+
+        chunks = chunk_records(
+            base, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
+        )
+        return write_lines(out, map(msgspec.json.encode, chunks))
+    if _is_json(out):
+        return write_lines(out, map(msgspec.json.encode, passages))
+    rows = ((str(n), p.text, p.title) for n, p in enumerate(passages, 1))
+    return write_lines(out, _tsv_lines(rows)) - 1
+
+
+def _is_json(out: str | Path) -> bool:
+    return Path(str(out).removesuffix(".gz")).suffix == ".jsonl"
+
+
+def export_psgs(base: str | Path, out: str | Path) -> dict[str, int]:
+    """DPR's hundred words as `psgs_w100.tsv` has them."""
+    return {Path(out).name: write_passages(base, out)}
+
+
+def _tsv_lines(rows: Iterator[tuple[str, str, str]]) -> Iterator[bytes]:
+    """Rows numbered from 1 below a header; blanks and line ends within a field become one blank."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="")
+    yield b"id\ttext\ttitle"
+    for row in rows:
+        buffer.seek(0)
+        buffer.truncate()
+        writer.writerow([" ".join(value.split()) for value in row])
+        yield buffer.getvalue().encode()
+
+
+# Pages of a knowledge base cut by the workers of a cluster: each reads some row groups and writes their passages.
+
+
+_WAVE = 64
+"""Row groups whose passages are on disk at a time."""
+
+
+class PageGroup(msgspec.Struct, frozen=True):
+    """A row group of the pages, and where its passages go."""
+
+    file: Path
+    group: int
+    target: Path
+
+
+class CutPages:
+    """What a worker does."""
+
+    def __init__(self, cut: Cut, only: frozenset[str] | None, kind: str | None) -> None:
+        self._cut, self._only, self._kind = cut, only, kind
+
+    def __call__(self, task: PageGroup) -> int:
+        """How many pages were read."""
+        read, writer = 0, None
+        with pq.ParquetFile(task.file) as file:
+            for batch in file.iter_batches(BATCH, row_groups=[task.group], columns=READ):
+                passages = cut_rows(batch, self._cut, only=self._only, kind=self._kind)
+                writer = writer or pa.ipc.new_file(str(task.target), passages.schema)
+                writer.write_batch(passages)
+                read += batch.num_rows
+        if writer is not None:
+            writer.close()
+        return read
+
+
+def cut_on_workers(
+    engine: Engine, kb: Folder, work: CutPages, advance: Advance
+) -> Iterator[pa.RecordBatch]:
+    """Passages in the order of their pages; this process only hands them on."""
+    for tasks in blocks(_groups(engine, kb), _WAVE):
+        for task, read in zip(tasks, engine.spread(work, tasks), strict=True):
+            with pa.ipc.open_file(pa.memory_map(str(task.target))) as passages:
+                for number in range(passages.num_record_batches):
+                    yield passages.get_batch(number)
+            task.target.unlink()
+            advance(read)
+
+
+def _groups(engine: Engine, kb: Folder) -> Iterator[PageGroup]:
+    for part, file in enumerate(kb.parts("pages", whole=False)):
+        for group in range(pq.read_metadata(file).num_row_groups):
+            target = engine.scratch / f"cut-{part:05}-{group:05}.arrow"
+            yield PageGroup(file.resolve(), group, target)
+
+
+# Pages of a knowledge base, cut into the passages that a benchmark is asked of.
+
+
+def cut_corpus(
+    kb: Folder,
+    cut: Cut,
+    *,
+    only: Collection[str] | None = None,
+    kind: str | None = None,
+    engine: Engine | None = None,
+) -> pa.RecordBatchReader:
+    """The passages of all pages, of those in `only`, or of one kind, as a benchmark keeps them and in its order.
+
+    They are cut as they are read, by an engine's workers where it has such: a corpus may be larger than memory.
+    """
+    batches = _batches(kb, cut, only, kind, engine)
+    return pa.RecordBatchReader.from_batches(PASSAGES.schema, batches)
+
+
+ARTICLE = "article"
+"""The kind of pages that are about something."""
+
+
+def article_pages(kb: Folder) -> set[str]:
+    """The pages that are about something: all but those that only list namesakes."""
+    pages = kb.table("pages", ["page", "kind"])
+    return set(pages.filter(pc.equal(pages["kind"], ARTICLE))["page"].to_pylist())
+
+
+def _batches(
+    kb: Folder, cut: Cut, only: Collection[str] | None, kind: str | None, engine: Engine | None
+) -> Iterator[pa.RecordBatch]:
+    pages = kb.rows("pages")
+    with progress("cutting", pages, "pages") as advance:
+        batches = cut_batches(kb, cut, only=only, kind=kind, advance=advance)
+        if engine is not None and engine.shared:
+            work = CutPages(cut, None if only is None else frozenset(only), kind)
+            batches = cut_on_workers(engine, kb, work, advance)
+        for batch in batches:
+            yield _with_ids(batch)
+
+
+def _with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    number = batch["n"].cast(pa.string())
+    columns = {
+        **{name: batch[name] for name in batch.schema.names},
+        "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
+        **{
+            name: pa.nulls(batch.num_rows, pa.string())
+            for name in ("source_id", "entity", "fields")
+        },
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

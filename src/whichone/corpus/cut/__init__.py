@@ -1,1 +1,0 @@
-"""Pages cut into passages: by words, tokens or whole, and as KILT's chunks."""
