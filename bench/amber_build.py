@@ -24,8 +24,8 @@ import duckdb
 from whichone.benchmarks.account import Account
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema, write_table
-from whichone.knowledge import tables
-from whichone.knowledge.engine.page_work import PageRow, look_on_pages
+from whichone.knowledge import knowledge_tables
+from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.papers.amber.alignment import align, beginning
 from whichone.papers.amber.build import opened_pipeline
 from whichone.papers.amber.candidates import candidate_sets
@@ -79,8 +79,8 @@ def make_knowledge_base(path: Path, entities: int, memory: str, words: int) -> F
 
 def write_knowledge_base(con: Any, path: Path, queries: Mapping[str, str]) -> Folder:
     """Tables by the queries that invent them; those without a query are empty."""
-    with Folder.create(path, tables.KIND) as folder:
-        for schema in tables.ALL:
+    with Folder.create(path, knowledge_tables.KIND) as folder:
+        for schema in knowledge_tables.ALL:
             file = folder.partial / schema.file
             folder.adopt(
                 schema.file, rows=write_invented(con, file, schema, queries.get(schema.name))

@@ -193,7 +193,7 @@ def need_small(place: Path) -> Path:
 
 def need_knowledge(place: Path) -> Path:
     """A knowledge base of 10,000 pages with two paragraphs each."""
-    from whichone.knowledge.formats.pages import pages_source
+    from whichone.knowledge.formats.sources import pages_source
     from whichone.knowledge.ingest import ingest
 
     base = place.parent / "knowledge"

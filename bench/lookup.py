@@ -23,10 +23,9 @@ import pyarrow as pa
 from whichone.files.folder import Folder
 from whichone.files.tables import connect, tables_sql
 from whichone.knowledge import lookup_build
-from whichone.knowledge.lookup import Lookup
-from whichone.knowledge.name_index import NameIndex
-from whichone.knowledge.name_pieces import Pieces, folded
-from whichone.knowledge.tables import ALL, ENTITIES, KIND, NAMES, PAGES, REDIRECTS, VIEWS
+from whichone.knowledge.knowledge_tables import ALL, ENTITIES, KIND, NAMES, PAGES, REDIRECTS, VIEWS
+from whichone.knowledge.lookup import Lookup, NameIndex
+from whichone.knowledge.lookup_build import Pieces, folded
 
 BUDGET_MS = 5.0
 _SYLLABLES = [

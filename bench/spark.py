@@ -30,7 +30,7 @@ from whichone.papers.amber.build import opened_pipeline
 from whichone.papers.amber.collection import load_collection
 from whichone.papers.amber.rules import PAPER
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 kb, engine, cores = sys.argv[1:]
 with opened_pipeline(
     Folder.open(kb, KIND), load_collection("human"), PAPER, engine=engine, master=f"local[{cores}]"

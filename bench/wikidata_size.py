@@ -29,7 +29,7 @@ import duckdb
 from amber_build import write_invented
 from peak_memory import measure
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
+from whichone.knowledge import knowledge_tables
 
 VALUES = 5_000
 PERSONS = 10
@@ -83,7 +83,7 @@ def queries(n: int) -> dict[str, str]:
 def invent(place: Path, table: str, entities: int, memory: str) -> int:
     """One table, whole or not at all; how many rows."""
     (place / "tables").mkdir(exist_ok=True)
-    schema = next(schema for schema in tables.ALL if schema.name == table)
+    schema = next(schema for schema in knowledge_tables.ALL if schema.name == table)
     config = {"memory_limit": memory, "preserve_insertion_order": "false"}
     con = duckdb.connect(config={**config, "temp_directory": str(place / "spill")})
     # a table is read by all cores, a range by one
@@ -99,13 +99,13 @@ def commit(place: Path) -> int:
     """The tables as a knowledge base, with the checksums of a real one; how many rows in all."""
     rows = {r["step"]: r["rows"] for r in results(place) if r["complete"]}
     shutil.rmtree(place / "kb", ignore_errors=True)
-    with Folder.create(place / "kb", tables.KIND) as folder:
-        for schema in tables.ALL:
+    with Folder.create(place / "kb", knowledge_tables.KIND) as folder:
+        for schema in knowledge_tables.ALL:
             os.link(place / "tables" / schema.file, folder.partial / schema.file)
             folder.adopt(schema.file, rows=rows[schema.name])
         folder.commit(name="invented")
     shutil.rmtree(place / "tables")
-    return sum(rows[schema.name] for schema in tables.ALL)
+    return sum(rows[schema.name] for schema in knowledge_tables.ALL)
 
 
 def disk(folder: Path) -> int:
@@ -224,7 +224,7 @@ def main() -> None:
         if row["complete"] and (row["step"] not in BUILDERS or row["memory"] == given.memory)
     }
     end = time.monotonic() + given.seconds
-    for step in (*(schema.name for schema in tables.ALL), COMMIT, *given.builders):
+    for step in (*(schema.name for schema in knowledge_tables.ALL), COMMIT, *given.builders):
         left = end - time.monotonic()
         if step not in done and (left < 5 or not run_step(step, given, left)):
             sys.exit(f"not complete: {step}; the same command goes on")

@@ -20,8 +20,7 @@ import mwparserfromhell
 from whichone.files.lines import open_binary
 from whichone.knowledge.formats.wiki_site import Site, read_site
 from whichone.knowledge.formats.wikipedia import RawPage, page_elements, raw_page, read_part
-from whichone.knowledge.formats.wikitext import parse_wikitext
-from whichone.knowledge.formats.wikitext_strip import strip_wikitext
+from whichone.knowledge.formats.wikitext import parse_wikitext, strip_wikitext
 
 
 def measured(name: str, work: Callable[[], object], pages: int, characters: int) -> float:

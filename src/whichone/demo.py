@@ -19,7 +19,7 @@ from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.errors import WhichoneError
 from whichone.files.folder import Folder, can_go_on
 from whichone.files.lines import write_atomic
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import SummaryRow, as_document, summarise_runs
 from whichone.progress import talk
 from whichone.protocols import Retriever

@@ -11,8 +11,8 @@ from whichone.corpus.cut import Cut, CutPages, cut_batches, cut_on_workers
 from whichone.corpus.page_names import names_of_pages
 from whichone.files import tables
 from whichone.files.folder import Folder
-from whichone.knowledge.engine.engines import opened_engine
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.engines import opened_engine
+from whichone.knowledge.knowledge_tables import KIND
 
 
 @pytest.fixture(scope="module")

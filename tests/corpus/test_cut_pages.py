@@ -14,7 +14,7 @@ from whichone.corpus.cut import Cut, cut_corpus, cut_passages
 from whichone.files import tables
 from whichone.files.folder import Folder
 from whichone.files.tables import sort_rows
-from whichone.knowledge.tables import KIND, PAGES
+from whichone.knowledge.knowledge_tables import KIND, PAGES
 from whichone.records import Output, Query
 
 QUERY = Query(id="q", task="qa", input="Who?", outputs=(Output(answer="Ada"),))

@@ -20,8 +20,8 @@ from whichone.cli import whichone
 from whichone.corpus.corpus import Corpus
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.knowledge.lookup_build import LOOKUP, NAME_HASHES, NAME_NUMBERS, build_lookup
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
 from whichone.report.page import Page, Section
 from whichone.report.table import Table
 from whichone.retrieval.dense.vectors import KIND as VECTORS

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import ALL, KIND
+from whichone.knowledge.knowledge_tables import ALL, KIND
 from whichone.names import name_key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whichone.errors import BadInput
-from whichone.knowledge.addresses import Address, read_address
+from whichone.knowledge.lookup import Address, read_address
 
 
 @pytest.mark.parametrize(

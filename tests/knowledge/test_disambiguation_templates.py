@@ -9,7 +9,7 @@ import pytest
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.wikipedia import WikipediaDump
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 
 HEAD = """<mediawiki xml:lang="gsw"><siteinfo><dbname>alswiki</dbname><namespaces>
 <namespace key="0"/><namespace key="6">Datei</namespace><namespace key="10">Vorlage</namespace>

@@ -14,7 +14,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 
 ROWS = [
     {"sku": "a1", "title": "Falcon", "also": ["F-1", "The Falcon"], "sold": 120, "made_by": "m1",

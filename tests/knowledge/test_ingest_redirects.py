@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.formats.sql_dump import redirects_source, sql_columns, sql_rows
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.formats.wiki_dumps import redirects_source, sql_columns, sql_rows
+from whichone.knowledge.knowledge_tables import KIND
 
 HEAD = "-- MySQL dump 10.16\n\nDROP TABLE IF EXISTS `{table}`;\nCREATE TABLE `{table}` (\n{columns}\n  PRIMARY KEY (`x`)\n) ENGINE=InnoDB;\n\n"
 REDIRECT = HEAD.format(

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from whichone.files.folder import Folder
-from whichone.knowledge.formats.choose import chosen_sources
-from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.ingest import Options, chosen_sources, ingest
+from whichone.knowledge.knowledge_tables import KIND
 
 
 @pytest.mark.parametrize("order", [("wikidata", "pages", "views"), ("views", "pages", "wikidata")])

@@ -17,9 +17,8 @@ from whichone.errors import BadInput, LockedFolder, UsageError
 from whichone.files import parts
 from whichone.files.folder import Folder, file_hash
 from whichone.knowledge.formats.wikidata import WikidataDump
-from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.tables import KIND
-from whichone.knowledge.wikidata_selection import select
+from whichone.knowledge.ingest import Options, ingest, select
+from whichone.knowledge.knowledge_tables import KIND
 
 
 def claim(value: str) -> dict[str, Any]:

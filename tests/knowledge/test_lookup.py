@@ -14,9 +14,9 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge import lookup as lookup_module
 from whichone.knowledge import lookup_build
+from whichone.knowledge.knowledge_tables import ALL, KIND, NAMES
 from whichone.knowledge.lookup import Lookup
 from whichone.knowledge.lookup_build import LOOKUP
-from whichone.knowledge.tables import ALL, KIND, NAMES
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from whichone.corpus.cut import cut_passages
 from whichone.corpus.page_names import names_of_pages
 from whichone.files import tables as files_tables
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
-from whichone.knowledge.engine.engines import KNOWLEDGE, open_tables
-from whichone.knowledge.export_kilt import kilt_records
+from whichone.knowledge import knowledge_tables
+from whichone.knowledge.engines import KNOWLEDGE, open_tables
+from whichone.knowledge.formats.kilt_source import kilt_records
 from whichone.knowledge.lookup import Lookup
 
 
@@ -27,7 +27,7 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Folder, Fo
         patch.setattr(files_tables, "ROW_GROUP", 200)
         patch.setattr(files_tables, "PART", 400)
         cut = builtin_knowledge_base(tmp_path_factory.mktemp("cut"))
-    yield Folder.open(whole, tables.KIND), Folder.open(cut, tables.KIND)
+    yield Folder.open(whole, knowledge_tables.KIND), Folder.open(cut, knowledge_tables.KIND)
 
 
 def test_many_files(bases: tuple[Folder, Folder]) -> None:
@@ -35,7 +35,7 @@ def test_many_files(bases: tuple[Folder, Folder]) -> None:
     assert len(whole.parts("names")) == 1
     assert len(cut.parts("names")) == -(-whole.rows("names") // 400) > 3
     cut.verify()
-    for schema in tables.ALL:
+    for schema in knowledge_tables.ALL:
         assert cut.rows(schema.name) == whole.rows(schema.name)
         assert cut.table(schema.name).equals(whole.table(schema.name))
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_base import small_base
 
-from whichone.knowledge.lookup_build import NAME_HASHES
-from whichone.knowledge.name_index import NameIndex
-from whichone.knowledge.name_pieces import Pieces, folded, name_hashes, name_steps
+from whichone.knowledge.lookup import NameIndex
+from whichone.knowledge.lookup_build import NAME_HASHES, Pieces, folded, name_hashes, name_steps
 from whichone.names import name_key
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.knowledge.name_keys import name_keys
+from whichone.knowledge.knowledge_tables import name_keys
 from whichone.names import name_key
 
 AWKWARD = [

@@ -14,10 +14,10 @@ import zstandard
 
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.knowledge.formats.pages import pages_source
-from whichone.knowledge.formats.views import ViewsFile
+from whichone.knowledge.formats.sources import pages_source
+from whichone.knowledge.formats.wiki_dumps import ViewsFile
 from whichone.knowledge.ingest import Options, ingest
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 
 
 def page(number: int, title: str, text: str, redirect: str = "") -> str:

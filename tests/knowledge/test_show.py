@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_base import small_base
 
-from whichone.knowledge.show import describe_name, show_name
+from whichone.knowledge.knowledge_base import describe_name, show_name
 
 
 def test_a_shared_name(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
+from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
 
 
@@ -29,7 +29,7 @@ def write_kb(
     `links` are pairs of page ids; `languages` those of entities whose names are not in English;
     `anchors` are texts of links with the entity they lead to and how often.
     """
-    rows: dict[str, list[dict[str, Any]]] = {schema.name: [] for schema in tables.ALL}
+    rows: dict[str, list[dict[str, Any]]] = {schema.name: [] for schema in knowledge_tables.ALL}
     for position, entity in enumerate(entities):
         _add_entity(rows, entity, position)
     for position, page in enumerate(pages):
@@ -72,8 +72,8 @@ def write_kb(
         )
     for row in rows["names"]:
         row["language"] = (languages or {}).get(row["entity"], "en")
-    with Folder.create(path, tables.KIND) as folder:
-        for schema in tables.ALL:
+    with Folder.create(path, knowledge_tables.KIND) as folder:
+        for schema in knowledge_tables.ALL:
             folder.write(schema, schema.from_rows(rows[schema.name]))
         folder.commit(name="test")
     return path

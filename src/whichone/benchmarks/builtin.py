@@ -15,11 +15,11 @@ from whichone.benchmarks.tables import KIND
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.output import cache_folder, one_at_a_time
-from whichone.knowledge.formats.pages import pages_source
-from whichone.knowledge.formats.views import ViewsFile
+from whichone.knowledge.formats.sources import pages_source
+from whichone.knowledge.formats.wiki_dumps import ViewsFile
 from whichone.knowledge.formats.wikidata import Selection, WikidataDump
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.world.compile import compile_builtin
 
 

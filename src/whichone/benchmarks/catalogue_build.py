@@ -23,7 +23,7 @@ from whichone.benchmarks.catalogue_words import (
 from whichone.corpus.cut import Cut, cut_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND, page_language
+from whichone.knowledge.knowledge_tables import KIND, page_language
 from whichone.progress import talk
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role
 

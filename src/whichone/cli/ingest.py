@@ -10,7 +10,7 @@ from whichone.cli.again import makes
 from whichone.cli.options import Memory, json_option, on_error_option
 
 _FILE = click.Path(dir_okay=False)
-_READER = "whichone.knowledge.parts_work"
+_READER = "whichone.knowledge.merge"
 _LARGE = 8 << 20  # bytes of dumps that are worth all workers
 
 
@@ -126,8 +126,7 @@ def command(
         started = start_workers(cores, _READER)  # they import while this process does
 
     from whichone.cli.output import emit_json, emit_table
-    from whichone.knowledge.formats.choose import chosen_sources
-    from whichone.knowledge.ingest import Options, ingest
+    from whichone.knowledge.ingest import Options, chosen_sources, ingest
 
     sources = chosen_sources(
         wikidata=wikidata,

@@ -24,12 +24,12 @@ from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
 from whichone.files.tables import read_batches
-from whichone.knowledge.tables import BULLET, KIND, SECTION, page_language
+from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, page_language
 from whichone.progress import Advance, progress
 from whichone.records import PASSAGE_MARK, Passage, passage_id
 
 if TYPE_CHECKING:
-    from whichone.knowledge.engine.engines import Engine
+    from whichone.knowledge.engines import Engine
 
 
 # The ways to cut a page: DPR's disjoint stretches of words, blocks of a tokeniser's tokens, the whole page.

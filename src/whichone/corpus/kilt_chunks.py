@@ -17,7 +17,7 @@ import msgspec
 from whichone.errors import Missing, missing_extra
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
-from whichone.knowledge.export_kilt import kilt_records
+from whichone.knowledge.formats.kilt_source import kilt_records
 from whichone.records import passage_id
 from whichone.text.language import base_code
 

@@ -18,8 +18,8 @@ from whichone.errors import Missing
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
-from whichone.knowledge.tables import page_language
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import page_language
 from whichone.text.language import base_code
 
 
@@ -86,7 +86,7 @@ def _of_kilt_source(
     source: Path, out: str | Path, *, cut: Cut, name: str, language: str, memory: str
 ) -> Corpus:
     """Through a knowledge base of its own beside it, which is kept until the corpus is complete."""
-    from whichone.knowledge.formats.pages import pages_source
+    from whichone.knowledge.formats.sources import pages_source
     from whichone.knowledge.ingest import ingest
 
     kb = _beside(out) / f".{Path(out).name}.knowledge"

@@ -19,7 +19,7 @@ from whichone.names import name_key, token_key, without_parentheses
 from whichone.text.language import base_code, split_sentences
 
 if TYPE_CHECKING:
-    from whichone.knowledge.engine.engines import Engine
+    from whichone.knowledge.engines import Engine
 
 
 # The names that a page's first sentence gives its subject: its opening words and what it is called.

@@ -8,28 +8,34 @@ merged from the parts; nothing in them depends on how many workers there were.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
 from whichone import __version__
-from whichone.errors import BadInput, UsageError
+from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder, finish_interrupted
+from whichone.files.lines import read_lines
 from whichone.files.manifest import MANIFEST, BlockHashes, Manifest, block_hash
 from whichone.files.output import already_there, full_disk_explained, may_overwrite
 from whichone.files.parts import join_frames, repacked_name
 from whichone.files.pools import Worker, run_jobs
 from whichone.files.tables import DEFAULT_MEMORY, ROW_GROUP
-from whichone.knowledge.engine.queries import Queries, duckdb_queries
-from whichone.knowledge.formats.source import Job, Refused, Source, key_of
-from whichone.knowledge.merge import merge_tables
-from whichone.knowledge.parts_work import Finished, PartWork, Work
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.engines import Queries, duckdb_queries
+from whichone.knowledge.formats.catalogue import CatalogueSource
+from whichone.knowledge.formats.sources import Job, Refused, Source, key_of, pages_source
+from whichone.knowledge.formats.wiki_dumps import Rules, ViewsFile, redirects_source
+from whichone.knowledge.formats.wikidata import Selection, WikidataDump
+from whichone.knowledge.formats.wikidata_choice import SUBCLASS_OF
+from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.merge import Finished, PartWork, Work, merge_tables
 from whichone.progress import progress, talk
 
 BAD_RECORDS = "bad.jsonl"
@@ -112,7 +118,7 @@ def _cluster(options: Options) -> Iterator[Any]:
     if options.engine == "duckdb":
         yield None
         return
-    from whichone.knowledge.engine.spark import start_spark
+    from whichone.knowledge.spark import start_spark
 
     session = start_spark(options.master, options.memory)
     try:
@@ -124,7 +130,7 @@ def _cluster(options: Options) -> Iterator[Any]:
 def _block_hashes(session: Any) -> BlockHashes | None:
     if session is None:
         return None
-    from whichone.knowledge.engine.spark import on_workers
+    from whichone.knowledge.spark import on_workers
 
     return partial(on_workers, session, block_hash)
 
@@ -136,7 +142,7 @@ def _queries(folder: Folder, options: Options, session: Any) -> Iterator[Queries
         with duckdb_queries(options.memory, folder.partial) as queries:
             yield queries
         return
-    from whichone.knowledge.engine.spark_queries import SparkQueries
+    from whichone.knowledge.spark import SparkQueries
 
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(ROW_GROUP))
     yield SparkQueries(session)
@@ -275,7 +281,7 @@ def _results(
         jobs = _open_jobs(work, listed=options.workers > 1)
         yield from run_jobs(task, jobs, options.workers, task.describe, started=started)
         return
-    from whichone.knowledge.engine.spark import run_on_spark
+    from whichone.knowledge.spark import run_on_spark
 
     yield from run_on_spark(session, task, _open_jobs(work, listed=False))
 
@@ -352,3 +358,102 @@ def _commit(
         counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
         made={"whichone": __version__},
     )
+
+
+# What of a Wikidata dump is kept: languages with their fallbacks, a wiki, properties.
+
+
+_PROPERTY = re.compile(r"P[1-9][0-9]*")
+
+
+@cache
+def _wikidata_selection_known() -> dict[str, Any]:
+    text = resources.files(__package__).joinpath("wikidata_selection.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def select(
+    languages: Sequence[str] = ("en",),
+    *,
+    wiki: str | None = None,
+    properties: str = "all",
+    without_page: bool = False,
+    superclasses: bool = False,
+) -> Selection:
+    """A selection as it is typed; the wiki is that of the first language unless it is named."""
+    if not languages:
+        raise UsageError("no language is chosen", hint="for example --language en")
+    known = _wikidata_selection_known()["fallbacks"]
+    fallbacks = [f for language in languages for f in known.get(language, ["mul"])]
+    chosen = chosen_properties(properties)
+    if superclasses and chosen is not None:
+        chosen = tuple(dict.fromkeys((*chosen, SUBCLASS_OF)))
+    return Selection(
+        languages=tuple(dict.fromkeys(languages)),
+        fallbacks=tuple(dict.fromkeys(f for f in fallbacks if f not in languages)),
+        wiki=wiki or f"{languages[0].replace('-', '_')}wiki",
+        properties=chosen,
+        without_page=without_page,
+        superclasses=superclasses,
+    )
+
+
+def chosen_properties(text: str) -> tuple[str, ...] | None:
+    """`all` (None), the name of a collection, or a file with one property id a line."""
+    collections = _wikidata_selection_known()["collections"]
+    if text == "all":
+        return None
+    if text in collections:
+        return tuple(collections[text])
+    if not Path(text).is_file():
+        raise UsageError(
+            f"{text!r} is neither a file nor a collection of properties",
+            hint=did_you_mean(text, ["all", *collections]),
+        )
+    properties = []
+    for line, raw in read_lines(text):
+        word = raw.partition(b"#")[0].strip().decode("utf-8", "replace")
+        if word and not _PROPERTY.fullmatch(word):
+            raise BadInput(f"{word!r} is no property id such as P31", file=text, line=line)
+        if word:
+            properties.append(word)
+    if not properties:
+        raise BadInput("no property is listed", file=text)
+    return tuple(dict.fromkeys(properties))
+
+
+# The sources that a command line names.
+
+
+def chosen_sources(
+    *,
+    wikidata: str | Path | None = None,
+    pages: Sequence[str | Path] = (),
+    views: Sequence[str | Path] = (),
+    catalogues: Sequence[str | Path] = (),
+    redirects: Sequence[str | Path] = (),
+    languages: Sequence[str] = (),
+    wiki: str | None = None,
+    properties: str = "all",
+    without_page: bool = False,
+    superclasses: bool = False,
+    views_rules: str = "summed",
+) -> list[Source]:
+    """One source a file, in a fixed order; a MediaWiki dump says its own language if none is."""
+    results: list[Source] = []
+    named = languages[0] if languages else None
+    if wikidata is not None:
+        selection = select(
+            languages or ("en",),
+            wiki=wiki,
+            properties=properties,
+            without_page=without_page,
+            superclasses=superclasses,
+        )
+        results.append(WikidataDump(wikidata, selection))
+    results.extend(pages_source(path, named) for path in pages)
+    results.extend(ViewsFile(path, named or "en", cast("Rules", views_rules)) for path in views)
+    results.extend(CatalogueSource(path) for path in catalogues)
+    if redirects:
+        results.append(redirects_source(redirects))
+    return results

@@ -6,24 +6,74 @@ when the tables have changed.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 import weakref
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
+import numpy as np
 
+from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.manifest import is_whole
 from whichone.files.tables import sql_name
-from whichone.knowledge.addresses import read_address
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
-from whichone.knowledge.lookup_build import LOOKUP, NAME_KINDS, build_lookup, lookup_name
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.lookup_build import (
+    LONGEST_NAME,
+    LOOKUP,
+    NAME_HASHES,
+    NAME_KINDS,
+    NAME_NUMBERS,
+    Pieces,
+    begin,
+    build_lookup,
+    extend,
+    folded,
+    lookup_name,
+)
 from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Record, page_id
+
+# What a Wikipedia address asks for: a page by its title or its number, in which wiki.
+
+
+_HOST = re.compile(r"([a-z-]+)(?:\.m)?\.wikipedia\.org$")
+
+
+class Address(msgspec.Struct, frozen=True):
+    """`wiki` as in page ids ("enwiki"), None where the host does not say; `number` wins over `title`."""
+
+    title: str
+    number: str | None = None
+    wiki: str | None = None
+
+
+def read_address(text: str) -> Address:
+    """The title is percent-decoded, with blanks for underscores; empty where none is asked for."""
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise BadInput(f"not a web address: {text}") from error
+    host = _HOST.search(parts.hostname or "")
+    wiki = f"{host[1]}wiki".replace("-", "_") if host and host[1] != "www" else None
+    asked = parse_qs(parts.query)
+    if "title" in asked:
+        written = asked["title"][0]
+    else:
+        written = unquote(parts.path.partition("/wiki/")[2] or parts.path.rpartition("/")[2])
+    number = asked["curid"][0] if "curid" in asked else None
+    return Address(written.replace("_", " ").strip(), number, wiki)
+
+
+# Looking things up in a knowledge base: entities, pages, bearers of a name, names as one types.
+
 
 _FEW = 2000  # so many names of a prefix are compared before the most popular are looked for
 _TIERS = (100_000, 300_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000, 32_000_000)
@@ -286,3 +336,111 @@ def _fits(path: Path, name: str) -> bool:
     finally:
         database.close()
     return fingerprint is not None and fingerprint[0] == name
+
+
+# Finding the names of a knowledge base in a text: the longest first, case folded, accents kept.
+# The beginnings of all names lie as two sorted arrays on disk, which are mapped into memory and
+# never read whole; who has a name comes from `lookup.sqlite`.
+
+
+class Mention(Record, frozen=True):
+    """A name in a text; `number` is what its bearers are asked for by."""
+
+    text: str
+    start: int
+    end: int
+    number: int
+
+
+class NameIndex:
+    def __init__(
+        self, lookup: Lookup, hashes: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]
+    ) -> None:
+        self.lookup = lookup
+        self._hashes = hashes
+        self._numbers = numbers
+        self._bearers = lru_cache(16_384)(lookup.bearers_of_number)
+
+    @classmethod
+    def open(cls, base: str | Path | Folder) -> NameIndex:
+        """The name index of a knowledge base, made first where it is missing or out of date."""
+        folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
+        lookup = Lookup.open(folder)
+        files = (folder.root / NAME_HASHES, folder.root / NAME_NUMBERS)
+        if not all(file.exists() and is_whole(file) for file in files):
+            lookup.close()
+            build_lookup(folder)
+            lookup = Lookup.open(folder)
+        hashes, numbers = (np.load(file, mmap_mode="r") for file in files)
+        return cls(lookup, hashes, numbers)
+
+    def close(self) -> None:
+        self.lookup.close()
+
+    def __enter__(self) -> NameIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def bearers(self, mention: Mention) -> list[NameBearer]:
+        """Who a mention may mean, the most popular first."""
+        return self._bearers(mention.number)
+
+    def find(
+        self, text: str, *, overlapping: bool = False, lower_case: bool = False
+    ) -> list[Mention]:
+        """The names in a text, in order of where they begin.
+
+        Of overlapping names the longest counts, of equally long ones the first; all of them with
+        `overlapping`. A single word in lower case counts only with `lower_case`, or when the whole
+        text is in lower case, as typed questions are: most names of one word are also words.
+        """
+        low, places = folded(text)
+        mentions = self._spans(Pieces(low), text, places)
+        if not lower_case and text != low:
+            mentions = [m for m in mentions if not (m.text.islower() and m.text.isalpha())]
+        return mentions if overlapping else _longest(mentions)
+
+    def _spans(self, pieces: Pieces, text: str, places: Any) -> list[Mention]:
+        mentions: list[Mention] = []
+        starts = np.arange(len(pieces))
+        hashes = begin(pieces.bare)
+        for length in range(1, LONGEST_NAME + 1):
+            numbers, known = self._numbers_of(hashes)
+            for start, number in zip(starts[numbers > 0], numbers[numbers > 0], strict=True):
+                a, b = pieces.spans[start][0], pieces.spans[start + length - 1][1]
+                a, b = (a, b) if places is None else (places[a], _end(places, b))
+                mentions.append(Mention(text=text[a:b], start=a, end=b, number=int(number)))
+            going = known & (starts + length < len(pieces))
+            starts = starts[going]
+            if not len(starts):
+                break
+            hashes = extend(hashes[going], pieces.following[starts + length])
+        return sorted(mentions, key=lambda m: (m.start, m.end))
+
+    def _numbers_of(self, hashes: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+        """For each hash the number of the name (0: none), and whether some name begins so."""
+        if not len(self._hashes):
+            return np.zeros(len(hashes), np.uint32), np.zeros(len(hashes), bool)
+        at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        known = self._hashes[at] == hashes
+        return np.where(known, self._numbers[at], 0), known
+
+
+def _end(places: Any, end: int) -> int:
+    """Where a folded stretch ends in the text: where the next character begins."""
+    last = places[end - 1]
+    while places[end] == last:
+        end += 1
+    return int(places[end])
+
+
+def _longest(mentions: list[Mention]) -> list[Mention]:
+    taken: list[Mention] = []
+    covered = bytearray(max((m.end for m in mentions), default=0))
+    for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start)):
+        if covered.find(1, mention.start, mention.end) < 0:
+            covered[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+            taken.append(mention)
+    return sorted(taken, key=lambda m: m.start)

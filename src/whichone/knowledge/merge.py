@@ -2,28 +2,324 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from whichone.errors import BadInput
 from whichone.files.folder import Folder, file_entry
-from whichone.files.tables import TableSchema, tables_sql, write_table
-from whichone.knowledge.engine.queries import Queries
-from whichone.knowledge.name_keys import name_keys
-from whichone.knowledge.parts_work import Work
-from whichone.knowledge.resolve import (
-    DERIVED_KINDS,
-    PAGE_INDEX,
-    RESOLVED,
-    SOURCES,
-    resolving,
-    write_derived_names,
-    write_page_index,
+from whichone.files.output import written_beside
+from whichone.files.parts import ByteRange
+from whichone.files.tables import TableSchema, columns_sql, sql_text, tables_sql, write_table
+from whichone.knowledge.engines import Queries
+from whichone.knowledge.formats.sources import Job, PartFiles, Refused, Source
+from whichone.knowledge.knowledge_tables import (
+    ALL,
+    ENTITIES,
+    LINKS,
+    NAMES,
+    PAGES,
+    REDIRECTS,
+    name_keys,
 )
-from whichone.knowledge.tables import ALL, ENTITIES, LINKS, NAMES, PAGES, REDIRECTS
+from whichone.names import without_parentheses
 from whichone.progress import progress
+from whichone.records import without_collector
+
+# Reading parts into files under `.partial/`, and reading those files back as SQL.
+
+
+_INTERNAL = ("positions", "opening brackets", "closing brackets")
+_LISTED = 1000  # refused records that a part lists; all are counted
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """A part that is read: what the journal keeps of it."""
+
+    range: ByteRange
+    rows: dict[str, int]
+    counts: dict[str, int]
+    refused: list[Refused] = []
+
+
+class Work:
+    """One source of a run with its finished parts."""
+
+    def __init__(self, source: Source, key: str, partial: Path, parameters: dict[str, Any]) -> None:
+        self.source = source
+        self.key = key
+        self.folder = partial.resolve() / f"{source.kind}-{key}"
+        self.parameters = parameters
+        self.finished: list[Finished] = []
+        self.notes: dict[str, int] = {}
+        self.siblings: Sequence[PartFiles] = (self,)
+        self.start = 0  # positions that earlier files of this kind take up
+        self.folder.mkdir(exist_ok=True)
+
+    def file(self, number: int, table: str) -> Path:
+        return self.folder / f"part-{number:05d}.{table}.parquet"
+
+    def repacked(self, number: int) -> Path:
+        return self.folder / f"part-{number:05d}.zst"
+
+    def spool(self, number: int) -> Path:
+        return self.folder / f"part-{number:05d}.chunks"
+
+    def counted(self, what: str) -> int:
+        return sum(f.counts.get(what, 0) for f in self.finished)
+
+    def counts(self) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for finished in self.finished:
+            total.update(finished.counts)
+        total.update(self.notes)
+        return {k: n for k, n in sorted(total.items()) if n and k not in _INTERNAL}
+
+    def refused(self) -> Iterator[Refused]:
+        for finished in self.finished:
+            yield from finished.refused
+
+    def refused_count(self) -> int:
+        return self.counted("refused")
+
+    def rows(self, table: str) -> str:
+        """A query of all rows of one table; `position` is counted through the whole source."""
+        files = [self.file(f.range.number, table) for f in self.finished if f.rows.get(table)]
+        if not files:
+            return self._no_rows(table)
+        everything = f"from {tables_sql(files)}"
+        names = pq.read_schema(files[0]).names
+        if "position" not in names:
+            return f"select * {everything}"
+        before, starts = self.start, []
+        for finished in self.finished:
+            starts.append(f"({finished.range.number}, {before})")
+            before += finished.counts.get("positions", 0)
+        columns = {n: f'"{n}"' for n in names if n != "part"}
+        columns["position"] = "position + start_of_part as position"
+        return (
+            f"select {', '.join(columns.values())} {everything} "
+            f"join (values {', '.join(starts)}) as starts(part, start_of_part) using (part)"
+        )
+
+    def _no_rows(self, table: str) -> str:
+        empty = self.file(0, table)
+        if not empty.exists():
+            raise BadInput("the file is empty", file=self.source.path)
+        names = [f'"{n}"' for n in pq.read_schema(empty).names if n != "part"]
+        return f"select {', '.join(names)} from read_parquet({sql_text(empty)}) where false"
+
+
+class PartWork:
+    """The task of a worker: read one part, write its files, say what it found."""
+
+    def __init__(self, work: tuple[Work, ...], skip_bad: bool, repack: bool) -> None:
+        self.work = work
+        self.skip_bad = skip_bad
+        self.repack = repack
+
+    def describe(self, job: Job) -> str:
+        path = self.work[job.source].source.path
+        to = f" to {job.range.end}" if job.range.end > job.range.start else ""
+        return f"byte {job.range.start}{to} of {path}"
+
+    def __call__(self, job: Job) -> Finished:
+        owner, number = self.work[job.source], job.range.number
+        if job.spool is not None:
+            chunks = pickle.loads(job.spool.read_bytes())
+            job = msgspec.structs.replace(job, chunks=chunks, spool=None)
+        if self.repack:
+            job = msgspec.structs.replace(job, repack=owner.repacked(number))
+        with without_collector():
+            read = owner.source.read(job)
+        if read.refused and not self.skip_bad:
+            raise read.refused[0].error()
+        for name, table in read.tables.items():
+            if table.num_rows or number == 0:  # part 0 shows the columns of every table
+                _write_part(owner.file(number, name), table, number)
+        counts = {**read.counts, "refused": len(read.refused)}
+        rows = {name: table.num_rows for name, table in read.tables.items()}
+        return Finished(job.range, rows, counts, read.refused[:_LISTED])
+
+
+def _write_part(file: Path, table: pa.Table, number: int) -> None:
+    """A part file, whole or not at all; rows that know their position also know their part."""
+    if "position" in table.column_names:
+        parts = pa.repeat(pa.scalar(number, pa.int32()), table.num_rows)
+        table = table.append_column("part", parts)
+    with written_beside(file) as beside:
+        pq.write_table(
+            table, beside, compression="lz4", use_dictionary=False, write_statistics=False
+        )
+
+
+# Joining what no single dump knows: which page a link means, which entity a page is about.
+# Links and redirects carry titles; their pages are known once all titles and redirects are. Names of
+# kind title, redirect and anchor follow from that, so they are made anew whenever pages, links,
+# redirects or entities change. Where no entity is known for a page, the page represents it.
+
+
+SOURCES = ("entities", "pages", "redirects", "links")
+"""Tables on which the resolved ones depend, in the order in which they are written."""
+
+PAGE_INDEX = "page index"
+"""What other tables need to know of pages."""
+
+_INDEXED = ("page", "title", "kind", "entity")
+
+RESOLVED = ("pages", "redirects", "links", "names")
+DERIVED_KINDS = ("title", "redirect", "anchor")
+_HOPS = 5  # a redirect to a redirect to …; MediaWiki itself follows one
+_FORM = r"\(|^\s|\s$"  # titles that `without_parentheses` may change
+
+
+def resolving(table: str, query: str, files: Mapping[str, Sequence[Path]]) -> str:
+    """A query of a table's rows with what they refer to; `files` are the tables written before."""
+    if table == "pages":
+        return _pages(query, tables_sql(files[PAGE_INDEX]))
+    if table == "redirects":
+        return _redirects(query, tables_sql(files[PAGE_INDEX]))
+    if table == "links":
+        return _links(query, tables_sql(files[PAGE_INDEX]), tables_sql(files["redirects"]))
+    return query
+
+
+def write_page_index(
+    queries: Queries, file: Path, query: str | None, entities: Sequence[Path]
+) -> None:
+    """Title, kind and entity of every page; no query where there are none.
+
+    A page that appears in two sources is an error: one would have to win, with its links.
+    """
+    if query is None:
+        query = f"select {', '.join(f'null::text as {c}' for c in _INDEXED)} where false"
+    indexed = f"""
+        select p.page, p.title, p.kind, coalesce(p.entity, e.entity) as entity
+        from (select {", ".join(_INDEXED)} from ({query})) p left join (
+            select title, min(entity) as entity
+            from {tables_sql(entities)} where title is not null group by title
+        ) e on e.title = p.title
+    """
+    queries.keep(indexed, file)
+    repeated = (
+        f"select page from {tables_sql([file])} group by page having count(*) > 1 order by page"
+    )
+    twice = [page for (page,) in queries.fetch(f"{repeated} limit 100")]
+    if twice:
+        raise BadInput(
+            "these pages appear in more than one of the dumps",
+            ids=twice,
+            hint="take in one dump of each wiki, or dumps of one date that do not overlap",
+        )
+
+
+def _pages(query: str, index: str) -> str:
+    return f"""
+    select {columns_sql(PAGES, "p", entity="i.entity")} from ({query}) p join {index} i on i.page = p.page
+    """
+
+
+def _redirects(query: str, pages: str) -> str:
+    """Each title once, with the page at the end of its chain; a circle ends nowhere."""
+    further = " ".join(
+        f"""hop{n} as (
+            select h.title, given.target, {n} as hop
+            from hop{n - 1} h join given on h.target = given.title
+        ),"""
+        for n in range(1, _HOPS + 1)
+    )
+    every = " union all ".join(f"select * from hop{n}" for n in range(_HOPS + 1))
+    return f"""
+    with given as (
+        select title, min(target) as target from ({query}) group by title
+    ),
+    hop0 as (select title, target, 0 as hop from given),
+    {further}
+    hops as ({every}),
+    known as (select title, min(page) as page from {pages} group by title),
+    ends as (
+        select hops.title, arg_min(known.page, hop) as page
+        from hops join known on known.title = hops.target group by hops.title
+    )
+    select given.title, given.target, ends.page as target_page
+    from given left join ends on ends.title = given.title
+    """
+
+
+def _links(query: str, pages: str, redirects: str) -> str:
+    return f"""
+    select {columns_sql(LINKS, "l", target_page="coalesce(p.page, r.target_page, l.target_page)")}
+    from ({query}) l
+    left join (
+        select split_part(page, ':', 1) as wiki, title, min(page) as page from {pages} group by all
+    ) p on p.title = l.target and p.wiki = split_part(l.page, ':', 1)
+    left join {redirects} r on r.title = l.target
+    """
+
+
+def write_derived_names(queries: Queries, file: Path, files: Mapping[str, Sequence[Path]]) -> None:
+    """The names that titles, redirects and anchor texts give to entities, with their keys.
+
+    A catalogue's page has its entity's id and label, so it adds no name.
+    """
+    pages, redirects, links = (tables_sql(files[n]) for n in (PAGE_INDEX, "redirects", "links"))
+    query = f"""
+    with about as (
+        select page, coalesce(entity, page) as entity, title,
+               case when page like '%wiki:%'
+                    then replace(split_part(page, ':', 1), 'wiki', '') else '' end as language
+        from {pages} where kind = 'article' and page is distinct from entity
+    )
+    select entity, title as name, language, 'title' as kind, 1 as count from about
+    union all
+    select entity, r.title, language, 'redirect', 1
+    from {redirects} r join about on about.page = r.target_page
+    union all
+    select entity, text, language, 'anchor', count(*)
+    from {links} l join about on about.page = l.target_page where text <> ''
+    group by entity, text, language
+    """
+    queries.keep_mapped(query, _all_with_keys, NAMES.schema, file)
+
+
+def _all_with_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from _with_keys(batch).to_batches()
+
+
+def _with_keys(batch: pa.RecordBatch) -> pa.Table:
+    """The names as they are, and what a title says without its disambiguating parentheses."""
+    table = pa.Table.from_batches([batch])
+    whole = _placed(table, 0)
+    forms = table.filter(
+        pc.and_(
+            pc.not_equal(table["kind"], "anchor"), pc.match_substring_regex(table["name"], _FORM)
+        )
+    )
+    names = forms["name"].to_pylist()
+    bare = [without_parentheses(name) for name in names]
+    forms = forms.set_column(
+        forms.schema.get_field_index("name"), "name", pa.array(bare, pa.string())
+    )
+    changed = [form != name for form, name in zip(bare, names, strict=True)]
+    return pa.concat_tables([whole, _placed(forms.filter(pa.array(changed, pa.bool_())), 1)])
+
+
+def _placed(table: pa.Table, place: int) -> pa.Table:
+    table = table.append_column("key", name_keys(table["name"].combine_chunks()))
+    table = table.append_column("place", pa.repeat(pa.scalar(place, pa.int32()), table.num_rows))
+    return table.select(NAMES.schema.names).cast(NAMES.schema)
+
+
+# Merging finished parts, and what a knowledge base contains already, into its tables.
 
 
 def merge_tables(folder: Folder, work: Sequence[Work], engine: Queries) -> dict[str, int]:

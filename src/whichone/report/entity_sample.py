@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError, WhichoneError
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 
 MOST = 100_000
 """As many as the paper draws."""

@@ -169,7 +169,7 @@ def _ranking(place: str, question: str) -> Shown:
 def _knowledge_base(place: str, name: str | None) -> Shown:
     if name is None:
         return show_manifest(Folder.open(place, "knowledge base"))
-    from whichone.knowledge.show import describe_name, show_name
+    from whichone.knowledge.knowledge_base import describe_name, show_name
 
     document = show_name(place, name)
     return document, describe_name(document)

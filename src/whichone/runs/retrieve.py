@@ -29,7 +29,7 @@ from whichone.errors import (
 from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder, wait_until_unlocked
 from whichone.files.lines import read_json_lines
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.retrieval.function import FunctionRetriever, load_function

@@ -17,7 +17,7 @@ from whichone.benchmarks.wording import question_in_words
 from whichone.errors import NAMED, BadInput, UsageError
 from whichone.files.arrow_records import Selection, Spool
 from whichone.files.lines import read_json_lines
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.names import name_key
 from whichone.progress import progress, talk
 from whichone.records import Output, Provenance, Query

@@ -24,7 +24,7 @@ from whichone.corpus.make import make_corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import file_hash, folder_kinds
 from whichone.files.lines import open_binary
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.runs.corpora import open_corpus
 from whichone.training.examples import Example, each_dpr, each_example

@@ -26,7 +26,7 @@ from whichone.corpus.cut import (
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.psgs import read_psgs
-from whichone.knowledge.tables import KIND, PAGES
+from whichone.knowledge.knowledge_tables import KIND, PAGES
 
 PAGE = [
     "Ada\n",

@@ -58,7 +58,7 @@ def test_chunks_on_disk_keep_section_and_anchors(tmp_path: Path) -> None:
     from whichone.benchmarks.builtin import builtin_benchmark
     from whichone.cli import whichone
     from whichone.files.folder import Folder
-    from whichone.knowledge.tables import KIND
+    from whichone.knowledge.knowledge_tables import KIND
 
     kb = builtin_benchmark("builtin/amber").parent / "kb"
     for words in (

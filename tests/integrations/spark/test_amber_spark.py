@@ -9,7 +9,7 @@ from small_kb import dump_records, page_records, view_counts, write_kb
 from test_amber_golden import TASKS, compare
 
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.build import Built, build, opened_pipeline
 from whichone.papers.amber.collection import load_collection
 from whichone.papers.amber.rules import PAPER, PUBLISHED, Rules

@@ -17,9 +17,8 @@ from whichone.benchmarks.builtin import builtin_knowledge_base
 from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
-from whichone.knowledge.engine.engines import knowledge_tables, opened_engine
-from whichone.knowledge.engine.page_work import PageRow, look_on_pages
+from whichone.knowledge import knowledge_tables as knowledge_knowledge_tables
+from whichone.knowledge.engines import PageRow, knowledge_tables, look_on_pages, opened_engine
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -71,9 +70,9 @@ PAGES = 150_000
 
 
 def wide_knowledge_base(path: Path) -> Folder:
-    with Folder.create(path, tables.KIND) as folder:
-        for schema in tables.ALL:
-            if schema is not tables.PAGES:
+    with Folder.create(path, knowledge_knowledge_tables.KIND) as folder:
+        for schema in knowledge_knowledge_tables.ALL:
+            if schema is not knowledge_knowledge_tables.PAGES:
                 folder.write(schema, schema.empty())
                 continue
             numbers = [str(n) for n in range(PAGES)]
@@ -84,7 +83,7 @@ def wide_knowledge_base(path: Path) -> Folder:
             columns["paragraphs"] = [[f"Text of {n}"] for n in numbers]
             folder.write(schema, schema.from_columns(columns))
         folder.commit(name="wide")
-    return Folder.open(path, tables.KIND)
+    return Folder.open(path, knowledge_knowledge_tables.KIND)
 
 
 def read_by(page: PageRow, meeting: str) -> bytes:

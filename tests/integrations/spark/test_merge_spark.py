@@ -14,12 +14,11 @@ from whichone.files import manifest
 from whichone.files import tables as files_tables
 from whichone.files.folder import Folder
 from whichone.files.tables import ROW_GROUP
-from whichone.knowledge import tables
-from whichone.knowledge.formats.choose import chosen_sources
-from whichone.knowledge.formats.source import Source
-from whichone.knowledge.formats.views import ViewsFile
+from whichone.knowledge import knowledge_tables
+from whichone.knowledge.formats.sources import Source
+from whichone.knowledge.formats.wiki_dumps import ViewsFile
 from whichone.knowledge.formats.wikidata import Selection, WikidataDump
-from whichone.knowledge.ingest import Options, ingest
+from whichone.knowledge.ingest import Options, chosen_sources, ingest
 from whichone.world.compile import compile_builtin
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def test_the_same_knowledge_base(
     for options in (Options(), Options(engine="spark", master=lasting_cluster.url)):
         for sources in given(world):
             manifests[options.engine] = ingest(tmp_path / options.engine, sources, options)
-        Folder.open(tmp_path / options.engine, tables.KIND).verify()
+        Folder.open(tmp_path / options.engine, knowledge_tables.KIND).verify()
     assert manifests["spark"].files == manifests["duckdb"].files
     assert manifests["spark"].counts == manifests["duckdb"].counts
     assert manifests["spark"].sources == manifests["duckdb"].sources

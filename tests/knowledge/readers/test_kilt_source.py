@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.files.folder import Folder
-from whichone.knowledge.export_kilt import export_kilt
 from whichone.knowledge.formats import kilt_source
-from whichone.knowledge.formats.kilt_source import read_part
-from whichone.knowledge.tables import KIND, LINKS, PAGES
+from whichone.knowledge.formats.kilt_source import export_kilt, read_part
+from whichone.knowledge.knowledge_tables import KIND, LINKS, PAGES
 
 ADA = {
     "_id": "12",

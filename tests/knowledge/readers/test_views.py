@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.knowledge.formats.source import Part
-from whichone.knowledge.formats.views import (
+from whichone.knowledge.formats.sources import Part
+from whichone.knowledge.formats.wiki_dumps import (
     FORMATS,
     UNFIT,
     Rules,

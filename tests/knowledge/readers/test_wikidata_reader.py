@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from whichone.knowledge.formats.wikidata import Selection, WikidataReader
-from whichone.knowledge.wikidata_selection import select
+from whichone.knowledge.ingest import select
 
 
 def text(language: str, value: str) -> dict[str, str]:

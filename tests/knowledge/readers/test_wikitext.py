@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.knowledge.formats.wiki_site import clean_title, link_target, site_for
-from whichone.knowledge.formats.wikitext import WikiText, parse_wikitext
-from whichone.knowledge.formats.wikitext_strip import without_quotes
+from whichone.knowledge.formats.wikitext import WikiText, parse_wikitext, without_quotes
 
 SITE = site_for("enwiki", "en")
 

@@ -13,7 +13,7 @@ from small_kb import item, page, prop, write_kb
 from whichone.benchmarks.account import Account
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.names import name_key
 from whichone.papers.amber.build import Built, build, opened_pipeline
 from whichone.papers.amber.collection import load_collection

@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.auto_properties import choose_properties
 from whichone.papers.amber.build import build, opened_pipeline
 from whichone.papers.amber.collection import load_collection

@@ -11,7 +11,7 @@ import pytest
 from small_kb import dump_records, page_records, view_counts, write_kb
 
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.build import Built, build, opened_pipeline
 from whichone.papers.amber.collection import Collection, load_collection, parse_collection
 from whichone.papers.amber.layout import set_records, tuple_record

@@ -12,8 +12,8 @@ from small_kb import item, page, prop, write_kb
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.engine.engines import Tables
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.engines import Tables
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.build import Built, build, build_amber, explain_name, opened_pipeline
 from whichone.papers.amber.collection import Collection, load_collection, parse_collection
 from whichone.papers.amber.names import naming

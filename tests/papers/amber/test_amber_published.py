@@ -10,7 +10,7 @@ import pytest
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.kilt_source import KiltSource
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.alignment import beginning, needle
 from whichone.papers.amber.build import opened_pipeline
 from whichone.papers.amber.collection import load_collection

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
+from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
 
 VALUES = {"Q1": "Paris", "Q2": "Rome", "Q3": "painter", "Q4": "poet", "Q5": "Rome Town"}
@@ -125,16 +125,18 @@ def write_knowledge_base(
     properties = {"P19": "place of birth", "P106": "occupation", "P571": "inception", "P999": ""}
     views = [{"title": t, "views": v, "source": "t"} for _, t, v, _ in PEOPLE.values()]
     content = {
-        tables.ENTITIES: entity_rows(),
-        tables.NAMES: name_rows(),
-        tables.FACTS: fact_rows(),
-        tables.PROPERTIES: [{"property": p, "label": label} for p, label in properties.items()],
-        tables.PAGES: page_rows(disambiguation, texts),
-        tables.LINKS: link_rows(disambiguation),
-        tables.REDIRECTS: [],
-        tables.VIEWS: views,
+        knowledge_tables.ENTITIES: entity_rows(),
+        knowledge_tables.NAMES: name_rows(),
+        knowledge_tables.FACTS: fact_rows(),
+        knowledge_tables.PROPERTIES: [
+            {"property": p, "label": label} for p, label in properties.items()
+        ],
+        knowledge_tables.PAGES: page_rows(disambiguation, texts),
+        knowledge_tables.LINKS: link_rows(disambiguation),
+        knowledge_tables.REDIRECTS: [],
+        knowledge_tables.VIEWS: views,
     }
-    with Folder.create(path, tables.KIND) as folder:
+    with Folder.create(path, knowledge_tables.KIND) as folder:
         for schema, rows in content.items():
             complete = [{f: row.get(f) for f in schema.schema.names} for row in rows]
             folder.write(schema, schema.from_rows(complete))

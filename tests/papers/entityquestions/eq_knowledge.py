@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
+from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
 
 TOWNS = {f"Q{100 + n}": f"Town{chr(65 + n)}" for n in range(12)}
@@ -20,7 +20,7 @@ def town_of(n: int) -> str:
 
 def write_knowledge(path: Path) -> Path:
     """Person n is born in town n mod 12; Q240 and Q241 share Q200's name, Q242 shares Q201's."""
-    rows: dict[str, list[dict[str, Any]]] = {schema.name: [] for schema in tables.ALL}
+    rows: dict[str, list[dict[str, Any]]] = {schema.name: [] for schema in knowledge_tables.ALL}
 
     def add(entity: str, label: str, types: list[str], title: str | None, text: str = "") -> None:
         place = len(rows["entities"])
@@ -66,8 +66,8 @@ def write_knowledge(path: Path) -> Path:
         {"property": p, "label": label, "datatype": "", "position": 0}
         for p, label in (("P19", "place of birth"), ("P26", "spouse"))
     ]
-    with Folder.create(path, tables.KIND) as folder:
-        for schema in tables.ALL:
+    with Folder.create(path, knowledge_tables.KIND) as folder:
+        for schema in knowledge_tables.ALL:
             complete = [{f: r.get(f) for f in schema.schema.names} for r in rows[schema.name]]
             folder.write(schema, schema.from_rows(complete))
         folder.commit(name="small")

@@ -13,7 +13,7 @@ from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.benchmarks.relations import published_relations, read_relations, spoken_relations
 from whichone.cli import whichone
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
+from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
 from whichone.papers.entityquestions.build import BuildOptions, build_entityquestions
 
@@ -23,7 +23,7 @@ TYPED = ("P106", "P136", "P175", "P264", "P407", "P413", "P69")
 
 def types_asked(benchmark: Benchmark, kb: Path) -> dict[str, set[str]]:
     """By relation the types of all subjects."""
-    rows = Folder.open(kb, tables.KIND).table("entities", ["entity", "types"]).to_pylist()
+    rows = Folder.open(kb, knowledge_tables.KIND).table("entities", ["entity", "types"]).to_pylist()
     types = {row["entity"]: row["types"] for row in rows}
     found: dict[str, set[str]] = {}
     for query in benchmark.queries:
@@ -60,7 +60,7 @@ def kb(tmp_path: Path) -> Path:
         "Q6": ("Untold", [], "Q12"),
     }  # fmt: skip
     values = {"Q10": ("polka", ["Q188451"]), "Q11": ("horror", ["Q223393"]), "Q12": ("ska", [])}
-    rows: dict[str, list[dict]] = {schema.name: [] for schema in tables.ALL}
+    rows: dict[str, list[dict]] = {schema.name: [] for schema in knowledge_tables.ALL}
     named = {**{k: v[:2] for k, v in subjects.items()}, **values}
     for entity, (label, types) in named.items():
         rows["entities"].append(
@@ -85,8 +85,8 @@ def kb(tmp_path: Path) -> Path:
             {"entity": below, "property": "P279", "kind": "entity", "value": above}
             | {"rank": "normal", "place": 0}
         )
-    with Folder.create(tmp_path / "kb", tables.KIND) as folder:
-        for schema in tables.ALL:
+    with Folder.create(tmp_path / "kb", knowledge_tables.KIND) as folder:
+        for schema in knowledge_tables.ALL:
             complete = [{f: r.get(f) for f in schema.schema.names} for r in rows[schema.name]]
             folder.write(schema, schema.from_rows(complete))
         folder.commit(name="genres")

@@ -16,7 +16,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.inventors.build import InventorOptions, build_inventors
 from whichone.papers.inventors.files import PREDICTED, archive_place, read_mentions
 from whichone.papers.inventors.knowledge import inventors, keep_knowledge, patents

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
+from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
 
 PAGES = [
@@ -42,7 +42,7 @@ REDIRECTS = {"Honest Abe": "307", "Soul food (movie)": "309"}
 
 
 def write_snapshot(path: Path) -> Path:
-    rows: dict[str, list[Mapping[str, Any]]] = {schema.name: [] for schema in tables.ALL}
+    rows: dict[str, list[Mapping[str, Any]]] = {schema.name: [] for schema in knowledge_tables.ALL}
     for position, (number, title, entity, paragraphs) in enumerate(PAGES):
         rows["pages"].append(
             {
@@ -63,8 +63,8 @@ def write_snapshot(path: Path) -> Path:
         {"title": title, "target": "", "target_page": f"enwiki:{number}"}
         for title, number in REDIRECTS.items()
     ]
-    with Folder.create(path, tables.KIND) as folder:
-        for schema in tables.ALL:
+    with Folder.create(path, knowledge_tables.KIND) as folder:
+        for schema in knowledge_tables.ALL:
             folder.write(schema, schema.from_rows(rows[schema.name]))
         folder.commit(name="test")
     return path

@@ -13,7 +13,7 @@ from original_files import convert, texts, write
 
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND, LINKS
+from whichone.knowledge.knowledge_tables import KIND, LINKS
 from whichone.papers.kilt.convert.converters import CONVERTERS
 from whichone.papers.kilt.convert.entity_linking import cut_context
 from whichone.papers.kilt.convert.hyperlinks import dev_pages, export_hyperlinks

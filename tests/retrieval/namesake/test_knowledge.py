@@ -10,13 +10,13 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import Folder
-from whichone.knowledge import tables
+from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
 from whichone.records import Question, page_of
 from whichone.retrieval.namesake import NamesakeRetriever
 
 
-def row(schema: tables.TableSchema, **values: Any) -> dict[str, Any]:
+def row(schema: knowledge_tables.TableSchema, **values: Any) -> dict[str, Any]:
     return {**dict.fromkeys(schema.schema.names), **values}
 
 
@@ -24,38 +24,64 @@ def row(schema: tables.TableSchema, **values: Any) -> dict[str, Any]:
 def knowledge(tmp_path: Path) -> Path:
     pages = {"Q1": "John Bell (surgeon)", "Q2": "John Bell (bishop)", "Q3": "Edinburgh"}
     names = [("Q1", "Jack the Knife"), ("Q2", "Jack the Knife"), ("Q3", "Auld Reekie")]
-    with Folder.create(tmp_path / "kb", tables.KIND) as folder:
+    with Folder.create(tmp_path / "kb", knowledge_tables.KIND) as folder:
         folder.write(
-            tables.PAGES,
-            tables.PAGES.from_rows(
-                [row(tables.PAGES, page=f"t:{t}", title=t, entity=e) for e, t in pages.items()]
+            knowledge_tables.PAGES,
+            knowledge_tables.PAGES.from_rows(
+                [
+                    row(knowledge_tables.PAGES, page=f"t:{t}", title=t, entity=e)
+                    for e, t in pages.items()
+                ]
             ),
         )
         folder.write(
-            tables.NAMES,
-            tables.NAMES.from_rows(
+            knowledge_tables.NAMES,
+            knowledge_tables.NAMES.from_rows(
                 [
-                    row(tables.NAMES, entity=e, name=n, key=name_key(n), kind="alias", place=1)
+                    row(
+                        knowledge_tables.NAMES,
+                        entity=e,
+                        name=n,
+                        key=name_key(n),
+                        kind="alias",
+                        place=1,
+                    )
                     for e, n in names
                 ]
             ),
         )
         folder.write(
-            tables.FACTS,
-            tables.FACTS.from_rows(
-                [row(tables.FACTS, entity="Q2", property="P1", kind="string", value="x", place=0)]
+            knowledge_tables.FACTS,
+            knowledge_tables.FACTS.from_rows(
+                [
+                    row(
+                        knowledge_tables.FACTS,
+                        entity="Q2",
+                        property="P1",
+                        kind="string",
+                        value="x",
+                        place=0,
+                    )
+                ]
             ),
         )
         folder.write(
-            tables.PROPERTIES,
-            tables.PROPERTIES.from_rows(
-                [row(tables.PROPERTIES, property="P1", label="blood type", position=0)]
+            knowledge_tables.PROPERTIES,
+            knowledge_tables.PROPERTIES.from_rows(
+                [row(knowledge_tables.PROPERTIES, property="P1", label="blood type", position=0)]
             ),
         )
         folder.write(
-            tables.VIEWS,
-            tables.VIEWS.from_rows(
-                [row(tables.VIEWS, title="John Bell (surgeon)", views=9_000_000, source="v")]
+            knowledge_tables.VIEWS,
+            knowledge_tables.VIEWS.from_rows(
+                [
+                    row(
+                        knowledge_tables.VIEWS,
+                        title="John Bell (surgeon)",
+                        views=9_000_000,
+                        source="v",
+                    )
+                ]
             ),
         )
         folder.commit(name="kb")

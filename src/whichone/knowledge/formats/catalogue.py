@@ -47,17 +47,17 @@ from whichone.files.document_formats import document_files
 from whichone.files.lines import open_binary
 from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import ByteRange, Chunk
-from whichone.knowledge.engine.queries import Queries
-from whichone.knowledge.formats.catalogue_documents import (
+from whichone.knowledge.engines import Queries
+from whichone.knowledge.formats.catalogue_files import (
     DocumentReader,
     Documents,
     nobodys_documents,
     other_documents,
+    rows_of,
     with_owners,
 )
-from whichone.knowledge.formats.catalogue_rows import rows_of
-from whichone.knowledge.formats.source import Columns, Job, PartFiles, Read, Refused
-from whichone.knowledge.tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
+from whichone.knowledge.formats.sources import Columns, Job, PartFiles, Read, Refused
+from whichone.knowledge.knowledge_tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
 from whichone.progress import talk
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

@@ -7,8 +7,9 @@ KILT goes out as it came in.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
@@ -16,14 +17,81 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.files.lines import write_lines
 from whichone.files.parts import beginning
-from whichone.knowledge.engine.queries import Queries
-from whichone.knowledge.formats.kilt_record import UNNAMED, anchor_record, kilt_record
-from whichone.knowledge.formats.pages import finish_pages, read_chunks
-from whichone.knowledge.formats.source import Columns, DumpFile, Job, Part, PartFiles, Read
+from whichone.files.tables import read_batches
+from whichone.knowledge.engines import Queries
+from whichone.knowledge.formats.sources import (
+    Columns,
+    DumpFile,
+    Job,
+    Part,
+    PartFiles,
+    Read,
+    finish_pages,
+    read_chunks,
+)
 from whichone.knowledge.formats.wiki_site import Site, clean_title, is_disambiguation, site_for
-from whichone.knowledge.tables import LINKS, PAGES
+from whichone.knowledge.knowledge_tables import KIND, LINKS, PAGES
 from whichone.records import page_id
+
+# A page of our tables as a record of KILT's knowledge source.
+
+
+UNNAMED = "unnamed"
+"""In `pages.history` of a record that does not say which entity it is about; its title may say so later."""
+
+
+def kilt_record(
+    row: Mapping[str, Any], links: Iterable[Mapping[str, Any]], *, anchor_ids: bool = False
+) -> dict[str, Any]:
+    """One page as KILT writes it; `anchor_ids` adds the page id of every link that has one."""
+    kept = msgspec.json.decode(row["history"]) if row.get("history") else {}
+    number = row["page"].partition(":")[2]
+    history = {"revid": row["revision"], "timestamp": row["timestamp"], **kept.get("history", {})}
+    record: dict[str, Any] = {
+        "_id": number,
+        "wikipedia_id": number,
+        "wikipedia_title": row["title"],
+        "text": list(row["paragraphs"]),
+        "anchors": _anchors(links, kept, anchor_ids),
+        "categories": ",".join(row["categories"]),
+        "history": {key: value for key, value in history.items() if value is not None},
+    }
+    if row["entity"]:
+        record["wikidata_info"] = {"wikidata_id": row["entity"]}
+    record |= kept.get("fields", {})
+    for key in kept.get("absent", ()):
+        record.pop(key, None)
+    return record
+
+
+def _anchors(
+    links: Iterable[Mapping[str, Any]], kept: Mapping[str, Any], anchor_ids: bool
+) -> list[dict[str, Any]]:
+    own, result = kept.get("anchors", {}), []
+    for n, link in enumerate(links):
+        anchor = own.get(str(n)) or anchor_record(
+            link["text"], quote(link["target"]), link["paragraph"], link["start"], link["end"]
+        )
+        if anchor_ids and link["target_page"] and not anchor.get("wikipedia_id"):
+            anchor = {**anchor, "wikipedia_id": link["target_page"].partition(":")[2]}
+        result.append(anchor)
+    order = kept.get("order")
+    if order:
+        result = [
+            anchor for _, anchor in sorted(zip(order, result, strict=True), key=lambda p: p[0])
+        ]
+    return result
+
+
+def anchor_record(text: str, href: str, paragraph: int, start: int, end: int) -> dict[str, Any]:
+    return {"text": text, "href": href, "paragraph_id": paragraph, "start": start, "end": end}
+
+
+# KILT's knowledge source, `kilt_knowledgesource.json`: one page a line, into our tables.
+
 
 _COMMA = re.compile(r",(?! )")  # "Chicago, Illinois" is one category
 _PLAIN_TITLE = re.compile(r"[A-Z0-9][A-Za-z0-9.~-]*(?: [A-Za-z0-9.~()-]+)*")
@@ -286,3 +354,45 @@ class KiltSource(DumpFile):
 
     def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
         return finish_pages(parts, queries)
+
+
+# A knowledge base's pages as a file of KILT's knowledge source.
+
+
+def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:
+    """One page a line, links with the ids of their pages."""
+    path = Path(out)
+    if not path.suffix:
+        path.mkdir(parents=True, exist_ok=True)
+        path /= "kilt_knowledgesource.json"
+    return {path.name: write_lines(path, export_kilt(base))}
+
+
+def export_kilt(base: str | Path, *, anchor_ids: bool = True) -> Iterator[bytes]:
+    """The pages of a knowledge base as lines of KILT's knowledge source, in order of page id."""
+    for _, record in kilt_records(base, anchor_ids=anchor_ids):
+        yield msgspec.json.encode(record)
+
+
+def kilt_records(
+    base: str | Path | Folder, *, anchor_ids: bool = True
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The same pages by their ids, as records.
+
+    Pages and links are sorted by page, so that both are read once, side by side.
+    """
+    folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
+    pages = _rows(folder.parts("pages"))
+    links = _rows(folder.parts("links")) if folder.has("links.parquet") else iter(())
+    grouped = groupby(links, key=lambda link: str(link["page"]))
+    page, group = next(grouped, ("", iter(())))
+    for row in pages:
+        while page and page < row["page"]:
+            page, group = next(grouped, ("", iter(())))
+        own = list(group) if page == row["page"] else []
+        yield row["page"], kilt_record(row, own, anchor_ids=anchor_ids)
+
+
+def _rows(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    for batch in read_batches(files, 1000):
+        yield from batch.to_pylist()

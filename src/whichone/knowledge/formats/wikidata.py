@@ -20,13 +20,15 @@ from msgspec.structs import astuple
 from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON
 from whichone.files.parts import beginning
-from whichone.knowledge.engine.queries import Queries
-from whichone.knowledge.formats.source import Columns, DumpFile, Job, PartFiles, Read, Refused
-from whichone.knowledge.formats.wikidata_choice import SUBCLASS_OF, WikidataChoice, all_entities
-from whichone.knowledge.formats.wikidata_json import (
+from whichone.knowledge.engines import Queries
+from whichone.knowledge.formats.sources import Columns, DumpFile, Job, PartFiles, Read, Refused
+from whichone.knowledge.formats.wikidata_choice import (
+    SUBCLASS_OF,
     Sitelink,
     Statement,
     Text,
+    WikidataChoice,
+    all_entities,
     by_language,
     fact_of,
 )

@@ -10,14 +10,289 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 import mwparserfromhell
 from mwparserfromhell import nodes
 
-from whichone.knowledge.formats.wiki_site import Site, link_target
-from whichone.knowledge.formats.wikitext_strip import strip_wikitext
-from whichone.knowledge.tables import BULLET, SECTION
+from whichone.knowledge.formats.wiki_site import DISAMBIGUATION, Site, link_target
+from whichone.knowledge.knowledge_tables import BULLET, SECTION
+from whichone.names import name_key
 from whichone.records import Record
+
+# What goes before wikitext is parsed: comments, references, templates, tables, quote marks.
+# More than half of an article's wikitext is references, infoboxes and tables, none of which become
+# paragraphs; taking them out first is what makes reading faster than the parser alone. What is taken
+# out is counted, and the templates that represent words of a sentence (`wikis.toml`) are expanded.
+
+
+GAP = "\x7f"  # where a template was: cleaned away, with the punctuation that it leaves alone
+
+_DROPPED_TAGS = (
+    "ref|references|gallery|math|chem|ce|score|timeline|imagemap|syntaxhighlight|source|graph|"
+    "mapframe|maplink|templatedata|templatestyles|inputbox|section|indicator|hiero|categorytree|"
+    "includeonly"
+)
+_RAW = re.compile(
+    rf"<!--|<(?P<dropped>{_DROPPED_TAGS})\b[^<>]*>|<(?P<kept>nowiki|pre)\b[^<>]*>"
+    r"|</?(?:noinclude|onlyinclude)\s*/?>",
+    re.IGNORECASE,
+)
+_OWN_LINE = re.compile(r"(?m)^[ \t]*(?:<!--[^\n]*?-->[ \t]*)+\n")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_UNCLOSED = 200
+_MARKUP = re.compile(r"[\[\]{}|'<>=*#:;&_~]")
+_BRACE = re.compile(
+    r"(?P<open>\{\{)|(?P<close>\}\})|^[ \t:]*(?P<table>\{\|)|^[ \t]*(?P<end>\|\})(?!\})",
+    re.MULTILINE,
+)
+_ARGUMENTS = re.compile(r"\|(?![^\[\]]*\]\])")
+_RANGES = ("to", "and", "or", "by", "x", "×", "-", "–", "+/-", "±")
+_MAGIC = re.compile(r"__[A-Z_]+__")
+_QUOTES = re.compile(r"'{2,}")
+_GAPS = (
+    (re.compile(rf"\([\s;,:–]{{0,20}}{GAP}[\s;,:{GAP}]*"), "("),  # ({{IPA}}; {{lang}}, 1 May)
+    (re.compile(rf"[\s;,:]{{0,20}}{GAP}[\s;,:{GAP}]*\)"), ")"),
+    (re.compile(r"[ ]?\([ ]*\)"), ""),
+    (re.compile(rf"{GAP}(?=[.,;:])"), ""),
+    (re.compile(rf"(?m)^[*#:;]+[ ]*{GAP}[ {GAP}]*$"), ""),  # a list item that was one template
+    (re.compile(GAP), ""),
+)
+
+
+class Stripped:
+    """Wikitext without what is not text, the names of its templates, and counts of what went."""
+
+    def __init__(self, text: str, templates: list[str], lost: Counter[str]) -> None:
+        self.text = text
+        self.templates = templates
+        self.lost = lost
+
+
+def strip_wikitext(text: str, site: Site) -> Stripped:
+    lost: Counter[str] = Counter()
+    templates: list[str] = []
+    if "<" in text:
+        text = _without_raw(text, lost)
+    if DISAMBIGUATION in text:
+        templates.append(DISAMBIGUATION)
+    text = _MAGIC.sub("", text)
+    text = _without_braces(text, site, templates, lost)
+    if GAP in text:
+        for pattern, kept in _GAPS:
+            text = pattern.sub(kept, text)
+    if "''" in text:
+        text = "\n".join(without_quotes(line) for line in text.split("\n"))
+    return Stripped(_tamed(text), templates, lost)
+
+
+def _without_raw(text: str, lost: Counter[str]) -> str:
+    """Comments and extension tags go; what `<nowiki>` protects turns into harmless entities."""
+    if "<!--" in text:
+        text = _OWN_LINE.sub("", text)
+
+    pieces, at = [], 0
+    unclosed: set[str] = set()  # tags that are not closed in the rest of the text: look no more
+    for match in _RAW.finditer(text):
+        if match.start() < at:
+            continue
+        pieces.append(text[at : match.start()])
+        at = match.end()
+        name = (match["dropped"] or match["kept"] or match.group()).lower()
+        if name.startswith("<"):
+            closing = text.find("-->", at) if name == "<!--" else at
+            at = at if name != "<!--" else (closing + 3 if closing >= 0 else len(text))
+            continue
+        end = None
+        if not match.group().endswith("/>") and name not in unclosed:
+            end = _closing(name).search(text, at)
+            if end is None:
+                unclosed.add(name)
+        inside = text[at : end.start()] if end else ""
+        at = end.end() if end else at
+        if match["kept"]:
+            pieces.append(_MARKUP.sub(lambda m: f"&#{ord(m.group())};", inside))
+            continue
+        lost["references" if name.startswith("ref") else name] += 1
+        pieces.append(GAP if name in ("math", "chem", "ce", "hiero") else "")
+    return "".join([*pieces, text[at:]])
+
+
+@cache
+def _closing(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</{name}\s*>", re.IGNORECASE)
+
+
+def _tamed(text: str) -> str:
+    """Wikitext that a parser reads in linear time: hundreds of openings without an end are text."""
+    if text.count("[") - text.count("]") > _UNCLOSED:
+        text = text.replace("[", "&#91;")
+    if text.count("<") > _UNCLOSED:
+        tags = sum(not m.group().lower().startswith(("<br", "<hr")) for m in _TAG.finditer(text))
+        if tags - 2 * text.count("</") - text.count("/>") > _UNCLOSED:
+            text = _TAG.sub("", text)
+        if text.count("<") - text.count(">") > _UNCLOSED:
+            text = text.replace("<", "&lt;")
+    return text
+
+
+def _without_braces(text: str, site: Site, templates: list[str], lost: Counter[str]) -> str:
+    """Templates expanded or dropped and tables dropped, innermost first; odd braces stay text."""
+    stack: list[tuple[str, list[str], str]] = []  # kind, pieces so far, how it was opened
+    opened = Counter[str]()
+    pieces: list[str] = []
+    at = 0
+    for match in _BRACE.finditer(text):
+        kind = match.lastgroup
+        start = match.start(kind or 0)
+        pieces.append(text[at:start])
+        at = match.end()
+        if kind in ("open", "table"):
+            stack.append((kind, pieces, match[kind]))
+            opened[kind] += 1
+            pieces = []
+            continue
+        wanted = "open" if kind == "close" else "table"
+        if not opened[wanted]:
+            pieces.append(text[start:at])
+            continue
+        inner = len(stack) - 1
+        while stack[inner][0] != wanted:
+            inner -= 1
+        pieces = _as_text(stack[inner + 1 :], pieces)  # opened inside and never closed
+        for unclosed, _, _ in stack[inner:]:
+            opened[unclosed] -= 1
+        before = stack[inner][1]
+        del stack[inner:]
+        if wanted == "table":
+            lost["tables"] += 1
+            before.append("")
+        else:
+            before.append(_template("".join(pieces), site, templates, lost))
+        pieces = before
+    pieces.append(text[at:])
+    return "".join(_as_text(stack, pieces))
+
+
+def _as_text(unclosed: list[tuple[str, list[str], str]], pieces: list[str]) -> list[str]:
+    """What was opened and never closed is text: its opening and all that followed."""
+    text: list[str] = []
+    for _, before, opening in unclosed:
+        text += before
+        text.append(opening.replace("{", "&#123;"))  # so that no parser tries again
+    return text + pieces if text else pieces
+
+
+def _template(content: str, site: Site, templates: list[str], lost: Counter[str]) -> str:
+    """What is in the text where a template was called."""
+    name, _, rest = content.partition("|")
+    name = name.strip().replace("_", " ")
+    name = name.split("\n", 1)[0][:200].strip()
+    templates.append(name)
+    key = name_key(name)
+    fixed = site.character_templates.get(key)
+    if fixed is not None:
+        return fixed
+    if key in site.date_templates:
+        return _date(_positional(rest), site) or GAP
+    wanted = site.text_templates.get(key, 1 if key.startswith("lang-") else None)
+    if wanted is None and key not in ("convert", "cvt"):
+        lost["templates"] += 1
+        return GAP
+    given = _positional(rest) if rest else []
+    if wanted is None:
+        return _converted(given) or GAP
+    index = wanted - 1 if wanted > 0 else len(given) + wanted
+    if not 0 <= index < len(given):
+        return site.text_prefixes.get(key, "").strip() or GAP
+    return site.text_prefixes.get(key, "") + given[index]
+
+
+_NUMBER = re.compile(r"\d{1,2}(?:er|º|ª)?")
+_YEAR = re.compile(r"-?\d{3,4}")
+
+
+def _date(given: list[str], site: Site) -> str:
+    """{{date de naissance|14|3|1879}}: day, month and year in words, as the wiki shows them.
+
+    A first argument that is a date already ("14 mars 1879") stays as it is; what comes after the year (a
+    second date, a subject) is not shown.
+    """
+    words: list[str] = []
+    for place, argument in enumerate(given):
+        if not argument:
+            continue
+        if _YEAR.fullmatch(argument):
+            words.append(argument)
+            break
+        if _NUMBER.fullmatch(argument):
+            month = place == 1 and argument.isdigit() and 1 <= int(argument) <= len(site.months)
+            words.append(site.months[int(argument) - 1] if month else argument.lstrip("0"))
+        elif place == 0 or name_key(argument) in map(name_key, site.months):
+            words.append(argument)
+            if place == 0 and _YEAR.search(argument):
+                break
+        else:
+            break
+    return site.date_joint.join(words)
+
+
+def _converted(given: list[str]) -> str:
+    """{{convert|66|to|883|km2|sqmi}}: the numbers as written and their unit, no second unit."""
+    kept = given[:2]
+    while len(kept) > 1 and kept[-1] in _RANGES and len(given) > len(kept) + 1:
+        kept = given[: len(kept) + 2]
+    return " ".join(kept) if len(kept) > 1 else ""
+
+
+def _positional(rest: str) -> list[str]:
+    """The unnamed arguments of a template, and those named by a number or "text"."""
+    results: list[str] = []
+    for piece in _ARGUMENTS.split(rest):
+        name, equals, value = piece.partition("=")
+        if not equals or "[" in name or "<" in name:
+            results.append(piece.strip())
+        elif name.strip() in ("1", "2", "3", "text", "quote"):
+            results.append(value.strip())
+    return results
+
+
+def without_quotes(line: str) -> str:
+    """A line without the marks of italics and bold, apostrophes kept.
+
+    MediaWiki's rule for a line with an odd number of both: one of its bold marks was an
+    apostrophe and italics, the first after a single letter, else after a word, else after a blank.
+    """
+    runs = list(_QUOTES.finditer(line))
+    if not runs:
+        return line
+    bold = italics = 0
+    spare = []  # how many apostrophes of each run are text
+    for run in runs:
+        length = len(run.group())
+        spare.append(1 if length == 4 else max(0, length - 5))
+        bold += length != 2
+        italics += length in (2,) or length >= 5
+    if bold % 2 and italics % 2:
+        threes = [i for i, run in enumerate(runs) if len(run.group()) - spare[i] == 3]
+        if threes:
+            spare[min(threes, key=lambda i: _apostrophe_order(line, runs[i].start()))] += 1
+    pieces, at = [], 0
+    for run, kept in zip(runs, spare, strict=True):
+        pieces += [line[at : run.start()], "'" * kept]
+        at = run.end()
+    return "".join([*pieces, line[at:]])
+
+
+def _apostrophe_order(line: str, start: int) -> int:
+    before, second = line[start - 1 : start], line[max(0, start - 2) : max(0, start - 1)]
+    if before in ("", " "):
+        return 2
+    return 0 if second in ("", " ") else 1
+
+
+# Wikitext to KILT-shaped paragraphs with anchors, categories and template names.
+
 
 _ODD = r"\t\r\f\v\u00a0\u2000-\u200a\u202f\u205f\u3000\x7f"
 _BLANK = re.compile(rf"[ {_ODD}]{{2,}}|[{_ODD}]")  # a single plain blank needs no work

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from whichone.knowledge.engine.page_work import PageRow, look_on_pages
+from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.papers.amber.model import PageRef, Value
 from whichone.papers.amber.rules import Rules
 from whichone.text import normalisers
@@ -19,7 +19,7 @@ from whichone.text import normalisers
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from whichone.knowledge.engine.engines import Engine
+    from whichone.knowledge.engines import Engine
 
 Key = tuple[str, str]
 """An entity and a property: whether its values are stated does not depend on the name set."""

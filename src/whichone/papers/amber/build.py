@@ -17,8 +17,8 @@ from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.engine.engines import knowledge_tables, opened_engine
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.engines import knowledge_tables, opened_engine
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.auto_properties import with_properties
 from whichone.papers.amber.before import check_before
 from whichone.papers.amber.card import card

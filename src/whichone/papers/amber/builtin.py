@@ -15,7 +15,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.build import build_amber
 from whichone.papers.amber.collection import PUBLISHED, Collection, load_collection
 from whichone.papers.amber.corpus import Extent

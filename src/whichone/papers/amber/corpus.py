@@ -10,7 +10,7 @@ import pyarrow as pa
 from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.cut import Cut, cut_corpus
 from whichone.files.folder import Folder
-from whichone.knowledge.engine.engines import Engine
+from whichone.knowledge.engines import Engine
 from whichone.papers.amber.model import AmberSet
 
 Extent = Literal["all", "sets", "none"]

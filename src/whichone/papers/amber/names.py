@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whichone.knowledge.engine.engines import Tables
+from whichone.knowledge.engines import Tables
 from whichone.papers.amber.collection import Collection, Popularity
 from whichone.papers.amber.rules import Rules
 

@@ -17,7 +17,7 @@ from whichone.corpus.cut import Cut, article_pages, cut_corpus
 from whichone.corpus.save import Passages
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.records import NameSet, Provenance, Query
 

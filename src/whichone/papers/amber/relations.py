@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from whichone.knowledge.engine.engines import Engine, Tables
-from whichone.knowledge.formats.kilt_record import UNNAMED
+from whichone.knowledge.engines import Engine, Tables
+from whichone.knowledge.formats.kilt_source import UNNAMED
 from whichone.papers.amber import names
 from whichone.papers.amber.collection import Collection, Popularity
 from whichone.papers.amber.rules import Rules

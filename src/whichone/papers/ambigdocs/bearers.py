@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from whichone.knowledge.tables import BULLET, SECTION
+from whichone.knowledge.knowledge_tables import BULLET, SECTION
 from whichone.names import name_key
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 _SUFFIX = " (disambiguation)"
 LEAST, MOST = 2, 10

@@ -23,7 +23,7 @@ from whichone.papers.ambigdocs.properties import property_rules, question_of_lab
 from whichone.papers.ambigdocs.statements import Stated
 
 if TYPE_CHECKING:
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 NameSource = Literal["auto", "disambiguation", "shared"]
 TOO_NARROW = frozenset({"P136", "P264", "P407"})

@@ -17,8 +17,8 @@ from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.engine.engines import Engine, Tables, open_tables
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.engines import Engine, Tables, open_tables
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.ambigdocs.bearers import SurfaceName, in_rows
 from whichone.papers.ambigdocs.build import (
     NameSource,

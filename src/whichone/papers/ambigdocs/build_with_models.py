@@ -17,8 +17,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder, Journal
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.engine.engines import open_tables
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.engines import open_tables
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.ambigdocs.bearers import SurfaceName
 from whichone.papers.ambigdocs.build import surface_names
 from whichone.papers.ambigdocs.build_benchmark import (

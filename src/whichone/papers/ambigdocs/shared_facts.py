@@ -13,7 +13,7 @@ from whichone.papers.ambigdocs.bearers import SurfaceName
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 NOT_ASKED = ("P31", "P279", "P1889", "P1343", "P373", "P910")
 """Types, and properties that say how Wikimedia files a thing, not what it is."""

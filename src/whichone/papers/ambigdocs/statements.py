@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from whichone.corpus.cut import Cut, cut_page
-from whichone.knowledge.engine.page_work import PageRow, look_on_pages
+from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.papers.ambigdocs.answers import answer_forms
 from whichone.papers.ambigdocs.built import Statement
 from whichone.papers.ambigdocs.entailment import ByRule, Claimed, Entailment, entailment_by
@@ -18,7 +18,7 @@ from whichone.papers.ambigdocs.shared_facts import BearerPage
 from whichone.records import Passage, passage_id
 
 if TYPE_CHECKING:
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 
 class Stated(NamedTuple):

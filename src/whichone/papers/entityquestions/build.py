@@ -21,7 +21,7 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import read_text_lines
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.names import name_key
 from whichone.papers.entityquestions import knowledge
 from whichone.papers.entityquestions.buckets import Triples
@@ -49,7 +49,7 @@ from whichone.papers.entityquestions.trex import read_triples
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 SMALL_SHARE = 0.001
 
@@ -178,7 +178,7 @@ def _relations(options: BuildOptions) -> dict[str, Relation]:
 
 
 def _tables(folder: Folder, memory: str, engine: str, master: str | None) -> Any:
-    from whichone.knowledge.engine.engines import open_tables
+    from whichone.knowledge.engines import open_tables
 
     return open_tables(folder, memory, engine, master)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from whichone.corpus.cut import Cut, cut_page
-from whichone.knowledge.engine.page_work import PageRow, look_on_pages
+from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.papers.entityquestions.fact import EntityFact
 from whichone.text.normalisers import decomposed, is_sublist, tokens
 
 if TYPE_CHECKING:
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 
 class _Asked(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from whichone.papers.entityquestions import knowledge
 from whichone.papers.entityquestions.fact import EntityFact
 
 if TYPE_CHECKING:
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 Wording = Literal["clean", "published"]
 SUBCLASS_OF = "P279"

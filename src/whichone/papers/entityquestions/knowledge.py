@@ -13,7 +13,7 @@ from whichone.benchmarks.account import EXAMPLES
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from whichone.knowledge.engine.engines import Tables
+    from whichone.knowledge.engines import Tables
 
 Frequency = Literal["links", "views", "sitelinks"]
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from whichone.files.folder import Folder
 from whichone.files.tables import connect, tables_sql
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.names import name_key, title_key
 from whichone.records import Bearer, NameSet, Query
 

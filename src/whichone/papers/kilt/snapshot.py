@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from whichone.files.folder import Folder
 from whichone.files.tables import read_batches
-from whichone.knowledge.addresses import read_address
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.lookup import read_address
 
 Lengths = npt.NDArray[np.int64]
 _ENTITY = re.compile(r"Q\d+")

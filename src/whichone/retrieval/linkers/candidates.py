@@ -87,8 +87,8 @@ class KnowledgeNames:
 
     def __init__(self, path: str | Path, corpus: Corpus) -> None:
         from whichone.files.folder import Folder
-        from whichone.knowledge.name_index import NameIndex
-        from whichone.knowledge.tables import KIND
+        from whichone.knowledge.knowledge_tables import KIND
+        from whichone.knowledge.lookup import NameIndex
 
         self.folder = Folder.open(path, KIND)
         self._index = NameIndex.open(self.folder)

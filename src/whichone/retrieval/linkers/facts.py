@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from whichone.corpus.corpus import Corpus
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.retrieval.namesake.relations import Stems, stems
 
 _INSTANCE_OF = "P31"

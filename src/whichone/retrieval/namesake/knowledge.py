@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.retrieval.namesake.relations import Stems, contains, stems
 
 OF_PAGES = ("title", "redirect")

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from whichone.errors import BadInput, Missing
 from whichone.files.lines import open_binary, read_json_lines, read_text_lines
-from whichone.knowledge.addresses import read_address
+from whichone.knowledge.lookup import read_address
 from whichone.papers.kilt.convert.original import Original, made_id
 from whichone.papers.kilt.mapping.evidence import Evidence, TaskOutput, TaskRecord
 from whichone.papers.kilt.record import END, START

@@ -11,7 +11,7 @@ from typing import Any
 from whichone.files.folder import Folder
 from whichone.files.lines import write_json_lines
 from whichone.files.tables import DEFAULT_MEMORY, connect, read_batches, tables_sql
-from whichone.knowledge.tables import KIND
+from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.kilt.convert.entity_linking import cut_context
 from whichone.papers.kilt.record import END, START
 

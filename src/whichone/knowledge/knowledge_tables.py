@@ -7,9 +7,11 @@ entity: the released AmbER program breaks ties by them, so they are kept.
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema
+from whichone.names import name_key
 
 KIND = "knowledge base"
 SECTION, BULLET = "Section::::", "BULLET::::"
@@ -127,3 +129,16 @@ def page_language(knowledge: Folder) -> str:
             if source.get("kind") in kinds and isinstance(language, str) and language:
                 return language
     return ""
+
+
+# Name keys of whole columns.
+
+
+_PLAIN = r"^[!-^`-~]+( [!-^`-~]+)*$"  # printable ASCII, single blanks, no underscore
+
+
+def name_keys(names: pa.Array) -> pa.Array:
+    """`name_key` of each name: of plain names by Arrow at once, of the others one by one."""
+    others = pc.invert(pc.match_substring_regex(names, _PLAIN))
+    keys = [name_key(name) for name in names.filter(others).to_pylist()]
+    return pc.replace_with_mask(pc.ascii_lower(names), others, pa.array(keys, pa.string()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -16,6 +16,7 @@ from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import (
     ByteRange,
     Chunk,
+    beginning,
     compression_of,
     passed_through,
     plan_parts,
@@ -23,7 +24,9 @@ from whichone.files.parts import (
     stream_parts,
 )
 from whichone.files.tables import TableSchema, array_of
-from whichone.knowledge.engine.queries import Queries
+from whichone.knowledge.engines import Queries
+from whichone.knowledge.formats.wiki_site import as_utf8
+from whichone.progress import talk
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -223,3 +226,58 @@ class Columns:
             arrays = [array_of(c, f) for c, f in zip(columns, self.schema, strict=True)]
             self._packed.append(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
             self._rows = []
+
+
+# What all sources of pages share: telling them apart, reading chunks, and the rows they give.
+
+
+def pages_source(path: str | Path, language: str | None = None) -> Source:
+    """The source of a file of pages: a MediaWiki dump or KILT's knowledge source, by its bytes.
+
+    A dump says its own language; one that is given wins over it.
+    """
+    from whichone.knowledge.formats.kilt_source import KiltSource
+    from whichone.knowledge.formats.wikipedia import WikipediaDump
+
+    start = as_utf8(beginning(Path(path))).lstrip()
+    if b"<mediawiki" in start[:1000]:
+        return WikipediaDump(path, language)
+    if start.startswith(b"{"):
+        own = language or "en"
+        return KiltSource(path, f"{own}wiki", own)
+    raise BadInput(
+        "this is neither a MediaWiki XML dump nor KILT's knowledge source",
+        file=path,
+        hint="give …-pages-articles.xml.bz2 or kilt_knowledgesource.json",
+    )
+
+
+def read_chunks(source: DumpFile, job: Job, read: Callable[[bytes, int], Part]) -> Read:
+    """All chunks of a part, read one after another; `read` takes bytes and the first position."""
+    tables, position = [], 0
+    refused: list[Refused] = []
+    counts: Counter[str] = Counter()
+    for chunk in source.chunks(job):
+        part = read(chunk.data, position)
+        tables.append(part.tables())
+        counts.update(part.counts)
+        position = counts["positions"]
+        refused.extend(source.refuse(chunk, part.refused))
+    if not tables:
+        tables.append(read(b"", 0).tables())
+    counts["positions"] = position
+    return Read(joined(tables), counts, refused)
+
+
+def finish_pages(parts: PartFiles, queries: Queries) -> dict[str, str]:
+    """A page that appears in the dump several times is kept once, where it appears first."""
+    rows = parts.rows("pages")
+    repeated = queries.fetch(f"select count(*) - count(distinct page) from ({rows})")[0][0]
+    if repeated:
+        parts.notes["duplicate pages"] = repeated
+        talk(f"{repeated:,} pages appear more than once; of each, the first is kept")
+    first = f"select page, min(position) as position from ({rows}) group by page"
+    return {
+        "pages": f"select p.* from ({rows}) p semi join ({first}) f using (page, position)",
+        "links": parts.rows("links"),
+    }

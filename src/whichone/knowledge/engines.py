@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from whichone.errors import UsageError
-from whichone.files.folder import Folder
-from whichone.files.tables import DEFAULT_MEMORY
+from whichone.files.arrow_records import blocks
+from whichone.files.folder import Folder, file_entry
+from whichone.files.manifest import FileEntry
+from whichone.files.tables import (
+    DEFAULT_MEMORY,
+    TableSchema,
+    connect,
+    query_batches,
+    sql_text,
+    write_parts,
+)
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from ibis.expr.types import Table
 
-    from whichone.knowledge.engine.spark_engine import SparkEngine
+    from whichone.knowledge.spark import SparkEngine
+
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -151,7 +164,7 @@ def opened_engine(
         if name == "duckdb":
             engine = DuckdbEngine(memory, Path(folder))
         else:
-            from whichone.knowledge.engine.spark_engine import SparkEngine
+            from whichone.knowledge.spark import SparkEngine
 
             engine = SparkEngine(master or "local[*]", memory, Path(folder))
         try:
@@ -183,3 +196,133 @@ def open_tables(
     """The tables of a knowledge base on DuckDB with bounded memory, or on Spark."""
     with opened_engine(engine, kb, memory=memory, master=master) as opened:
         yield knowledge_tables(opened, kb)
+
+
+# Looking for something in the texts of pages, wherever these are: in this process, or on the workers of a cluster.
+
+
+_SEEN = pa.schema([("seen", pa.binary())])
+_ASKED = 4_096
+
+
+class PageRow(NamedTuple):
+    """A page, and what is to be looked for on it, encoded by whoever asks."""
+
+    page: str
+    title: str
+    entity: str | None
+    position: int
+    paragraphs: list[str]
+    asked: bytes
+
+
+Looking: TypeAlias = Callable[[PageRow], bytes | None]
+"""Must be picklable, with what it needs: it travels to the workers."""
+
+
+def look_on_pages(
+    engine: Engine, pages: Table, on: str, asked: Iterable[tuple[str, bytes]], looking: Looking
+) -> Iterator[bytes]:
+    """What `looking` says of every page that something is asked of, in any order; `on` is `page` or `entity`.
+
+    Texts are read where the pages are; what comes back is what was seen there.
+    """
+    questions = engine.table(_table(on, asked))
+    columns = [field for field in PageRow._fields if field != "asked"]
+    rows = pages.select(*columns).inner_join(questions, on).select(*PageRow._fields)
+    for batch in engine.mapped(rows, _Looks(looking), _SEEN):
+        yield from batch.column(0).to_pylist()
+
+
+def _table(on: str, asked: Iterable[tuple[str, bytes]]) -> pa.Table:
+    schema = pa.schema([(on, pa.string()), ("asked", pa.binary())])
+    batches = []
+    for piece in blocks(asked, _ASKED):
+        keys, given = zip(*piece, strict=True)
+        columns = [pa.array(keys, pa.string()), pa.array(given, pa.binary())]
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+class _Looks:
+    """The work on batches of pages."""
+
+    def __init__(self, looking: Looking) -> None:
+        self._looking = looking
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            columns = (column.to_pylist() for column in batch.columns)
+            rows = (PageRow(*values) for values in zip(*columns, strict=True))
+            results = [seen for row in rows if (seen := self._looking(row)) is not None]
+            yield pa.RecordBatch.from_arrays([pa.array(results, pa.binary())], schema=_SEEN)
+
+
+# Who runs the queries of a merge, written in DuckDB's SQL: DuckDB here, or Spark on a cluster.
+
+
+_BATCH = 65_536
+
+
+class Queries(Protocol):
+    """Runs queries whose rows are read from Parquet by `read_parquet`; may be used by several threads."""
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query that has few."""
+
+    def keep(self, query: str, file: Path) -> None:
+        """Write the rows of a query, for other queries to read, in any order."""
+
+    def keep_mapped(self, query: str, work: BatchWork, schema: pa.Schema, file: Path) -> None:
+        """The same for what Python makes of the rows."""
+
+    def keep_closure(self, name: str, base: str, step: str, file: Path) -> None:
+        """The same for all rows that follow from those of `base` by `step`, which reads `name`."""
+
+    def write(self, query: str, schema: TableSchema, folder: Path) -> dict[str, FileEntry]:
+        """Write the rows of a query as a table in the order of its key, cut into parts."""
+
+
+class DuckdbQueries:
+    """DuckDB with bounded memory."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            rows: list[tuple[Any, ...]] = cursor.sql(query).fetchall()
+            return rows
+
+    def keep(self, query: str, file: Path) -> None:
+        remove(file)
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"copy ({query}) to {sql_text(file)} (format parquet)")
+
+    def keep_mapped(self, query: str, work: BatchWork, schema: pa.Schema, file: Path) -> None:
+        remove(file)
+        with self._connection.cursor() as cursor, pq.ParquetWriter(file, schema) as writer:
+            for batch in work(cursor.sql(query).to_arrow_reader(_BATCH)):
+                writer.write_batch(batch)
+
+    def keep_closure(self, name: str, base: str, step: str, file: Path) -> None:
+        self.keep(f"with recursive {name} as ({base} union {step}) select * from {name}", file)
+
+    def write(self, query: str, schema: TableSchema, folder: Path) -> dict[str, FileEntry]:
+        with self._connection.cursor() as cursor:
+            batches = query_batches(cursor, query, schema)
+            parts = list(write_parts(folder, batches, schema))
+        return {name: file_entry(folder / name, rows) for name, rows in parts}
+
+
+@contextmanager
+def duckdb_queries(memory: str, spill: Path) -> Iterator[Queries]:
+    with connect(memory, spill) as connection:
+        yield DuckdbQueries(connection)
+
+
+def remove(file: Path) -> None:
+    """What a killed run of either engine left: a file, or a folder of files."""
+    if file.is_dir():
+        shutil.rmtree(file)
+    file.unlink(missing_ok=True)

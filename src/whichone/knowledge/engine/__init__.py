@@ -1,1 +1,0 @@
-"""Where the work of a knowledge base is done besides this process."""
