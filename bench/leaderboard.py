@@ -145,7 +145,7 @@ def _without_place(file: Path) -> None:
 
 def page() -> str:
     """The page, from the runs that are there; the table of a benchmark that is not here stays as it is."""
-    from whichone.measures.ranks import RULE
+    from whichone.measures.comparison import RULE
 
     parts = [_HEAD.replace("RULE", RULE)]
     before = ROOT / "docs" / "leaderboard.md"
@@ -168,11 +168,10 @@ def _section(text: str, benchmark: str) -> str:
 def _table(benchmark: str, names: list[str]) -> str:
     import numpy as np
 
-    from whichone.measures.clusters import cluster_note
+    from whichone.measures.comparison import ranks_of
+    from whichone.measures.intervals import cluster_note
     from whichone.measures.measure import parse_measures
-    from whichone.measures.ranks import ranks_of
-    from whichone.measures.score import score_folder
-    from whichone.measures.scores import estimate
+    from whichone.measures.scores import estimate, score_folder
 
     named = OF_ALL_BEARERS if benchmark == "ambigdocs" else MEASURES
     measures = parse_measures(named)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.endpoint import Endpoint, EndpointOptions
-from whichone.measures.answer_scores import other_values
+from whichone.measures.scores import other_values
 
 SENTENCE = "Answer the question in one full sentence, using the text."
 EACH = "Several people or things may have the same name. Answer for each of them, saying which one you mean."

@@ -22,9 +22,9 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.chat.replies import CallCache
 from whichone.files.pools import in_order
-from whichone.measures.answer_scores import score_answers
-from whichone.measures.answers import answer_scores
+from whichone.measures.answer_measures import answer_scores
 from whichone.measures.measure import parse_measures
+from whichone.measures.scores import score_answers
 from whichone.records import Answer, Output, Passage, Provenance, Query, ReadingTask
 from whichone.runs.read import run_reader
 from whichone.runs.settings import Setting, Shows

@@ -9,7 +9,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.migrate import migrate
-from whichone.measures.score import score_folder, slice_rows
+from whichone.measures.scores import score_folder, slice_rows
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

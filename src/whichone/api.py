@@ -13,27 +13,36 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
-from whichone.measures.actions import ACT
-from whichone.measures.answer_scores import score_answers
-from whichone.measures.answer_summary import (
-    COLUMNS,
+from whichone.measures.answer_measures import ACT
+from whichone.measures.comparison import Comparison, comparison_rows
+from whichone.measures.comparison import compare as compare_scores
+from whichone.measures.intervals import cluster_note
+from whichone.measures.measure import Measure, parse_measures
+from whichone.measures.outcomes import Judging, judging
+from whichone.measures.scores import (
+    COMPARED,
+    Scores,
+    distinctly_named,
+    score_answers,
+    score_folder,
+    score_run,
+)
+from whichone.measures.summary import (
+    ANSWER_SUMMARY_COLUMNS,
+    DEPTH,
     TRACE_MEASURES,
     AnswerRow,
+    SummaryRow,
+    as_document,
+    as_table,
     outcome_rows,
+    percent,
+    summarise,
     summarise_answers,
     summary_measures,
     trace_rows,
 )
-from whichone.measures.clusters import cluster_note
-from whichone.measures.comparison import Comparison, comparison_rows
-from whichone.measures.comparison import compare as compare_scores
-from whichone.measures.measure import Measure, parse_measures
-from whichone.measures.outcome_judge import Judging, judging
-from whichone.measures.score import distinctly_named, score_folder
-from whichone.measures.scores import Scores, score_run
 from whichone.measures.summary import COLUMNS as SUMMARY_COLUMNS
-from whichone.measures.summary import DEPTH, SummaryRow, as_document, as_table, percent, summarise
-from whichone.measures.usual import COMPARED
 from whichone.records import Question, Ranking
 from whichone.runs.agents import RecordTable, SimulatedUser, run_agent, trace_of
 from whichone.runs.answers import Answers
@@ -114,7 +123,7 @@ class AnswerResult:
     def to_dict(self) -> dict[str, Any]:
         systems: dict[str, Any] = {}
         for row in self.rows:
-            figures = {name: row.values[name].brief() for name in COLUMNS}
+            figures = {name: row.values[name].brief() for name in ANSWER_SUMMARY_COLUMNS}
             place = systems.setdefault(row.benchmark, {}) if row.benchmark else systems
             tasks = place.setdefault(row.collection, {})
             tasks[row.task] = {"measure": row.measure, **figures}
@@ -142,7 +151,7 @@ class AnswerResult:
                 **row.place,
                 "system": row.system,
                 "measure": row.measure,
-                **{name: percent(row.values[name]) for name in COLUMNS},
+                **{name: percent(row.values[name]) for name in ANSWER_SUMMARY_COLUMNS},
             }
             for row in self.rows
         ]

@@ -20,8 +20,7 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
     """
     from whichone.api import evaluate
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.measures.gate import Budgets
-    from whichone.measures.gate_run import gate_run
+    from whichone.measures.gate import Budgets, gate_run
     from whichone.runs.run import Run
 
     def gate(

@@ -12,7 +12,7 @@ from whichone.api import evaluate
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.measures.outcome_judge import agreement, judged_outcome
+from whichone.measures.outcomes import agreement, judged_outcome
 
 
 def test_a_model_judges(serve):

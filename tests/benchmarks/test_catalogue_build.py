@@ -18,10 +18,9 @@ from whichone.cli import whichone as command
 from whichone.errors import BadInput, UsageError
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
-from whichone.measures.asking import asking, risk_coverage
-from whichone.measures.gate import Budgets
-from whichone.measures.gate_run import gate_folder
-from whichone.measures.score import score_folder
+from whichone.measures.gate import Budgets, gate_folder
+from whichone.measures.scores import score_folder
+from whichone.measures.summary import asking, risk_coverage
 from whichone.report.report import make_report
 from whichone.runs.agents import RecordTable, run_agent, trace_of
 from whichone.runs.answers import Answers

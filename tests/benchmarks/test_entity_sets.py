@@ -8,7 +8,7 @@ import pytest
 
 from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.corpus.passage_files import PassageFields
-from whichone.measures.score import score_folder
+from whichone.measures.scores import score_folder
 from whichone.records import Ranking
 from whichone.runs.runner import run_retriever
 

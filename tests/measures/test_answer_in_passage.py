@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whichone.errors import UsageError
-from whichone.measures.answer_in_passage import (
+from whichone.measures.measure import Retrieved
+from whichone.measures.ranking_measures import (
     answer_in_top,
     has_answer,
     lucky_hit,
@@ -13,7 +14,6 @@ from whichone.measures.answer_in_passage import (
     right_page,
     substring_in_top,
 )
-from whichone.measures.measure import Retrieved
 from whichone.papers.entityquestions.resolvable import best_possible
 from whichone.records import Output, Passage, Provenance, Query
 

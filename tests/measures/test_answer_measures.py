@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whichone.errors import UsageError
-from whichone.measures.answer_scores import as_answered, other_values
 from whichone.measures.measure import parse_measure, parse_measures
+from whichone.measures.scores import as_answered, other_values
 from whichone.records import Answer, Output, Provenance, Query
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import UsageError
-from whichone.measures.gate import Budgets, GateReport, check_budgets, gate_depth
-from whichone.measures.gate_run import gate_run
+from whichone.measures.gate import Budgets, GateReport, check_budgets, gate_depth, gate_run
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking

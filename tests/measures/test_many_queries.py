@@ -20,14 +20,11 @@ from whichone.files import arrow_records
 from whichone.files import arrow_records as sorted_runs
 from whichone.files.arrow_records import KeyedSpool
 from whichone.measures import intervals
-from whichone.measures.answer_scores import score_answers
-from whichone.measures.answer_summary import summarise_answers, summary_measures
-from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import compare
-from whichone.measures.intervals import interval
+from whichone.measures.intervals import cluster_note, interval
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, score_run, slice_scores, subset
-from whichone.measures.summary import summarise
+from whichone.measures.scores import Scores, score_answers, score_run, slice_scores, subset
+from whichone.measures.summary import summarise, summarise_answers, summary_measures
 from whichone.records import Answer, Ranking
 from whichone.report import panels
 from whichone.report.report import make_report

@@ -10,9 +10,8 @@ import pytest
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import UsageError
-from whichone.measures.comparison import permutation_p
+from whichone.measures.comparison import names_needed, permutation_p
 from whichone.measures.measure import parse_measure
-from whichone.measures.power import names_needed
 from whichone.measures.scores import Scores
 from whichone.records import Output, Passage, Provenance, Query
 

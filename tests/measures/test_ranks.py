@@ -7,9 +7,15 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
-from whichone.measures.comparison import Comparison, holm, permutation_p
+from whichone.measures.comparison import (
+    Comparison,
+    better_systems,
+    holm,
+    low_is_good,
+    permutation_p,
+    tied_ranks,
+)
 from whichone.measures.intervals import Estimate, cluster_sums
-from whichone.measures.ranks import better_systems, low_is_good, tied_ranks
 
 
 def against(a: str, b: str, value_a: float, value_b: float, p: float) -> Comparison:

@@ -10,8 +10,8 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.measures.clusters import cluster, cluster_rule
 from whichone.measures.gate import Budgets, check_budgets, tail_gap
+from whichone.measures.intervals import cluster, cluster_rule
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores
 from whichone.measures.summary import summarise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.measures.score import score_folder
+from whichone.measures.scores import score_folder
 from whichone.reading.function import FunctionReader
 from whichone.reading.title import ExactTitle
 from whichone.records import Passage, Question, ReadingTask

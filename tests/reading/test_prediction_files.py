@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from whichone.cli import whichone
 from whichone.errors import BadInput
-from whichone.measures.score import score_folder
+from whichone.measures.scores import score_folder
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.runs.prediction_files import export_kilt, import_answers
 from whichone.runs.read import read

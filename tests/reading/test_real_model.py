@@ -7,7 +7,7 @@ from test_settings import Fixed
 
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.errors import BadInput
-from whichone.measures.score import score_folder
+from whichone.measures.scores import score_folder
 from whichone.runs.read import read
 from whichone.runs.runner import run_retriever
 

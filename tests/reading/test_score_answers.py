@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.measures.comparison import compare
-from whichone.measures.score import distinctly_named, score_folder, slice_rows
+from whichone.measures.scores import distinctly_named, score_folder, slice_rows
 from whichone.records import Answer
 from whichone.runs.read import read, run_reader
 from whichone.runs.settings import Setting

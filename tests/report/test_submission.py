@@ -12,7 +12,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate
-from whichone.measures.score import score_folder
+from whichone.measures.scores import score_folder
 from whichone.report.report import make_report
 from whichone.report.table import Table
 from whichone.runs.retrieve import as_retriever

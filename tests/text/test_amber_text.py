@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.files.lines import read_json_lines
-from whichone.measures.answers import token_f1
+from whichone.measures.answer_measures import token_f1
 from whichone.text import normalisers
 
 WORDS = st.lists(st.sampled_from(["x", "y", "z"]), max_size=8)

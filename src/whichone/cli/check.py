@@ -92,8 +92,7 @@ def command(
     from pathlib import Path
 
     from whichone.cli.output import emit_json, emit_table
-    from whichone.measures.gate import Budgets, describe, figures_line
-    from whichone.measures.gate_run import gate_folder
+    from whichone.measures.gate import Budgets, describe, figures_line, gate_folder
     from whichone.measures.worst import mistake_rows
     from whichone.progress import talk
     from whichone.report import gate

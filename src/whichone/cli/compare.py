@@ -42,9 +42,9 @@ def command(
     whichone compare OTHER_BEARER GOLD --measures em    # what confusion costs
     """
     from whichone.cli.output import emit_json, emit_table
-    from whichone.measures.clusters import cluster_note
     from whichone.measures.comparison import compare, comparison_rows
-    from whichone.measures.score import distinctly_named, score_folder
+    from whichone.measures.intervals import cluster_note
+    from whichone.measures.scores import distinctly_named, score_folder
     from whichone.progress import talk
 
     scores = distinctly_named(

@@ -121,7 +121,7 @@ def chosen_judge(
     model: str | None, endpoint: str | None, words: str | None
 ) -> Iterator[Callable[..., Any] | None]:
     """The judge that the options name, closed at the end; None for the rules."""
-    from whichone.measures.outcome_judge import judging
+    from whichone.measures.outcomes import judging
 
     if model is None:
         yield judging(words=words)

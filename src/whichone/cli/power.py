@@ -36,9 +36,9 @@ def command(
     whichone power RUN_A RUN_B --difference 0.02 --measure confused@20 --power 0.9
     """
     from whichone.cli.output import emit_json, emit_table
+    from whichone.measures.comparison import names_needed
     from whichone.measures.measure import parse_measure
-    from whichone.measures.power import names_needed
-    from whichone.measures.score import distinctly_named, score_folder
+    from whichone.measures.scores import distinctly_named, score_folder
     from whichone.runs.pilots import pilot_runs
 
     place, runs = pilot_runs(folders)

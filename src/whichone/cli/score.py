@@ -75,8 +75,8 @@ def folder(
     whichone score ANSWERS --judge my-model --endpoint http://127.0.0.1:8000/v1
     """
     from whichone.cli.output import emit_json, emit_table, write_rows
-    from whichone.measures.clusters import cluster_note
-    from whichone.measures.score import score_folder, slice_rows
+    from whichone.measures.intervals import cluster_note
+    from whichone.measures.scores import score_folder, slice_rows
     from whichone.progress import talk
 
     with chosen_judge(judge, endpoint, outcome_words) as judging:

@@ -16,7 +16,7 @@ from whichone.experiment.cells import Cell, cells, plain
 from whichone.experiment.estimate import Estimator
 from whichone.experiment.plan import Plan, read_plan
 from whichone.files.lines import write_atomic
-from whichone.measures.score import score_folder, slice_rows
+from whichone.measures.scores import score_folder, slice_rows
 from whichone.progress import talk
 from whichone.report.report import make_report
 from whichone.retrieval.dense.encoder import encoders_kept

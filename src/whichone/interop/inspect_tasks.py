@@ -19,8 +19,8 @@ from inspect_ai.tool import Tool, tool
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.prompt import passages_text
 from whichone.files.output import cache_folder
-from whichone.measures.answer_scores import other_values
 from whichone.measures.outcomes import accepted_values, text_outcome, words_of
+from whichone.measures.scores import other_values
 from whichone.records import Query, Question
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.run import Run

@@ -17,7 +17,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exports import exported_ids
 from whichone.corpus.corpus import to_trec
 from whichone.errors import missing_extra
-from whichone.measures.retrieval import is_confused
+from whichone.measures.ranking_measures import is_confused
 from whichone.records import Query, page_of
 
 

@@ -5,25 +5,42 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.set_members import set_numbers
+from whichone import registry
+from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.set_members import asked_together, set_numbers
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
+from whichone.benchmarks.stored import once
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
-from whichone.files.arrow_records import IN_MEMORY, OnDisk, Seen, Selection, blocks, numbers
-from whichone.measures.clusters import clusters_of
-from whichone.measures.intervals import Estimate, interval
-from whichone.measures.measure import Measure, Retrieved
-from whichone.records import Passage, Query
+from whichone.files.arrow_records import (
+    IN_MEMORY,
+    OnDisk,
+    Seen,
+    Selection,
+    blocks,
+    keyed,
+    numbers,
+    of_keys,
+)
+from whichone.files.folder import Folder
+from whichone.measures.intervals import Estimate, clusters_of, interval
+from whichone.measures.measure import Answered, Measure, Retrieved, check_of, parse_measures
+from whichone.measures.outcomes import OUTCOME_MEASURES, Judging
+from whichone.records import Answer, Passage, Query, page_of
+from whichone.runs.agents import trace_of
+from whichone.runs.answers import Answers
 from whichone.runs.ranked import of_many
 from whichone.runs.results import MARK, more_than_corpus, sees
 from whichone.runs.run import Run
+from whichone.text import normalisers
 
 READ_TOGETHER = 500
 """Queries whose passages are in memory together."""
@@ -330,3 +347,221 @@ def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+# Scores of a folder of answers: one value for each (system, query, measure).
+
+
+def score_answers(
+    answers: Answers,
+    benchmark: Benchmark,
+    measures: Sequence[Measure],
+    judge: Judging | None = None,
+) -> Scores:
+    """Every measure of every query; a failed or missing one is wrong, one left out does not count.
+
+    Outcomes are those of the rules unless there is a judge (`outcome_judge.judging`).
+    """
+    check_of(measures, "answers")
+    values = {str(m): numbers(len(benchmark.queries), np.float64, np.nan) for m in measures}
+    measured = [(m.value, values[str(m)]) for m in measures]
+    for place, answered in each_answered(answers, benchmark, judge):
+        for measure, column in measured:
+            value = measure(answered)
+            if value is not None:
+                column[place] = value
+    return Scores(
+        answers.name,
+        benchmark.id,
+        benchmark.queries,
+        measures,
+        values,
+        frozenset(answers.failures),
+        sees=sees(answers.folder),
+    )
+
+
+def each_answered(
+    answers: Answers, benchmark: Benchmark, judge: Judging | None = None
+) -> Iterator[tuple[int, Answered]]:
+    """The queries with their places and answers, without those that were left out."""
+    given, failures, left_out = answers.answers, answers.failures, answers.left_out
+    other, finder = other_values(benchmark.queries), benchmark.corpus.passage
+    known = place = 0
+    for block in blocks(benchmark.queries, BLOCK):
+        ids = [query.id for query in block]
+        said = of_keys(given, ids)
+        known += sum(answer is not None for answer in said) + sum(map(failures.__contains__, ids))
+        listed = {
+            place + n: as_answered(
+                query, answer, used_passages(shown or (), answer), values or (), finder, others
+            )
+            for n, (query, answer, shown, values, others) in enumerate(
+                zip(
+                    block,
+                    said,
+                    of_keys(answers.shown, ids),
+                    of_keys(other, ids),
+                    benchmark.others_of(block),
+                    strict=True,
+                )
+            )
+            if query.id not in left_out
+        }
+        yield from zip(listed, with_judgements([*listed.values()], judge), strict=True)
+        place += len(block)
+    if known < len(given) + len(failures):
+        strangers = strange_ids(chain(given, failures), benchmark.queries)
+        raise BadInput(f"answers to unknown queries: {sample(strangers)}", file=answers.path)
+
+
+def with_judgements(answers: Sequence[Answered], judge: Judging | None) -> Sequence[Answered]:
+    """The answers with a judge's outcomes, where there is one."""
+    if judge is None:
+        return answers
+    return [replace(a, judged=said) for a, said in zip(answers, judge(answers), strict=True)]
+
+
+def used_passages(shown: Sequence[str], answer: Answer | None) -> Sequence[str]:
+    """What a system had before it: the passages shown, else those that it says it used.
+
+    A system that retrieves for itself is shown nothing.
+    """
+    return shown or (answer.passages if answer is not None else ())
+
+
+def as_answered(
+    query: Query,
+    answer: Answer | None,
+    shown: Sequence[str],
+    other: Sequence[str],
+    passage: Callable[[str], Passage] | None = None,
+    other_pages: frozenset[str] = frozenset(),
+) -> Answered:
+    """A query with its answer; None is a failure."""
+    cited = dict.fromkeys(map(page_of, answer.passages)) if answer else {}
+    return Answered(
+        query=query,
+        text=answer.text if answer else None,
+        gold=query.gold_pages(),
+        pages=tuple(dict.fromkeys([*cited, *map(page_of, shown)])),
+        cited=tuple(cited),
+        other_values=other,
+        shown=shown,
+        passage=passage,
+        failed=answer is None,
+        asks=answer.asks if answer else None,
+        others=other_pages,
+        trace=trace_of(answer) if answer else None,
+    )
+
+
+def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
+    """For each query of a name set the answers of its other bearers that are not its own.
+
+    Where other bearers are asked for the same relation, only those values count; otherwise all that is
+    asked about them.
+    """
+    return once(queries, "other values", lambda: keyed(tuple[str, ...], _other_values(queries)))
+
+
+def _other_values(queries: Sequence[Query]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for asked in asked_together(queries):
+        members = [q for q in asked if q.entity is not None and q.task != "fc"]
+        answers = {q.id: [(a, normalisers.normalize(a)) for a in q.answers()] for q in members}
+        for query in members:
+            rest = [q for q in members if q.entity != query.entity]
+            same = [q for q in rest if q.relation == query.relation]
+            own = {normal for _, normal in answers[query.id]}
+            listed = (pair for q in same or rest for pair in answers[q.id])
+            yield query.id, tuple(dict.fromkeys(a for a, normal in listed if normal not in own))
+
+
+# The measures that are taken where a user names none: one list for each place that has its own.
+
+
+RANKINGS = ("acc@1", "acc@5", "acc@20", "confused@20")
+"""Of a run."""
+COMPARED = ("acc@1", "all_correct@1", "confused@20")
+"""What systems are compared by, in reports and by `evaluate`."""
+REPORTED = (*RANKINGS, "all_correct@1", "all_correct@20")
+"""What the tables of a report need."""
+BOARD = ("acc@1", "acc@5", "acc@20", "all_correct@1", "confused@20", "rprec")
+"""The columns of a leaderboard, beside those that a paper adds."""
+ANSWERS = {
+    "qa": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
+    "sf": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
+    "fc": ("accuracy", "refusal", "failure"),
+    "el": ("accuracy", "refusal", "failure"),
+    "ambigdocs": (
+        "complete",
+        "partial",
+        "ambiguous",
+        "merged",
+        "no_answer",
+        "answer_recall",
+        "entity_answer_recall",
+    ),
+}
+
+
+def usual_measures(benchmark: Benchmark) -> list[str]:
+    """The measures that papers print for the tasks of this benchmark."""
+    tasks = dict.fromkeys(query.task for query in benchmark.queries)
+    return list(dict.fromkeys(m for task in tasks for m in ANSWERS.get(task, ANSWERS["qa"])))
+
+
+def board_measures(benchmark: Benchmark) -> list[str]:
+    """The columns of a leaderboard of runs."""
+    return list(dict.fromkeys([*BOARD, *of_papers(benchmark, "rankings")]))
+
+
+def of_papers(benchmark: Benchmark, of: str) -> list[str]:
+    """What papers add to leaderboards of their benchmarks (`BOARD_MEASURES`)."""
+    offered = registry.every("board_measures").values()
+    return [name for add in offered for name in add(benchmark, of)]
+
+
+# Scoring a folder from its path and the measures' names.
+
+
+def score_folder(
+    path: str | Path,
+    measures: Sequence[str] = (),
+    *,
+    benchmark: Where | None = None,
+    judge: Judging | None = None,
+) -> Scores:
+    """Every measure of every query of a run, or of a folder of answers.
+
+    Without measures the usual ones of the folder's kind and the benchmark's task are taken.
+    """
+    folder = Folder.open(path, ("run", "answers"))
+    if folder.manifest.kind == "answers":
+        answers = Answers(folder)
+        base = answers.benchmark(benchmark)
+        parsed = parse_measures(measures or usual_measures(base))
+        return score_answers(answers, base, parsed, judge)
+    if judge is not None:
+        raise UsageError("a judge reads answers, and this is a run", where=str(path))
+    run = Run(folder)
+    parsed = parse_measures(measures or RANKINGS)
+    check_of(parsed, "rankings")
+    return score_run(run, run.benchmark(benchmark), parsed)
+
+
+def slice_rows(scores: Scores, by: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rows for printing: the slice's values, and the estimate of each measure."""
+    return [
+        {**where, **{name: e.brief() for name, e in estimates.items()}}
+        for where, estimates in slice_scores(scores, by)
+    ]
+
+
+def distinctly_named(scores: Sequence[Scores], paths: Sequence[str | Path]) -> list[Scores]:
+    """Systems of one name get their folder's name in parentheses."""
+    names = [s.system for s in scores]
+    return [
+        replace(s, system=f"{s.system} ({Path(path).name})") if names.count(s.system) > 1 else s
+        for s, path in zip(scores, paths, strict=True)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,12 +13,15 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.benchmarks.stored import once
+from whichone.errors import BadInput
 from whichone.files.arrow_records import numbers
-from whichone.measures.clusters import cluster_note
-from whichone.measures.intervals import Estimate
-from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, estimate, groups_of, score_run
+from whichone.measures.intervals import Estimate, cluster_note
+from whichone.measures.measure import Measure, parse_measures
+from whichone.measures.outcomes import OUTCOME_MEASURES
+from whichone.measures.scores import Scores, estimate, groups_of, score_answers, score_run
 from whichone.records import Query
+from whichone.runs.agents import trace_of
+from whichone.runs.answers import Answers
 from whichone.runs.run import Run
 
 COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
@@ -166,3 +169,196 @@ def percent(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return shown
     return f"{shown} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
+
+
+# The table of AmbER's Table 7: how right the answers are, and how often they are a namesake's.
+
+
+HEADLINE = {"act": "right_action", "fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
+"""What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7."""
+OTHERWISE = "amber_f1"
+NAMESAKE, REFUSAL, FAILURE = "answered_for_namesake", "refusal", "failure"
+TRACE_MEASURES = ("calls", "asked_user", "search_confused", "search_mended")
+"""Of what an agent did on the way to its answer."""
+ANSWER_SUMMARY_COLUMNS = (
+    "all",
+    "head",
+    "tail",
+    "namesake",
+    "namesake_head",
+    "namesake_tail",
+    "refusal",
+)
+
+
+class AnswerRow(SummaryRow, frozen=True):
+    """One system on one collection and task; `measure` is what all, head and tail are of."""
+
+    measure: str = ""
+
+
+def summary_measures(tasks: Sequence[str]) -> list[str]:
+    """The measures that the summary of these tasks needs."""
+    wanted = [HEADLINE.get(task, OTHERWISE) for task in tasks]
+    return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE, *OUTCOME_MEASURES.values()]))
+
+
+def outcome_rows(scores: Scores) -> list[AnswerRow]:
+    """The share of each of the six outcomes by collection and task, where answers have outcomes."""
+    by_name = {str(m): m for m in scores.measures}
+    if not set(OUTCOME_MEASURES.values()) <= by_name.keys():
+        return []
+    rows = []
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
+        where = members
+        values = {
+            shown: estimate(scores, by_name[measure], where)
+            for shown, measure in OUTCOME_MEASURES.items()
+        }
+        if values["right"].n:
+            rows.append(AnswerRow(scores.system, collection, task, values, benchmark, "outcome"))
+    return rows
+
+
+def trace_rows(scores: Scores) -> list[AnswerRow]:
+    """What an agent did, by collection and task; none where the answers are no agent's."""
+    by_name = {str(m): m for m in scores.measures}
+    if not set(TRACE_MEASURES) <= by_name.keys():
+        return []
+    rows = []
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
+        where = members
+        shown = [*TRACE_MEASURES, *(n for n in by_name if n.endswith(("_action", "deferred")))]
+        values = {name: estimate(scores, by_name[name], where) for name in shown}
+        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, "trace"))
+    return rows
+
+
+def summarise_answers(scores: Scores) -> list[AnswerRow]:
+    """Rows by collection and task, from scores that contain `summary_measures`."""
+    by_name = {str(m): m for m in scores.measures}
+    rows = []
+    roles = roles_of(scores.queries)
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
+        name = HEADLINE.get(task, OTHERWISE)
+        places = {
+            "": members,
+            "head": members[roles[members] == HEAD],
+            "tail": members[roles[members] == TAIL],
+        }
+
+        def all_three(measure: Measure, places: dict[str, Any] = places) -> list[Estimate]:
+            return [estimate(scores, measure, where) for where in places.values()]
+
+        values = dict(zip(("all", "head", "tail"), all_three(by_name[name]), strict=True))
+        namesake = all_three(by_name[NAMESAKE])
+        values |= dict(zip(("namesake", "namesake_head", "namesake_tail"), namesake, strict=True))
+        values["refusal"] = estimate(scores, by_name[REFUSAL], places[""])
+        if not values["refusal"].n:  # the reader was asked none of them
+            continue
+        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, name))
+    return rows
+
+
+# When an agent asks back: where it is needed, where it is not, and what it gains.
+# A question that does not say which bearer is meant (`underspecified`) is one where asking is right. `risk_coverage` is
+# the curve of wrong answers among those given, as less certain ones are withheld.
+
+
+NEEDED = ("answer_right", "asked_user", "answered_for_namesake", "right_action", "wrong_action")
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of one system; `turns` are questions to the user for each right answer."""
+
+    system: str
+    asked_when_needed: Estimate
+    asked_when_not: Estimate
+    right: Estimate
+    right_when_needed: Estimate
+    right_after_one_turn: Estimate
+    namesake: Estimate
+    turns_per_right: float | None
+    risk_coverage: tuple[tuple[float, float], ...] = ()
+
+
+def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
+    """The figures of a folder of an agent's answers."""
+    base = benchmark or answers.benchmark()
+    if not any("underspecified" in q.attributes for q in base.queries):
+        raise BadInput(
+            f"{base.id} does not mark questions where asking is right",
+            hint="build it with: whichone build catalogue KB BENCH --underspecified 0.5",
+        )
+    scores = score_answers(answers, base, parse_measures(list(NEEDED)))
+    right = _right(scores)
+    asked = scores.values["asked_user"]
+    turns = [
+        len(trace.of("ask_user")) if (trace := trace_of(a)) else 0 for a in answers.answers.values()
+    ]
+    total = float(np.nansum(right))
+    certainty = {q: a.score for q, a in answers.answers.items() if a.score is not None}
+    return Asking(
+        system=answers.name,
+        asked_when_needed=_mean(scores, asked, _needs),
+        asked_when_not=_mean(scores, asked, lambda q: not _needs(q)),
+        right=_mean(scores, right, lambda q: True),
+        right_when_needed=_mean(scores, right, _needs),
+        right_after_one_turn=_mean(scores, np.where(asked == 1, right, np.nan), lambda q: True),
+        namesake=_mean(scores, _taken_for_another(scores), lambda q: True),
+        turns_per_right=sum(turns) / total if total else None,
+        risk_coverage=risk_coverage(
+            [certainty.get(q.id, float(not a)) for q, a in zip(scores.queries, asked, strict=True)],
+            list(right),
+        ),
+    )
+
+
+def risk_coverage(
+    certainty: list[float], right: list[float], points: int = 50
+) -> tuple[tuple[float, float], ...]:
+    """(share answered, share of those wrong), the most certain first; ties are answered together."""
+    known = [(c, r) for c, r in zip(certainty, right, strict=True) if not np.isnan(r)]
+    known.sort(key=lambda pair: -pair[0])
+    curve: list[tuple[float, float]] = []
+    wrong = 0.0
+    for n, (level, value) in enumerate(known, 1):
+        wrong += 1 - value
+        if n == len(known) or known[n][0] != level:
+            curve.append((n / len(known), wrong / n))
+    step = max(1, len(curve) // points)
+    return (*curve[:-1:step], *curve[-1:])
+
+
+def _right(scores: Scores) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Right answers, or right actions where an action is asked for."""
+    acted = scores.values["right_action"]
+    right_values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
+        np.isnan(acted), scores.values["answer_right"], acted
+    )
+    return right_values
+
+
+def _taken_for_another(scores: Scores) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    acted = scores.values["wrong_action"]
+    wrong_values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
+        np.isnan(acted), scores.values["answered_for_namesake"], acted
+    )
+    return wrong_values
+
+
+def _needs(query: Query) -> bool:
+    return bool(query.attributes.get("underspecified"))
+
+
+def _mean(
+    scores: Scores,
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    chosen: Callable[[Query], bool],
+) -> Estimate:
+    rows = np.array([n for n, q in enumerate(scores.queries) if chosen(q)], np.int64)
+    (measure,) = parse_measures(["answer_right"])
+    changed = Scores(
+        scores.system, scores.benchmark, scores.queries, scores.measures, {str(measure): values}
+    )
+    return estimate(changed, measure, rows)

@@ -13,10 +13,9 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import ThreeChoice, ThreeChoices
 from whichone.errors import BadInput
 from whichone.files.arrow_records import Seen, blocks, numbers
-from whichone.measures.answer_scores import score_answers
-from whichone.measures.clusters import cluster_note, clusters_of
-from whichone.measures.intervals import Estimate, interval
+from whichone.measures.intervals import Estimate, cluster_note, clusters_of, interval
 from whichone.measures.measure import parse_measures
+from whichone.measures.scores import score_answers
 from whichone.measures.summary import group_of, percent
 from whichone.records import Query
 from whichone.runs.answers import Answers

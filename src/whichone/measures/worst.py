@@ -9,11 +9,10 @@ import msgspec
 
 from whichone.benchmarks.bearer_labels import BearerLabels, first_words
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.answer_scores import as_answered, other_values, with_judgements
 from whichone.measures.measure import Answered, parse_measures
-from whichone.measures.outcome_judge import Judging
-from whichone.measures.outcomes import outcome
-from whichone.measures.retrieval import kind_of_page
+from whichone.measures.outcomes import Judging, outcome
+from whichone.measures.ranking_measures import kind_of_page
+from whichone.measures.scores import as_answered, other_values, with_judgements
 from whichone.records import Query, page_of
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.runs.answers import Answers

@@ -7,14 +7,11 @@ from dataclasses import replace
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
-from whichone.measures.answer_scores import score_answers
-from whichone.measures.answer_summary import summarise_answers, summary_measures
-from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import Comparison, compare, holm
-from whichone.measures.intervals import Estimate
+from whichone.measures.intervals import Estimate, cluster_note
 from whichone.measures.measure import parse_measures
-from whichone.measures.score import distinctly_named
-from whichone.measures.scores import subset
+from whichone.measures.scores import distinctly_named, score_answers, subset
+from whichone.measures.summary import summarise_answers, summary_measures
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
 from whichone.report.table import Table

@@ -9,7 +9,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.measures.clusters import cluster_note
+from whichone.measures.intervals import cluster_note
 from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
 from whichone.report.asking import asking_section, outcome_section, trace_section
 from whichone.report.page import Page, Section

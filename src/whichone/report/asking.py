@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.answer_scores import each_answered, score_answers
-from whichone.measures.asking import Asking, asking
+from whichone.measures.answer_measures import step_of
 from whichone.measures.measure import parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
-from whichone.measures.scores import estimate
-from whichone.measures.traces import step_of
+from whichone.measures.scores import each_answered, estimate, score_answers
+from whichone.measures.summary import Asking, asking
 from whichone.report.figure import PALETTE, Figure, drawing, finish
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.files.arrow_records import blocks, numbers
-from whichone.measures.retrieval import first_rank, is_confused, kind_of_page
+from whichone.measures.ranking_measures import first_rank, is_confused, kind_of_page
 from whichone.measures.scores import Scores
 from whichone.measures.summary import DEPTH
 from whichone.runs.ranked import of_many

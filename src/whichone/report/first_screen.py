@@ -13,7 +13,7 @@ from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
-from whichone.measures.retrieval import kind_of_page
+from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import Scores, estimate
 from whichone.measures.summary import HEAD, TAIL, roles_of
 from whichone.records import Query

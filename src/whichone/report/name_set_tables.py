@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.set_members import asked_sets, rows_of_sets
 from whichone.files.arrow_records import Selection
-from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import compare, holm
+from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, with_rows
 from whichone.measures.summary import DEPTH, SummaryRow, group_of, rows_by_place, summarise

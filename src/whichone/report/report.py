@@ -13,14 +13,25 @@ from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
-from whichone.measures.clusters import cluster_note, cluster_rule
-from whichone.measures.comparison import Comparison, check_same_benchmark, compare
+from whichone.measures.comparison import (
+    LEVEL,
+    RULE,
+    Comparison,
+    check_same_benchmark,
+    compare,
+    names_needed,
+    tied_ranks,
+)
+from whichone.measures.intervals import cluster_note, cluster_rule
 from whichone.measures.measure import Measure, parse_measures
-from whichone.measures.power import names_needed
-from whichone.measures.ranks import LEVEL, RULE, tied_ranks
-from whichone.measures.score import distinctly_named
-from whichone.measures.scores import Scores, estimate, score_run
-from whichone.measures.usual import COMPARED, REPORTED
+from whichone.measures.scores import (
+    COMPARED,
+    REPORTED,
+    Scores,
+    distinctly_named,
+    estimate,
+    score_run,
+)
 from whichone.report.answers_report import answer_sections, answers_among, answers_report
 from whichone.report.entity_sample import knowledge_beside, popularity_sample
 from whichone.report.figure import Figure

@@ -14,7 +14,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST, Manifest, decode_manifest
-from whichone.measures.retrieval import kind_of_page
+from whichone.measures.ranking_measures import kind_of_page
 from whichone.report.show_answer import show_answer
 from whichone.runs.answers import Answers
 from whichone.runs.corpora import open_corpus

@@ -8,10 +8,10 @@ import msgspec
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.errors import BadInput, did_you_mean
-from whichone.measures.answer_scores import as_answered, other_values
+from whichone.measures.answer_measures import step_of
 from whichone.measures.outcomes import outcome
-from whichone.measures.retrieval import kind_of_page
-from whichone.measures.traces import step_of
+from whichone.measures.ranking_measures import kind_of_page
+from whichone.measures.scores import as_answered, other_values
 from whichone.records import Answer, page_of
 from whichone.runs.agents import TRACE, trace_of
 from whichone.runs.answers import Answers

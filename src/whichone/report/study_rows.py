@@ -8,8 +8,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, sample
-from whichone.measures.clusters import cluster
-from whichone.measures.intervals import interval
+from whichone.measures.intervals import cluster, interval
 from whichone.measures.summary import collection_of
 from whichone.measures.three_choice import ThreeRow
 from whichone.records import Query

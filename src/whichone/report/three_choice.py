@@ -9,7 +9,7 @@ from pathlib import Path
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import Fewer, ThreeChoices, three_choices
 from whichone.errors import BadInput, UsageError
-from whichone.measures.clusters import cluster_note
+from whichone.measures.intervals import cluster_note
 from whichone.measures.three_choice import ThreeRow, score_three
 from whichone.report.answers_report import answers_among
 from whichone.report.page import Section

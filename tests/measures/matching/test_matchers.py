@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whichone.errors import BadInput, UsageError
-from whichone.measures.matching import MATCHERS, Passage, find_matcher
+from whichone.measures.matchers import MATCHERS, Passage, find_matcher
 from whichone.text.normalisers import normalize
 
 PUBLISHED = {

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whichone.measures.matching import find_matcher
+from whichone.measures.matchers import TokenAnswers, TokenMatcher, find_matcher
 from whichone.measures.matching.needles import needle
 from whichone.measures.matching.raw_passages import RawPassage, ranks_with_answer
-from whichone.measures.matching.token_matchers import TokenAnswers, TokenMatcher
 
 TOKEN_MATCHERS = ["dpr", "dpr-title", "entityquestions", "string-title"]
 PIECES = [

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.measures.answer_in_passage import answer_in_top
 from whichone.measures.intervals import Estimate
+from whichone.measures.ranking_measures import answer_in_top
 from whichone.measures.scores import Scores, score_run
 from whichone.papers.entityquestions.report.figure import bucket_places, curve, figure_1, kinds
 from whichone.papers.entityquestions.report.page import applying, entityquestions_section

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.measures.answer_scores import score_answers
 from whichone.measures.measure import Retrieved, parse_measure, parse_measures
-from whichone.measures.scores import score_run
-from whichone.measures.usual import board_measures, of_papers
+from whichone.measures.scores import board_measures, of_papers, score_answers, score_run
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Output, Provenance, Query
 from whichone.report.report import make_report

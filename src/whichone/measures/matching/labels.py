@@ -12,10 +12,8 @@ from whichone.errors import BadInput
 from whichone.files.json_records import Part, decode_whole, parts
 from whichone.files.lines import NOT_JSON
 from whichone.files.pools import workers_in_order
-from whichone.measures.matching import find_matcher
-from whichone.measures.matching.matcher import Matcher, Passage, PreparedAnswers
+from whichone.measures.matchers import Matcher, Passage, PreparedAnswers, TokenAnswers, find_matcher
 from whichone.measures.matching.raw_passages import RawPassage, RawResult, ranks_with_answer
-from whichone.measures.matching.token_matchers import TokenAnswers
 
 
 class StoredPassage(msgspec.Struct):

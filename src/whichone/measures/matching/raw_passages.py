@@ -6,9 +6,8 @@ from typing import cast
 
 import msgspec
 
-from whichone.measures.matching.matcher import Passage
+from whichone.measures.matchers import AnswerTokens, Passage, TokenAnswers, any_found
 from whichone.measures.matching.needles import Lines, as_lines, hidden_lines, needle
-from whichone.measures.matching.token_matchers import AnswerTokens, TokenAnswers, any_found
 
 _NO_TITLE = msgspec.Raw(b'""')
 

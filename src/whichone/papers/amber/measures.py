@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whichone.measures.answers import of_text, token_f1
+from whichone.measures.answer_measures import of_text, token_f1
 from whichone.text import normalisers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from whichone.measures.answers import (
+from whichone.measures.answer_measures import (
     Maker,
     Value,
     accuracy_value,

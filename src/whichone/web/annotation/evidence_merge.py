@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from whichone.measures.agreement import fleiss_kappa, mean_cohen_kappa
+from whichone.measures.comparison import fleiss_kappa, mean_cohen_kappa
 from whichone.records import page_of
 from whichone.text.normalisers import best_rouge_l, sentence_words
 from whichone.web.annotation.done import MAJORITY, Done, flagged_people, people_of

@@ -11,9 +11,9 @@ import msgspec
 
 from whichone import registry
 from whichone.errors import WhichoneError
+from whichone.measures.comparison import RULE, low_is_good
 from whichone.measures.intervals import Estimate, interval_note
 from whichone.measures.measure import OFFICIAL
-from whichone.measures.ranks import RULE, low_is_good
 from whichone.report.table import Table
 from whichone.web.boards.hidden import rounded, step_of
 from whichone.web.boards.submissions import About

@@ -21,14 +21,18 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder
-from whichone.measures.answer_scores import score_answers
-from whichone.measures.clusters import cluster, cluster_rule
-from whichone.measures.comparison import holm, permutation_p
-from whichone.measures.intervals import cluster_sums
+from whichone.measures.comparison import better_systems, holm, permutation_p
+from whichone.measures.intervals import cluster, cluster_rule, cluster_sums
 from whichone.measures.measure import parse_measures
-from whichone.measures.ranks import better_systems
-from whichone.measures.scores import Scores, estimate, score_run
-from whichone.measures.usual import board_measures, of_papers, usual_measures
+from whichone.measures.scores import (
+    Scores,
+    board_measures,
+    estimate,
+    of_papers,
+    score_answers,
+    score_run,
+    usual_measures,
+)
 from whichone.runs.answers import Answers
 from whichone.runs.run import KIND as RUN
 from whichone.runs.run import Run

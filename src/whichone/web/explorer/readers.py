@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from whichone.measures.answer_measures import step_of
 from whichone.measures.outcomes import ACT, CLAIMS, SEVERAL, Outcome, text_outcome
-from whichone.measures.retrieval import kind_of_page
-from whichone.measures.traces import step_of
+from whichone.measures.ranking_measures import kind_of_page
 from whichone.records import Call, page_of
 from whichone.runs.agents import TRACE
 from whichone.web.explorer.bearers import SetLabels

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from whichone.files.folder import Folder
-from whichone.measures.retrieval import first_rank, is_confused
+from whichone.measures.ranking_measures import first_rank, is_confused
 from whichone.measures.summary import DEPTH
 from whichone.web.explorer.benchmark_index import build_whole
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup, escape
 
-from whichone.measures.retrieval import kind_of_page
+from whichone.measures.ranking_measures import kind_of_page
 from whichone.names import fold
 from whichone.records import page_of
 from whichone.text.normalisers import stop_words

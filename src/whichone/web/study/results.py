@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from whichone.measures.agreement import fleiss_kappa, mean_cohen_kappa
+from whichone.measures.comparison import fleiss_kappa, mean_cohen_kappa
 from whichone.measures.intervals import interval
 from whichone.records import page_of
 from whichone.runs.answers import Answers

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.measures.retrieval import is_confused, is_right
+from whichone.measures.ranking_measures import is_confused, is_right
 from whichone.papers.amber.scores.scores import (
     AmberEvaluation,
     evaluate_amber,

@@ -4,7 +4,7 @@ import pytest
 from test_ambigdocs_score import prediction
 
 from whichone.errors import BadInput
-from whichone.measures.agreement import cohen_kappa
+from whichone.measures.comparison import cohen_kappa
 from whichone.papers.ambigdocs.scores.agreement import agreement, read_labels
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.summary import score_all

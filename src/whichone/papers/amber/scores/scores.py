@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from whichone.errors import BadInput
-from whichone.measures.retrieval import is_confused, is_right
+from whichone.measures.ranking_measures import is_confused, is_right
 from whichone.papers.amber.scores.predictions import OnError, read_predictions
 from whichone.papers.amber.scores.sets import PageId, QuerySet, SetQuery, as_text, read_sets
 

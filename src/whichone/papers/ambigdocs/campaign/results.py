@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whichone.measures.agreement import cohen_kappa, fleiss_kappa, mean_cohen_kappa
+from whichone.measures.comparison import cohen_kappa, fleiss_kappa, mean_cohen_kappa
 from whichone.papers.ambigdocs.campaign.labels import Labels, controls, majority
 from whichone.papers.ambigdocs.scores.agreement import compare_labels
 from whichone.papers.ambigdocs.scores.categories import Category

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from whichone.errors import BadInput, did_you_mean
-from whichone.measures.agreement import cohen_kappa
+from whichone.measures.comparison import cohen_kappa
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.score import PredictionScore
 

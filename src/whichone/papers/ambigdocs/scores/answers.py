@@ -7,7 +7,7 @@ from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
-from whichone.measures.answer_scores import used_passages
+from whichone.measures.scores import used_passages
 from whichone.papers.ambigdocs.export_files import passages_by_id
 from whichone.papers.ambigdocs.files import prediction_object, read_predictions, write_objects
 from whichone.papers.ambigdocs.queries import gold_passage_ids, question_of, shown_document

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import benchmark_of
-from whichone.measures.answer_in_passage import (
+from whichone.measures.measure import Measure
+from whichone.measures.ranking_measures import (
+    accuracy,
     answer_in_top,
+    confused,
     lucky_hit,
     right_page,
     substring_in_top,
 )
-from whichone.measures.measure import Measure
-from whichone.measures.retrieval import accuracy, confused
-from whichone.measures.score import distinctly_named
-from whichone.measures.scores import score_run, subset
+from whichone.measures.scores import distinctly_named, score_run, subset
 from whichone.papers.entityquestions.report.figure import figure_1
 from whichone.papers.entityquestions.report.tables import (
     K,

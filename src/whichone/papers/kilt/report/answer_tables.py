@@ -11,11 +11,10 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import benchmark_of
 from whichone.errors import BadInput
-from whichone.measures.answer_scores import score_answers
-from whichone.measures.clusters import cluster_note
 from whichone.measures.comparison import check_comparable
+from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import parse_measure, parse_measures
-from whichone.measures.scores import Scores, estimate, groups_of, score_run
+from whichone.measures.scores import Scores, estimate, groups_of, score_answers, score_run
 from whichone.papers.kilt.scores.headline import METRIC
 from whichone.papers.kilt.statistics import is_kilt
 from whichone.records import Query

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct
 
-from whichone.measures.answers import WRONG, AnswerScores, answer_scores
+from whichone.measures.answer_measures import WRONG, AnswerScores, answer_scores
 from whichone.papers.kilt.scores.context import NEVER, first_mentions, gold_titles, title_in_input
 from whichone.papers.kilt.scores.ranking import (
     GoldIds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whichone.measures.answers import of_text
+from whichone.measures.answer_measures import of_text
 
 
 def correct(answers: Sequence[str], prediction: str) -> bool:
