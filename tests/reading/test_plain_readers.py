@@ -6,8 +6,8 @@ import pytest
 
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.measures.scores import score_folder
-from whichone.reading.function import FunctionReader
-from whichone.reading.title import ExactTitle
+from whichone.reading.llm import FunctionReader
+from whichone.reading.seq2seq import ExactTitle
 from whichone.records import Passage, Question, ReadingTask
 from whichone.runs.kb_lookup import KbLookup
 from whichone.runs.read import make_reader, read, run_reader

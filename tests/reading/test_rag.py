@@ -20,14 +20,18 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 
 from tiny_bart import save_bart  # noqa: E402
 
-from whichone.reading.rag.decode import Options, by_sequence, by_token  # noqa: E402
-from whichone.reading.rag.index import DocumentIndex  # noqa: E402
-from whichone.reading.rag.marginal import (  # noqa: E402
+from whichone.reading.rag import (  # noqa: E402
+    DocumentIndex,
+    Rag,
+)
+from whichone.reading.rag_model import (  # noqa: E402
+    Options,
+    RagModel,
+    by_sequence,
+    by_token,
     sequence_log_likelihood,
     token_log_likelihood,
 )
-from whichone.reading.rag.model import RagModel  # noqa: E402
-from whichone.reading.rag.reader import Rag  # noqa: E402
 from whichone.retrieval.dense.dpr import open_side  # noqa: E402
 from whichone.training.rag import RagExample, RagOptions, RagStart, RagTraining  # noqa: E402
 from whichone.training.settings import Settings  # noqa: E402

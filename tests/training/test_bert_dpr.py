@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.wording import question_in_words, worded
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.reading.dpr_reader import DprReader, DprReaderModel, best_span
+from whichone.reading.extractive import DprReader, DprReaderModel, best_span
 from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
 from whichone.training.dpr_reader import DprReaderTraining, answer_spans
 from whichone.training.examples import Example, Negative, Text

@@ -13,7 +13,7 @@ from tiny_bart import save_bart, save_t5
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.reading.inputs import fitted_question, joined_input, prefixed
+from whichone.reading.seq2seq import fitted_question, joined_input, prefixed
 from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
 from whichone.runs.answers import Answers
 from whichone.training.reading_examples import ContextExamples
@@ -194,7 +194,7 @@ def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> No
 
 
 def test_a_linked_title_cites_its_own_page(bart: Path) -> None:
-    from whichone.reading.sequence import SequenceToSequence, _provenance
+    from whichone.reading.seq2seq import SequenceToSequence, _provenance
 
     shown = tuple(
         Passage(id=f"c:{n}#0", page=f"c:{n}", title=NAMES[n], text="x1") for n in range(3)

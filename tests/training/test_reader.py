@@ -102,7 +102,7 @@ def test_extractive(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_seq2seq(tmp_path: Path) -> None:
-    from whichone.reading.sequence import SequenceToSequence
+    from whichone.reading.seq2seq import SequenceToSequence
 
     config = transformers.BartConfig(
         vocab_size=48,

@@ -9,7 +9,7 @@ from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.ambigdocs.import_files import import_ambigdocs
-from whichone.reading.function import FunctionReader
+from whichone.reading.llm import FunctionReader
 from whichone.runs.read import run_reader
 from whichone.runs.settings import Setting
 

@@ -11,7 +11,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.three_choice import three_choices
 from whichone.measures.comparison import cohen_kappa, fleiss_kappa
-from whichone.reading.function import FunctionReader
+from whichone.reading.llm import FunctionReader
 from whichone.runs.read import run_reader
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting

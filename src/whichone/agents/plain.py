@@ -8,7 +8,7 @@ from typing import Any, Literal
 from whichone.agents.toolbox import OutOfBudget
 from whichone.errors import UsageError
 from whichone.protocols import Tools
-from whichone.reading.function import answer_of
+from whichone.reading.llm import answer_of
 from whichone.records import Answer, Passage, Question
 
 

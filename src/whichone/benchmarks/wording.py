@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.reading.slots import as_question
+from whichone.reading.extractive import as_question
 from whichone.records import Query, Question
 
 TEMPLATES = "template_questions"

@@ -6,8 +6,11 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
+import msgspec
+
+from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, missing_extra
 from whichone.progress import talk
 
@@ -88,3 +91,121 @@ def in_batches(
             talk(f"out of memory: going on with batches of {size}")
             continue
         at += size
+
+
+# What a reader's checkpoint began as, and how it was taught to read: `reading.json` beside its weights.
+
+
+FILE = "reading.json"
+
+
+class Initialisation(msgspec.Struct, frozen=True):
+    """The checkpoint that a training began with, by its own name, kind and size."""
+
+    checkpoint: str
+    model_type: str
+    parameters: int
+    weights: str = ""
+    """The hash of its weights, where they were a folder."""
+
+    def label(self) -> str:
+        """As rows of tables name it: a small BART is never called by the large one's name."""
+        return f"{self.checkpoint} {size(self.parameters)}"
+
+
+class Taught(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model was shown its inputs in training; reading does the same unless asked otherwise."""
+
+    initialisation: Initialisation
+    context: str = ""
+    """none, gold or retrieved passages before the question; empty: passages one by one."""
+    depth: int = 0
+    longest: int = 0
+    """Tokens of the longest target."""
+    prefix: str = ""
+
+
+def size(parameters: int) -> str:
+    millions = parameters / 1e6
+    return f"{millions:.0f}M" if millions >= 10 else f"{millions:.2g}M"
+
+
+def initialisation_of(place: str | Path, model: Any, weights: str = "") -> Initialisation:
+    """What a model to be trained began as; what was trained before keeps its first name."""
+    taught = read_taught(place)
+    if taught is not None:
+        return taught.initialisation
+    return Initialisation(
+        Path(place).name or str(place),
+        str(getattr(model.config, "model_type", "")),
+        sum(p.numel() for p in model.parameters()),
+        weights,
+    )
+
+
+def read_taught(place: str | Path) -> Taught | None:
+    """What a training wrote beside the weights; None for a checkpoint from elsewhere."""
+    file = Path(place) / FILE
+    if not file.is_file():
+        return None
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Taught)
+    except msgspec.DecodeError as error:
+        raise BadInput(f"not what a reader's training wrote: {error}", file=file) from error
+
+
+def write_taught(place: Path, taught: Taught) -> None:
+    (place / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(taught), indent=2) + b"\n")
+
+
+# What the readers that run a HuggingFace checkpoint share.
+
+
+TRAINED_TASKS = "whichone_tasks"
+"""Of a checkpoint's config: the tasks that `train reader` taught it."""
+QUESTIONS = ("qa", "sf", "EntityQuestions", "PAQ")
+"""Tasks whose answer may be a stretch of a passage."""
+
+
+def titled(title: str, text: str) -> str:
+    """A passage as every reader sees it."""
+    return f"{title} | {text}"
+
+
+class CheckpointReader:
+    """A model with the head of its kind, read in batches through a window of tokens.
+
+    A row is called by its kind and by what the checkpoint was initialised from.
+    """
+
+    name: str
+    head: ClassVar[str]
+    """One of transformers' Auto classes."""
+    settings: ClassVar[tuple[str, ...]]
+    """The attributes that a folder of answers names, besides the model."""
+    can_do: ClassVar[tuple[str, ...]] = ()
+    """The tasks of readers of this kind; none: any."""
+
+    def __init__(self, model: str | Path, device: str | None, *, window: int, batch: int) -> None:
+        self.place, self.batch = model, int(batch)
+        self._model, self._tokenizer, self._device = open_checkpoint(model, self.head, device)
+        limit = getattr(self._model.config, "max_position_embeddings", None) or window
+        self.window = min(int(window), int(limit))
+        trained = tuple(getattr(self._model.config, TRAINED_TASKS, None) or ())
+        self.tasks = trained or self.can_do
+        self.taught = read_taught(model)
+        self.initialisation = initialisation_of(model, self._model)
+        self.name = f"{type(self).name} {self.initialisation.label()}"
+
+    @classmethod
+    def over(cls, corpus: Corpus, model: str, **options: Any) -> Self:
+        return cls(model, **options)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "reader": type(self).name,
+            "model": str(self.place),
+            "weights": weights_fingerprint(self.place),
+            "initialisation": msgspec.to_builtins(self.initialisation),
+            **{name: getattr(self, name) for name in self.settings},
+        }

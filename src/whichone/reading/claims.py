@@ -10,8 +10,7 @@ from typing import Any, Literal, Self
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
-from whichone.reading.checkpoint import in_batches
-from whichone.reading.checkpoint_reader import CheckpointReader, titled
+from whichone.reading.checkpoint import CheckpointReader, in_batches, titled
 from whichone.records import Answer, Passage, ReadingTask
 
 Rule = Literal["amber", "kilt"]

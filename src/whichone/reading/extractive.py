@@ -5,12 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from whichone.reading.checkpoint import in_batches
-from whichone.reading.checkpoint_reader import QUESTIONS, CheckpointReader, titled
-from whichone.reading.slots import as_question
-from whichone.records import Answer, Passage, ReadingTask
+import msgspec
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.reading.checkpoint import (
+    QUESTIONS,
+    CheckpointReader,
+    in_batches,
+    initialisation_of,
+    titled,
+    weights_fingerprint,
+)
+from whichone.records import Answer, Passage, Question, ReadingTask
+
+if TYPE_CHECKING:
+    import torch
+
+
+# Slots as questions: `Nike [SEP] country` becomes "What is the country of Nike?".
+
+
+SEPARATOR = "[SEP]"
+
+
+def as_question(question: Question) -> str:
+    """The question's text; a slot by template, everything else as it is."""
+    subject, mark, relation = question.text.partition(SEPARATOR)
+    if question.task != "sf" or not mark:
+        return question.text
+    return f"What is the {relation.strip()} of {subject.strip()}?"
+
+
+# Extractive question answering: the best span over windows and passages, or no answer.
 
 
 @dataclass(frozen=True)
@@ -163,3 +192,243 @@ class Extractive(CheckpointReader):
         a, b = first + at // scores.shape[1], first + at % scores.shape[1]
         text = window["text"][window["offsets"][a][0] : window["offsets"][b][1]]
         return Span(passage.id, text, float(scores.max()), null)
+
+
+# DPR's own reader (Karpukhin and others, 2020, section 6.1): it chooses a passage, then a span of it.
+
+
+WINDOW = 350
+Offsets = list[tuple[int, int]]
+
+
+class DprReaderModel:
+    """BERT with a head for spans and one that scores passages, and its tokenizer.
+
+    Reads Hugging Face's folders (`DPRReader`) and files of DPR's own program, which need `base`, the
+    folder of their BERT.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, window: int = WINDOW) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        self.window = min(window, int(model.config.max_position_embeddings))
+
+    @classmethod
+    def open(
+        cls,
+        place: str | Path,
+        *,
+        base: str | None = None,
+        device: str = "cpu",
+        window: int = WINDOW,
+    ) -> DprReaderModel:
+        """A reader's checkpoint; a BERT's folder gets new heads, which have to be trained."""
+        try:
+            import torch  # noqa: F401
+            import transformers
+        except ImportError as error:
+            raise missing_extra(error.name or "transformers", "dense") from None
+        if Path(place).is_file():
+            if base is None:
+                raise UsageError(
+                    "a checkpoint of DPR's own has weights only",
+                    where=str(place),
+                    hint="name the folder of its BERT (config.json, vocab.txt) as base",
+                )
+            model, source = _own_file(Path(place), base), base
+        else:
+            model, source = _folder(place), str(place)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, local_files_only=True)
+        return cls(model.to(device).eval(), tokenizer, window)
+
+    def encoded(self, question: str, title: str, text: str) -> tuple[list[int], Offsets, int]:
+        """[CLS] question [SEP] title [SEP] text; where each token of the text is in it, and where they begin."""
+        room = self.window // 2
+        cut = {"add_special_tokens": False, "truncation": True}
+        asked = self.tokenizer(question, max_length=room, **cut)["input_ids"]
+        named = self.tokenizer(title, max_length=room // 2, **cut)["input_ids"]
+        mark, end = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
+        ids = [mark, *asked, end, *named, end]
+        body = self.tokenizer(
+            text, max_length=max(1, self.window - len(ids)), return_offsets_mapping=True, **cut
+        )
+        return [*ids, *body["input_ids"]], list(body["offset_mapping"]), len(ids)
+
+    def scores(self, rows: Sequence[list[int]]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Logits of starts, of ends, and of the passages."""
+        import torch
+
+        width = max(map(len, rows))
+        pad = self.tokenizer.pad_token_id or 0
+        ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+        device = self.model.device
+        out = self.model(input_ids=ids.to(device), attention_mask=mask.to(device))
+        blocked = mask.to(device) == 0
+        starts = out.start_logits.float().masked_fill(blocked, float("-inf"))
+        ends = out.end_logits.float().masked_fill(blocked, float("-inf"))
+        return starts, ends, out.relevance_logits.float().view(-1)
+
+    def save(self, folder: Path) -> None:
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+
+def _folder(place: str | Path) -> Any:
+    import transformers
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(str(place), local_files_only=True)
+        if config.model_type == "dpr":
+            return transformers.DPRReader.from_pretrained(str(place), local_files_only=True)
+        if config.model_type != "bert":
+            raise BadInput(
+                f"a checkpoint of the wrong kind: it is a {config.model_type}, DPR's reader is a BERT",
+                file=place,
+            )
+        plain = transformers.BertModel.from_pretrained(
+            str(place), add_pooling_layer=False, local_files_only=True
+        )
+    except (OSError, ValueError) as error:
+        raise Missing(
+            f"cannot load the reader {place}: {str(error).splitlines()[0]}",
+            hint="name a folder of DPR's reader or of a BERT, or a file of DPR's own with base",
+        ) from error
+    model = _empty(plain.config)
+    model.span_predictor.encoder.bert_model.load_state_dict(plain.state_dict(), strict=False)
+    return model
+
+
+def _empty(config: Any) -> Any:
+    import transformers
+
+    sizes = config.to_dict()
+    sizes.pop("model_type", None)
+    return transformers.DPRReader(transformers.DPRConfig(**sizes))
+
+
+def _own_file(file: Path, base: str) -> Any:
+    import torch
+    import transformers
+
+    try:
+        held = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise BadInput(f"not a checkpoint of weights alone: {error}", file=file) from error
+    weights = held.get("model_dict", held) if isinstance(held, dict) else {}
+    own: dict[str, Any] = {}
+    for name, value in weights.items():
+        if name.startswith("encoder.") and ".pooler." not in name and "position_ids" not in name:
+            own[f"span_predictor.encoder.bert_model.{name.removeprefix('encoder.')}"] = value
+        elif name.startswith(("qa_outputs.", "qa_classifier.")):
+            own[f"span_predictor.{name}"] = value
+    model = _empty(transformers.AutoConfig.from_pretrained(base, local_files_only=True))
+    try:
+        missing = model.load_state_dict(own, strict=False).missing_keys
+    except RuntimeError as error:
+        raise BadInput(f"its weights do not fit {base}: {error}", file=file) from error
+    if missing:
+        raise BadInput("it is no reader of DPR's: weights are missing", file=file, ids=missing[:5])
+    return model
+
+
+class DprReader:
+    """The best span of the passage that the reader itself finds most likely to have the answer.
+
+    Answers cite the passages in the reader's order, which is how KILT re-ranks pages (DPR + BERT).
+    """
+
+    name: str = "dpr-reader"
+    tasks = QUESTIONS
+    asks_in_words = True
+
+    def __init__(
+        self,
+        model: DprReaderModel,
+        *,
+        longest: int = 10,
+        batch: int = 16,
+        place: str | Path = "",
+    ) -> None:
+        self.model, self.longest, self.batch, self.place = model, int(longest), int(batch), place
+        self.initialisation = initialisation_of(place, model.model)
+        self.name = f"dpr-reader {self.initialisation.label()}"
+
+    @classmethod
+    def over(
+        cls,
+        corpus: Corpus,
+        model: str,
+        *,
+        base: str | None = None,
+        device: str | None = None,
+        window: int = WINDOW,
+        longest: int = 10,
+        batch: int = 16,
+    ) -> Self:
+        import torch
+
+        chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        opened = DprReaderModel.open(model, base=base, device=chosen, window=int(window))
+        return cls(opened, longest=longest, batch=batch, place=model)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "reader": "dpr-reader",
+            "model": str(self.place),
+            "weights": weights_fingerprint(self.place) if Path(self.place).is_dir() else "",
+            "initialisation": msgspec.to_builtins(self.initialisation),
+            "window": self.model.window,
+            "longest": self.longest,
+        }
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            yield self._answer(task)
+
+    def _answer(self, task: ReadingTask) -> Answer:
+        import torch
+
+        question = as_question(task.question)
+        shown = [p for p in task.passages if p.text.strip()]
+        if not shown:
+            return Answer(question=task.question.id, text=None)
+        results = list(in_batches(lambda part: self._spans(question, part), shown, self.batch))
+        order = sorted(range(len(shown)), key=lambda n: (-results[n][0], n))
+        shares = torch.tensor([relevance for relevance, _, _ in results]).softmax(0)
+        _, text, score = results[order[0]]
+        return Answer(
+            question=task.question.id,
+            text=text or None,
+            passages=tuple(shown[n].id for n in order),
+            score=score,
+            notes={"passage": round(float(shares[order[0]]), 6)},
+        )
+
+    def _spans(self, question: str, passages: Sequence[Passage]) -> list[tuple[float, str, float]]:
+        """Each passage's relevance, its best span, and the span's score."""
+        import torch
+
+        encoded = [self.model.encoded(question, p.title, p.text) for p in passages]
+        with torch.inference_mode():
+            starts, ends, relevance = self.model.scores([ids for ids, _, _ in encoded])
+        results = []
+        for row, (passage, (_, offsets, first)) in enumerate(zip(passages, encoded, strict=True)):
+            place, score = best_span(starts[row], ends[row], first, len(offsets), self.longest)
+            text = ""
+            if place is not None:
+                text = passage.text[offsets[place[0]][0] : offsets[place[1]][1]].strip()
+            results.append((float(relevance[row]), text, score))
+        return results
+
+
+def best_span(
+    starts: torch.Tensor, ends: torch.Tensor, first: int, count: int, longest: int
+) -> tuple[tuple[int, int] | None, float]:
+    """The places of the best span among `count` tokens that begin at `first`, and its score."""
+    if not count:
+        return None, float("-inf")
+    scores = starts[first : first + count, None] + ends[None, first : first + count]
+    allowed = scores.new_ones(scores.shape).triu().tril(longest - 1).bool()
+    scores = scores.masked_fill(~allowed, float("-inf"))
+    best = int(scores.argmax())
+    return (best // count, best % count), float(scores.max())

@@ -14,7 +14,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
 from whichone.protocols import Reader
-from whichone.reading.function import FunctionReader
+from whichone.reading.llm import FunctionReader
 from whichone.retrieval.function import load_function
 from whichone.runs.answers import Answers
 from whichone.runs.reading_runner import ReadingRunner

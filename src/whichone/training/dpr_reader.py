@@ -11,9 +11,8 @@ import msgspec
 from whichone.errors import BadInput
 from whichone.files.lines import write_atomic
 from whichone.progress import talk
-from whichone.reading.checkpoint import weights_fingerprint
-from whichone.reading.dpr_reader import DprReaderModel
-from whichone.reading.initialisation import Taught, initialisation_of, write_taught
+from whichone.reading.checkpoint import Taught, initialisation_of, weights_fingerprint, write_taught
+from whichone.reading.extractive import DprReaderModel
 from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.data import Plan, training_data
 from whichone.training.devices import chosen_device, quiet_libraries

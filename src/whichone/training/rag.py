@@ -13,13 +13,11 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Spool
 from whichone.files.lines import write_atomic, write_json_lines
 from whichone.progress import talk
-from whichone.reading.checkpoint import weights_fingerprint
-from whichone.reading.initialisation import Taught, initialisation_of, write_taught
-from whichone.reading.inputs import fitted_question
-from whichone.reading.rag import reader as rag_reader
-from whichone.reading.rag.index import DocumentIndex, Rows, passage_folder, question_folder
-from whichone.reading.rag.marginal import Marginal, log_likelihood
-from whichone.reading.rag.model import IGNORED, RagModel
+from whichone.reading import rag as rag_reader
+from whichone.reading.checkpoint import Taught, initialisation_of, weights_fingerprint, write_taught
+from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_folder
+from whichone.reading.rag_model import IGNORED, Marginal, RagModel, log_likelihood
+from whichone.reading.seq2seq import fitted_question
 from whichone.runs.retrieve import default_index_folder
 from whichone.training.checkpoints import save_model, training_folder
 from whichone.training.data import Plan

@@ -13,11 +13,17 @@ from whichone.errors import UsageError
 from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.lines import write_atomic, write_json_lines
 from whichone.progress import talk
-from whichone.reading.checkpoint import HEADS, weights_fingerprint
-from whichone.reading.checkpoint_reader import TRAINED_TASKS, titled
+from whichone.reading.checkpoint import (
+    HEADS,
+    TRAINED_TASKS,
+    Taught,
+    initialisation_of,
+    titled,
+    weights_fingerprint,
+    write_taught,
+)
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
-from whichone.reading.initialisation import Taught, initialisation_of, write_taught
-from whichone.reading.inputs import joined_input, prefixed
+from whichone.reading.seq2seq import joined_input, prefixed
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
 from whichone.training.checkpoints import OneModel, save_model, training_folder

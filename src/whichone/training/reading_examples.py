@@ -16,9 +16,9 @@ from whichone.benchmarks.wording import question_in_words
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.arrow_records import Spool, blocks
 from whichone.progress import talk
-from whichone.reading.checkpoint_reader import QUESTIONS, titled
+from whichone.reading.checkpoint import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
-from whichone.reading.sequence import NONE
+from whichone.reading.seq2seq import NONE
 from whichone.records import Query, Question, Ranking
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.tfidf import TfIdf

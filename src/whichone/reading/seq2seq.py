@@ -2,16 +2,159 @@
 
 from __future__ import annotations
 
+import html
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
-from whichone.reading.checkpoint import in_batches
-from whichone.reading.checkpoint_reader import CheckpointReader, titled
-from whichone.reading.inputs import fitted_question, joined_input, prefixed
-from whichone.reading.title import compared
-from whichone.records import Answer, ReadingTask
+from whichone.reading.checkpoint import CheckpointReader, in_batches, titled
+from whichone.records import Answer, Question, ReadingTask
+
+# What a sequence-to-sequence model reads: the passages, then the question, fitted into its window.
+
+
+DIALOGUE = "dialogue"
+_MENTION = "[START_ENT]"
+_SPECIAL = 8
+"""Room for the tokens that models put around their input."""
+LEAST_CONTEXT = 16
+
+
+def prefixed(prefix: str, task: str, text: str) -> str:
+    """The text with its prefix; `{task}` in a prefix is the task's name, by which T5 distinguishes tasks."""
+    return prefix.replace("{task}", task) + text
+
+
+def fitted_question(tokenizer: Any, text: str, task: str, room: int) -> str:
+    """The text, cut where it is too long: around the marked mention, before the last turns, at the end."""
+    tokens = _tokens(tokenizer, text)
+    if len(tokens) <= room:
+        return text
+    if _MENTION in text:
+        before, _, after = text.partition(_MENTION)
+        left, right = _tokens(tokenizer, before), _tokens(tokenizer, _MENTION + after)
+        ahead = min(len(right), max(room // 2, room - len(left)))
+        start = left[len(left) - (room - ahead) :] if room > ahead else []
+        return f"{_text(tokenizer, start)} {_text(tokenizer, right[:ahead])}".strip()
+    if task == DIALOGUE:
+        return _text(tokenizer, tokens[-room:])
+    return _text(tokenizer, tokens[:room])
+
+
+def joined_input(
+    tokenizer: Any, question: str, task: str, passages: Sequence[str], window: int
+) -> tuple[str, int]:
+    """The passages in their order before the question (BART + DPR), and how many tokens did not fit.
+
+    The question is never cut for the passages' sake; the last passages are.
+    """
+    room = window - _SPECIAL
+    own = max(room // 2, room - LEAST_CONTEXT) if passages else room
+    asked = fitted_question(tokenizer, question, task, own)
+    left = room - len(_tokens(tokenizer, asked))
+    kept, cut = [], 0
+    for passage in passages:
+        tokens = _tokens(tokenizer, passage)
+        cut += max(0, len(tokens) - left)
+        if len(tokens) <= left:
+            kept.append(passage)
+        elif left > 0:
+            kept.append(_text(tokenizer, tokens[:left]))
+        left = max(0, left - len(tokens))
+    return " ".join([*kept, asked]), cut
+
+
+def _tokens(tokenizer: Any, text: str) -> list[int]:
+    results: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return results
+
+
+def _text(tokenizer: Any, tokens: Sequence[int]) -> str:
+    return str(tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
+
+
+# Entity linking by titles: of the page called as the mention is, or of the best page shown.
+
+
+_MARKED = re.compile(r"\[START_ENT\]\s*(.*?)\s*\[END_ENT\]", re.DOTALL)
+
+
+class ExactTitle:
+    """The page whose title is the mention, among the passages shown; closed-book in the whole corpus.
+
+    KILT finds that a model often links right by leaving the mention as it is; this reader does
+    nothing else. Without such a page it refuses; where there is no corpus, it gives the mention itself.
+    """
+
+    name = "title"
+    tasks = ("el",)
+
+    def __init__(self, titles: dict[str, str]) -> None:
+        self._titles = titles
+        """For each title, as it is compared, the title as written."""
+
+    @classmethod
+    def over(cls, corpus: Corpus) -> Self:
+        return cls({compared(title): title for title in corpus.titles().values()})
+
+    def describe(self) -> dict[str, Any]:
+        return {"reader": self.name}
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            wanted = compared(mention_of(task.question))
+            hit = next((p for p in task.passages if compared(p.title) == wanted), None)
+            if hit is not None:
+                yield Answer(question=task.question.id, text=hit.title, passages=(hit.id,))
+            else:
+                text = None if task.passages else self._in_corpus(wanted)
+                yield Answer(question=task.question.id, text=text)
+
+    def _in_corpus(self, wanted: str) -> str | None:
+        return self._titles.get(wanted) if self._titles else wanted
+
+
+class BestTitle:
+    """The title of the best page shown: what a retriever says when it is asked to link an entity."""
+
+    name = "best-title"
+    tasks = ("el",)
+
+    @classmethod
+    def over(cls, corpus: Corpus) -> Self:
+        return cls()
+
+    def describe(self) -> dict[str, Any]:
+        return {"reader": self.name}
+
+    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
+        for task in tasks:
+            best = next(iter(task.passages), None)
+            if best is None:
+                yield Answer(question=task.question.id, text=None)
+            else:
+                yield Answer(question=task.question.id, text=best.title, passages=(best.id,))
+
+
+def mention_of(question: Question) -> str:
+    """The marked mention; the whole text where nothing is marked."""
+    if question.mention:
+        return question.mention
+    marked = _MARKED.search(question.text)
+    return marked[1] if marked else question.text
+
+
+def compared(title: str) -> str:
+    """A title as it is compared: composed, unescaped, single blanks; case and parentheses count."""
+    return " ".join(unicodedata.normalize("NFC", html.unescape(title)).replace("_", " ").split())
+
+
+# Sequence-to-sequence reading (BART, T5): with passages one by one, joined, or closed-book.
+
 
 How = Literal["each", "joined"]
 

@@ -1,1 +1,0 @@
-"""RAG: a generator over documents that a question encoder retrieves, marginalised over the documents."""
