@@ -24,15 +24,15 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from whichone.retrieval.dense import packed
-from whichone.retrieval.dense.tokens import Tokeniser
+from whichone.retrieval.dense import sentence
+from whichone.retrieval.dense.sentence import Tokeniser
 
 SAMPLE = 32_768
 
 
 def tokeniser_alone(
     tokeniser: Tokeniser, titles: Sequence[str], texts: Sequence[str]
-) -> tuple[float, packed.Tokenised]:
+) -> tuple[float, sentence.Tokenised]:
     """Passages a second of the library itself on all cores, texts in memory; and the tokens."""
     from tokenizers import Tokenizer
 
@@ -51,14 +51,14 @@ def tokeniser_alone(
     return pace, tokeniser.tokenised(titles, texts)
 
 
-def model_alone(model: packed.PackedModel, held: packed.Tokenised) -> float:
+def model_alone(model: sentence.PackedModel, held: sentence.Tokenised) -> float:
     """Passages a second of the model on batches that already are on the device, two passes after a first."""
-    device, pool = model._device, model._pool or packed._pooled
+    device, pool = model._device, model._pool or sentence._pooled
     batches = []
-    for rows, width in packed.batches(held.lengths):
-        ids, lengths = packed.padded(held, rows, width, model._pad)
-        firsts = None if held.firsts is None else packed._to(held.firsts[rows], device)
-        batches.append((packed._to(ids, device), packed._to(lengths, device), firsts))
+    for rows, width in sentence.batches(held.lengths):
+        ids, lengths = sentence.padded(held, rows, width, model._pad)
+        firsts = None if held.firsts is None else sentence._to(held.firsts[rows], device)
+        batches.append((sentence._to(ids, device), sentence._to(lengths, device), firsts))
     with torch.inference_mode():
         for turn in range(3):
             if turn == 1:

@@ -15,7 +15,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from whichone.retrieval.dense import group_maxima
+from whichone.retrieval.dense import exact_search
 
 
 def seconds(work: Callable[[], object], repeats: int = 7) -> float:
@@ -98,17 +98,17 @@ def measure(size: int, rate: float, asked: int, held: int, k: int, groups: str) 
     for method, group in [("torch", 64), *(("triton", int(g)) for g in groups.split(","))]:
 
         def search(method: str = method, group: int = group) -> tuple[torch.Tensor, torch.Tensor]:
-            return group_maxima.exact_top_k(questions, passages, k, group=group, method=method)
+            return exact_search.exact_top_k(questions, passages, k, group=group, method=method)
 
         wrong = check(questions, passages, k, search()[1])
         row(f"group maxima, {method}, groups of {group}", search, f"{wrong} wrong of {64 * k}")
     row("  of it: maxima", lambda: group_kernels.maxima(questions, passages, 64))
     maxima = group_kernels.maxima(questions, passages, 64)
-    row("  of it: best groups", lambda: group_maxima._best_groups(maxima, k))
-    best = group_maxima._best_groups(maxima, k)
+    row("  of it: best groups", lambda: exact_search._best_groups(maxima, k))
+    best = exact_search._best_groups(maxima, k)
     row("  of it: inside", lambda: group_kernels.inside(questions, passages, best, 64))
     inner = group_kernels.inside(questions, passages, best, 64)
-    row("  of it: best inside", lambda: group_maxima._best_inside(inner, best, k, 64, held))
+    row("  of it: best inside", lambda: exact_search._best_inside(inner, best, k, 64, held))
 
 
 if __name__ == "__main__":

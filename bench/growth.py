@@ -463,7 +463,7 @@ def inside(place: Path, size: int, step: str) -> None:
 
         Bm25.build(corpus, place / step)
     elif step == "index-tfidf":
-        from whichone.retrieval.tfidf import TfIdf
+        from whichone.retrieval.baselines import TfIdf
 
         TfIdf.build(corpus, place / step)
     elif step == "index-namesake":

@@ -28,7 +28,7 @@ from namesake_worlds import TEXTS, invent
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.records import Query
 from whichone.retrieval.namesake import NamesakeRetriever
-from whichone.retrieval.namesake.model import Fit, calibrated, resolvable_features, softmax
+from whichone.retrieval.namesake.weights import Fit, calibrated, resolvable_features, softmax
 from whichone.versions import versions
 
 BASIC = (

@@ -14,7 +14,7 @@ BEARERS, ASKED, AGAIN = 10, 20, 3
 
 def time_readers(work: Path, out: Path, models: Path) -> None:
     """The least of several readings of each question, since others may use the cores; medians over questions."""
-    from whichone.retrieval.rerank.onnx import OnnxCrossEncoder
+    from whichone.retrieval.onnx_model import OnnxCrossEncoder
 
     asked, passages = questions(work, "48k")
     shared = [q for q in asked if q["bearers"]][:ASKED]

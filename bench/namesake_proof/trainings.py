@@ -72,7 +72,7 @@ def _open(work: Path, checkpoint: str) -> None:
     """What every job of a worker needs, read once."""
     import torch
 
-    from whichone.retrieval.dense.packed import Tokenised
+    from whichone.retrieval.dense.sentence import Tokenised
     from whichone.training.devices import quiet_libraries
     from whichone.training.examples import read_examples
     from whichone.training.start import Start
@@ -160,7 +160,7 @@ def search_folder(folder: Path) -> tuple[Any, dict[str, float]]:
         return search(Start(str(folder)))
     import torch
 
-    from whichone.retrieval.dense.pair import PairEncoder
+    from whichone.retrieval.dense.dpr import PairEncoder
 
     texts = [q["text"] for q in _held["questions"]]
     pair = PairEncoder(folder, name="pair", device=_held["device"])
@@ -175,20 +175,20 @@ def search(start: Any, questions: Any = None) -> tuple[Any, dict[str, float]]:
     """The first passages of each question by ordinal, and what the space of passages looks like."""
     import torch
 
-    from whichone.retrieval.dense import packed
-    from whichone.retrieval.dense.group_maxima import exact_top_k
+    from whichone.retrieval.dense import sentence
+    from whichone.retrieval.dense.exact_search import exact_top_k
     from whichone.training.towers import Towers
 
     device = _held["device"]
     towers = Towers.load(start, "both", 256, device)
     towers.eval()
     with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-        size = packed.TOKENS if device == "cuda" else 1 << 13
+        size = sentence.TOKENS if device == "cuda" else 1 << 13
         inner = towers.passages.module[0].auto_model
-        held = packed.encode(inner, _held["passages"], device=device, tokens=size)
+        held = sentence.encode(inner, _held["passages"], device=device, tokens=size)
         if questions is None:
             inner = towers.questions.module[0].auto_model
-            questions = packed.encode(inner, _held["asked"], device=device, tokens=size)
+            questions = sentence.encode(inner, _held["asked"], device=device, tokens=size)
     held, questions = held.float(), questions.float()
     found = exact_top_k(questions, held, DEPTH, method="torch")[1].cpu().numpy()
     return found, space(held)

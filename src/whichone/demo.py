@@ -24,7 +24,7 @@ from whichone.measures.summary import SummaryRow, as_document, summarise_runs
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.report.report import make_report
-from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever

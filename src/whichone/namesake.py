@@ -22,18 +22,15 @@ from whichone.names import token_key
 from whichone.records import Passage, Question
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.namesake import NamesakeRetriever
-from whichone.retrieval.namesake.fields import passes
-from whichone.retrieval.namesake.given import Thing, things
-from whichone.retrieval.namesake.index import Index
-from whichone.retrieval.namesake.lexical import Lexical
-from whichone.retrieval.namesake.names import PageNames
-from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.part import Part
-from whichone.retrieval.namesake.passages import passage_rows, save_passages
-from whichone.retrieval.namesake.reading import Searcher, reordered
-from whichone.retrieval.namesake.relations import RelationTable
-from whichone.retrieval.namesake.resolution import Resolution
-from whichone.retrieval.namesake.variants import NameVariants
+from whichone.retrieval.namesake.given import Thing, passage_rows, save_passages, things
+from whichone.retrieval.namesake.knowledge_evidence import RelationTable
+from whichone.retrieval.namesake.lexical import Lexical, passes
+from whichone.retrieval.namesake.pool import Resolution
+from whichone.retrieval.namesake.question_names import PageNames
+from whichone.retrieval.namesake.questions_asked import Searcher, reordered
+from whichone.retrieval.namesake.snapshot import Index, Part
+from whichone.retrieval.namesake.spelling import NameVariants
+from whichone.retrieval.namesake.weights import NamesakeParameters
 
 # `namesake` around a search that exists already: wider results, and bearers of one name in a better order.
 

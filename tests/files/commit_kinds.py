@@ -26,8 +26,8 @@ from whichone.report.page import Page, Section
 from whichone.report.table import Table
 from whichone.retrieval.dense.vectors import KIND as VECTORS
 from whichone.retrieval.dense.vectors import encode_corpus
-from whichone.retrieval.late.store import KIND as TOKENS
-from whichone.retrieval.late.store import store_tokens
+from whichone.retrieval.token_vectors import KIND as TOKENS
+from whichone.retrieval.token_vectors import store_tokens
 from whichone.web.storage.sqlite import SqliteDatabase
 
 NUMBERS = TableSchema("numbers", pa.schema([("n", pa.int64())]), ("n",))

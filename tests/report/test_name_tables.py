@@ -14,7 +14,7 @@ from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.corpus_tables import corpus_section, relation_table, shared_name_table
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
 from whichone.report.panels import clearest_panels, panel_html
-from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 

@@ -117,7 +117,7 @@ def models(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def blink(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both stages of a BERT that has learned nothing: the rankings mean nothing, but they are its own."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    from whichone.retrieval.linkers.blink.model import new_blink
+    from whichone.retrieval.blink_models import new_blink
 
     bert, place = (tmp_path_factory.mktemp("blink") / name for name in ("bert", "model"))
     counts = Counter(

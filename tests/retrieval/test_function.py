@@ -15,7 +15,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
 from whichone.report.show import command_of
-from whichone.retrieval.function import FunctionRetriever, load_function, ranking
+from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function, ranking
 from whichone.runs.import_run import import_run
 from whichone.runs.retrieve import as_retriever, make_retriever, retrieve
 from whichone.versions import code_of

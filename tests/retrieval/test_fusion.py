@@ -9,8 +9,8 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Question
-from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.fusion import reciprocal_rank, weighted_scores
+from whichone.retrieval.adapters.adapted import FunctionRetriever
+from whichone.retrieval.rerank import reciprocal_rank, weighted_scores
 from whichone.runs.from_runs import RunFusion
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever

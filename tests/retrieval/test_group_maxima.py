@@ -9,7 +9,7 @@ from whichone.errors import BadInput, UsageError
 
 torch = pytest.importorskip("torch")
 
-from whichone.retrieval.dense.group_maxima import exact_top_k  # noqa: E402
+from whichone.retrieval.dense.exact_search import exact_top_k  # noqa: E402
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from whichone.runs.runner import run_retriever
 
 
 def test_own_systems_are_no_plugins() -> None:
-    from whichone.retrieval.popular import Popular
+    from whichone.retrieval.baselines import Popular
 
     assert plugin_of(Popular) == {}
     assert plugin_of(lambda text, k: []) == {}

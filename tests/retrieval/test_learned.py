@@ -10,7 +10,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.files.lines import write_json_lines
 from whichone.measures.gate import Budgets, check_budgets
 from whichone.measures.scores import score_folder
-from whichone.retrieval.title_lookup import TitleLookup
+from whichone.retrieval.baselines import TitleLookup
 from whichone.runs.retrieve import learned_from
 from whichone.runs.runner import run_retriever
 

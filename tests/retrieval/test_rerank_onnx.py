@@ -10,8 +10,7 @@ from onnx_files import WORDS, write_onnx, write_tokenizer
 
 from whichone.errors import BadInput, Missing
 from whichone.records import Passage
-from whichone.retrieval.onnx_model import is_onnx
-from whichone.retrieval.rerank.onnx import OnnxCrossEncoder
+from whichone.retrieval.onnx_model import OnnxCrossEncoder, is_onnx
 
 pytest.importorskip("onnxruntime")
 

@@ -18,8 +18,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.records import Question, Ranking
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.retrieval.bm25 import Bm25
-from whichone.retrieval.function import FunctionRetriever
 from whichone.runs.retrieve import default_index_folder, retrieve
 from whichone.runs.run import Run
 from whichone.runs.runner import _spread, run_retriever

@@ -12,8 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.save import passage_rows
 from whichone.records import Passage, Question
-from whichone.retrieval.tfidf import TfIdf
-from whichone.retrieval.tfidf.ngrams import Buckets
+from whichone.retrieval.baselines import Buckets, TfIdf
 
 PAGES = {
     "p:1": "The red fox jumps over the lazy dog",

@@ -8,7 +8,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.save import passage_rows
 from whichone.records import Passage, Question
-from whichone.retrieval.title_lookup import TitleLookup
+from whichone.retrieval.baselines import TitleLookup
 
 
 def ask(text: str, mention: str | None = None) -> tuple[str, ...]:

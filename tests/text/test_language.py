@@ -15,8 +15,8 @@ from whichone.corpus.page_names import names_in_first_sentence
 from whichone.corpus.save import put_corpus, save_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Query, Question
+from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
-from whichone.retrieval.tfidf import TfIdf
 from whichone.text.language import base_code, split_sentences, stemmer_of, stop_words_of
 
 

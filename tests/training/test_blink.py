@@ -16,7 +16,7 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.records import Output, Passage, Provenance, Query, Question
-from whichone.retrieval.linkers.blink.text import BlinkText, MentionText
+from whichone.retrieval.blink_models import BlinkText, MentionText
 from whichone.training.taken import Taken
 
 torch = pytest.importorskip("torch")
@@ -130,7 +130,7 @@ def test_trained_and_run_as_a_retriever(
 @pytest.mark.slow
 def test_the_published_layout(trained: Path, place: Path, tmp_path: Path) -> None:
     """Files called as the released ones, with weights only, and the words of their BERT beside."""
-    from whichone.retrieval.linkers.blink.model import open_blink
+    from whichone.retrieval.blink_models import open_blink
 
     released = tmp_path / "models"
     released.mkdir()
@@ -165,7 +165,7 @@ def test_the_published_layout(trained: Path, place: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_an_index_of_its_own_and_no_mention(trained: Path, place: Path, tmp_path: Path) -> None:
-    from whichone.retrieval.linkers.blink import Blink
+    from whichone.retrieval.blink import Blink
 
     corpus = Corpus.open(place / "corpus")
     index = Blink.build(corpus, tmp_path / "index", model=str(trained), mentions="given")
@@ -184,7 +184,7 @@ def test_an_index_of_its_own_and_no_mention(trained: Path, place: Path, tmp_path
 def test_mentions_by_a_named_entity_recognizer(trained: Path, place: Path, tmp_path: Path) -> None:
     """Any pipeline of spaCy's, here one of two rules: its entities are linked, other words are not."""
     spacy = pytest.importorskip("spacy")
-    from whichone.retrieval.linkers.blink import Blink
+    from whichone.retrieval.blink import Blink
 
     pipeline = spacy.blank("en")
     rules = [{"label": "PERSON", "pattern": name} for name in NAMES]
@@ -226,7 +226,7 @@ def test_a_mention_is_cut_to_its_context(place: Path) -> None:
 
 
 def test_a_checkpoint_without_room_is_refused(place: Path, tmp_path: Path) -> None:
-    from whichone.retrieval.linkers.blink.model import new_blink
+    from whichone.retrieval.blink_models import new_blink
 
     short = transformers.BertConfig.from_pretrained(place / "bert", max_position_embeddings=32)
     transformers.BertModel(short).save_pretrained(tmp_path / "short")
@@ -237,7 +237,7 @@ def test_a_checkpoint_without_room_is_refused(place: Path, tmp_path: Path) -> No
 
 def test_pairs_are_read_as_released(place: Path) -> None:
     """The padded context, then the entity without its first token."""
-    from whichone.retrieval.linkers.blink.model import new_blink
+    from whichone.retrieval.blink_models import new_blink
 
     blink = new_blink(str(place / "bert"), "cpu")
     mention = MentionText(left="w1", mention="ada", right="")

@@ -38,7 +38,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 def test_it_learns_resumes_and_re_ranks(
     checkpoint: Path, made_examples: Any, tmp_path: Path
 ) -> None:
-    from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
+    from whichone.retrieval.rerank import CrossEncoderOrder
 
     learn, watch = made_examples(), made_examples(8)
     trained = training(checkpoint, learn, watch, tmp_path / "whole").run()
@@ -94,7 +94,7 @@ def test_an_encoder_is_no_re_ranker_and_a_re_ranker_no_encoder(
 ) -> None:
     """Either would run, and order at random."""
     from whichone.retrieval.dense.encoder import need_encoder
-    from whichone.retrieval.rerank.cross_encoder import CrossEncoderOrder
+    from whichone.retrieval.rerank import CrossEncoderOrder
     from whichone.training.towers import Towers
 
     with pytest.raises(BadInput, match="it is a BertModel, which scores no pairs"):

@@ -16,7 +16,7 @@ from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput, Missing
 from whichone.experiment.plan import read_plan
 from whichone.records import Passage
-from whichone.retrieval.dense.published import published_vectors
+from whichone.retrieval.dense.vectors import published_vectors
 from whichone.training.bi_encoder import BiEncoderTraining
 from whichone.training.settings import preset
 from whichone.training.start import Start

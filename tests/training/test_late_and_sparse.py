@@ -9,9 +9,9 @@ import pytest
 from tiny_bert import bert
 
 from whichone.errors import UsageError
-from whichone.retrieval.late.colbert import ColbertTokens
-from whichone.retrieval.late.maxsim import maxsim
-from whichone.retrieval.sparse.encoder import Splade
+from whichone.retrieval.late import maxsim
+from whichone.retrieval.sparse import Splade
+from whichone.retrieval.token_vectors import ColbertTokens
 from whichone.training.data import Plan
 from whichone.training.examples import Example, write_examples
 from whichone.training.retriever import train_retriever

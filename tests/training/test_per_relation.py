@@ -12,7 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli import whichone
 from whichone.errors import UsageError
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.retrieval.dense.routes import Routes, learned_routes
+from whichone.retrieval.dense.dpr import Routes, learned_routes
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
 

@@ -239,7 +239,7 @@ def test_every_window_shows_the_title_and_answers_are_of_the_text(tmp_path: Path
 def test_negatives_by_tfidf_for_one_task_of_all_names(tmp_path: Path) -> None:
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.records import page_of
-    from whichone.retrieval.tfidf import TfIdf
+    from whichone.retrieval.baselines import TfIdf
     from whichone.training.reading_examples import reading_examples
     from whichone.training.splits import split_by_name
 

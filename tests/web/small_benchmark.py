@@ -7,7 +7,7 @@ from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.agents import SimulatedUser, run_agent
 from whichone.runs.runner import run_retriever
 

@@ -20,7 +20,7 @@ from whichone.benchmarks.builtin import builtin_benchmark
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.names import fold
-from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.retrieve import retrieve
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app

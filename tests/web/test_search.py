@@ -20,7 +20,7 @@ from whichone.files.folder import Folder
 from whichone.names import fold
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
 from whichone.web.explorer import indexes, listing, set_numbers

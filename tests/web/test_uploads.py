@@ -21,7 +21,7 @@ from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.retrieval.function import FunctionRetriever
+from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.export_run import export_dpr_run, export_trec_run
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever

@@ -24,8 +24,7 @@ def command(index: str, question: str, k: int, as_json: bool) -> None:
     from whichone.cli.output import emit_json
     from whichone.corpus.corpus import Corpus
     from whichone.records import Question
-    from whichone.retrieval.indexes import CORPUS
-    from whichone.retrieval.open import open_index_folder
+    from whichone.retrieval.indexes import CORPUS, open_index_folder
 
     retriever = open_index_folder(index)
     corpus = Corpus.open(f"{index}/{CORPUS}")

@@ -19,7 +19,7 @@ from whichone.reading.seq2seq import fitted_question
 from whichone.records import Answer, ReadingTask
 from whichone.retrieval.dense.dpr import is_dpr, open_side
 from whichone.retrieval.dense.encoder import Vectors, need_encoder
-from whichone.retrieval.dense.search import NumpySearch
+from whichone.retrieval.dense.exact_search import NumpySearch
 from whichone.retrieval.dense.vectors import encode_corpus
 
 if TYPE_CHECKING:

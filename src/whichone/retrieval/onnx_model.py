@@ -11,7 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import BadInput, Missing, missing_extra
+from whichone.files.folder import file_hash
 from whichone.files.lines import read_json
+from whichone.records import Passage
+from whichone.retrieval.dense.encoder import Vectors, checked, joined, weights_hash
+from whichone.retrieval.dense.encoder import batches_by_length as encoder_batches_by_length
 
 Ints = npt.NDArray[np.int64]
 Outputs = list[npt.NDArray[np.float32]]
@@ -137,3 +141,158 @@ def finite(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:
     if not np.isfinite(kept).all():
         raise BadInput(f"{name} gave a number that is NaN or infinite")
     return kept
+
+
+# Encoders exported to ONNX: `*.onnx` and `tokenizer.json` in one folder.
+
+
+BATCH = 32
+LONGEST = 256
+
+
+class OnnxEncoder:
+    """Runs the model on the CPU and pools its last layer: mean over the words, or the first."""
+
+    def __init__(self, folder: Path, *, name: str, longest: int = LONGEST) -> None:
+        try:
+            import onnxruntime
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise missing_extra(error.name or "onnxruntime", "dense") from None
+        self.name = name
+        self._hash = weights_hash(folder)
+        self._longest = longest
+        self._first_word = _pools_first(folder)
+        self._asks, self._tells = prompts(folder)
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(longest)
+        self._tokenizer.enable_padding()
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        # threads that wait by spinning cost 40 % more CPU time where others need the cores
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        file = sorted(folder.glob("*.onnx"))[0]
+        self._session = onnxruntime.InferenceSession(
+            str(file), options, providers=["CPUExecutionProvider"]
+        )
+        self._inputs = {i.name for i in self._session.get_inputs()}
+        size = self._session.get_outputs()[0].shape[-1]
+        self.size = size if isinstance(size, int) else self._pooled(["size"]).shape[1]
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "encoder": self.name,
+            "kind": "onnx",
+            "weights": self._hash,
+            "size": self.size,
+            "longest": self._longest,
+            "pooling": "first" if self._first_word else "mean",
+            **({"prompts": [self._asks, self._tells]} if self._asks or self._tells else {}),
+        }
+
+    def questions(self, texts: Sequence[str]) -> Vectors:
+        return self._encode([self._asks + text for text in texts])
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        return self._encode([self._tells + text for text in joined(titles, texts)])
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        vectors = np.zeros((len(texts), self.size), np.float32)
+        for places in encoder_batches_by_length(texts, BATCH):
+            vectors[places] = self._pooled([texts[n] for n in places])
+        return checked(vectors, len(texts), self.size, self.name)
+
+    def _pooled(self, texts: list[str]) -> Vectors:
+        encoded = self._tokenizer.encode_batch(texts)
+        feeds = {
+            "input_ids": np.array([e.ids for e in encoded], np.int64),
+            "attention_mask": np.array([e.attention_mask for e in encoded], np.int64),
+            "token_type_ids": np.array([e.type_ids for e in encoded], np.int64),
+        }
+        last = self._session.run(None, {k: v for k, v in feeds.items() if k in self._inputs})[0]
+        if last.ndim == 2:
+            pooled = last
+        elif self._first_word:
+            pooled = last[:, 0]
+        else:
+            mask = feeds["attention_mask"][:, :, None].astype(np.float32)
+            pooled = (last * mask).sum(1) / np.maximum(mask.sum(1), 1)
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
+        unit: Vectors = pooled / np.maximum(norms, 1e-12)
+        return unit
+
+
+def _pools_first(folder: Path) -> bool:
+    config = folder / "1_Pooling" / "config.json"
+    if not config.exists():
+        return False
+    configuration = read_json(config)
+    if not isinstance(configuration, dict):
+        raise BadInput("not a pooling configuration", file=config)
+    return (
+        bool(configuration.get("pooling_mode_cls_token"))
+        or configuration.get("pooling_mode") == "cls"
+    )
+
+
+def prompts(folder: Path) -> tuple[str, str]:
+    """What a model wants before a question and before a passage, as sentence-transformers saves it."""
+    config = folder / "config_sentence_transformers.json"
+    settings = read_json(config) if config.exists() else {}
+    named = settings.get("prompts") if isinstance(settings, dict) else None
+    if not isinstance(named, dict):
+        return "", ""
+    tells = next((named[k] for k in ("document", "passage", "corpus") if named.get(k)), "")
+    return str(named.get("query") or ""), str(tells)
+
+
+# Scores pairs of question and passage with a cross-encoder exported to ONNX, without torch.
+
+
+ONNX_BATCH = 16
+ONNX_LONGEST = 512
+
+
+class OnnxCrossEncoder:
+    """A folder with `*.onnx` and `tokenizer.json`, or the `.onnx` file; one number a pair is its score."""
+
+    def __init__(self, model: str | Path, *, longest: int = ONNX_LONGEST) -> None:
+        self._model = OnnxModel(model, longest=longest)
+        self._name = self._model.folder.resolve().name
+        self._hash = file_hash(self._model.file)[:16]
+        self._longest = self._model.longest
+        shape = next(iter(self._model.outputs.values()))
+        if len(shape) != 2 or shape[1] not in (1, 2):
+            raise BadInput(
+                f"no cross-encoder: its output has the shape {shape}, not one score a pair",
+                file=self._model.file,
+                hint="search with it: --retriever dense or --retriever late",
+            )
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "by": "cross-encoder",
+            "model": self._name,
+            "weights": self._hash,
+            "kind": "onnx",
+            "longest": self._longest,
+        }
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+        """One score for each pair; of two classes, the second's lead over the first."""
+        encoded = self._model.tokenizer.encode_batch(list(pairs)) if pairs else []
+        scores = np.zeros(len(pairs), np.float32)
+        for places in batches_by_length([len(e.ids) for e in encoded], ONNX_BATCH):
+            ids, mask = padded([encoded[n].ids for n in places])
+            kinds, _ = padded([encoded[n].type_ids for n in places])
+            logits = self._model.run(ids, mask, kinds)[0]
+            scores[places] = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        return finite(scores, self._name)
+
+    def order(
+        self, question: str, passages: Sequence[Passage]
+    ) -> tuple[list[int], list[float], dict[str, Any]]:
+        """Places of the passages best first, with their scores; ties keep the order they came in."""
+        scores = self.scores([(question, f"{p.title} {p.text}".strip()) for p in passages])
+        places = np.argsort(-scores, kind="stable").tolist()
+        return places, [float(scores[n]) for n in places], {}

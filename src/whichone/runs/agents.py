@@ -16,7 +16,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever
 from whichone.records import Answer, Call, Passage, Question, Ranking, ReadingTask, Trace, page_of
-from whichone.retrieval.function import load_function
+from whichone.retrieval.adapters.adapted import load_function
 from whichone.runs.answers import Answers
 from whichone.runs.checks import RankingCheck
 from whichone.runs.read import run_reader

@@ -12,8 +12,14 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.records import Question, Ranking
-from whichone.retrieval.fusion import Fusion, FusionParameters, Scored, Source
-from whichone.retrieval.rerank import Rerank, RerankParameters
+from whichone.retrieval.rerank import (
+    Fusion,
+    FusionParameters,
+    Rerank,
+    RerankParameters,
+    Scored,
+    Source,
+)
 from whichone.runs.run import Run
 
 ANSWERS = "answers"

@@ -15,7 +15,7 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
 from whichone.protocols import Reader
 from whichone.reading.llm import FunctionReader
-from whichone.retrieval.function import load_function
+from whichone.retrieval.adapters.adapted import load_function
 from whichone.runs.answers import Answers
 from whichone.runs.reading_runner import ReadingRunner
 from whichone.runs.run import Run

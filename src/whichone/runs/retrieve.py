@@ -32,8 +32,8 @@ from whichone.files.lines import read_json_lines
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
 from whichone.protocols import Retriever
-from whichone.retrieval.function import FunctionRetriever, load_function
-from whichone.retrieval.open import index_over
+from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function
+from whichone.retrieval.indexes import index_over
 from whichone.runs.leaves_machine import what_leaves
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever

@@ -25,7 +25,7 @@ from whichone.files.tables import TableSchema, read_table
 from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
-from whichone.retrieval.function import MEND_IT
+from whichone.retrieval.adapters.adapted import MEND_IT
 from whichone.runs.checks import RankingCheck, Returns
 from whichone.runs.declared import inputs_of, is_made_by
 from whichone.runs.identity import identified

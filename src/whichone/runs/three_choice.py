@@ -16,8 +16,8 @@ from whichone.errors import UsageError
 from whichone.progress import progress
 from whichone.protocols import Retriever
 from whichone.records import NameSet
+from whichone.retrieval.adapters.adapted import load_function
 from whichone.retrieval.dense.encoder import encoders_kept
-from whichone.retrieval.function import load_function
 from whichone.runs.checks import RankingCheck
 from whichone.runs.retrieve import make_retriever
 

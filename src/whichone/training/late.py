@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from whichone.retrieval.late.colbert import Colbert
-from whichone.retrieval.late.tokens import TokenRules
+from whichone.retrieval.token_vectors import Colbert, TokenRules
 from whichone.training.bi_encoder import also_gold
 from whichone.training.checkpoints import OneModel
 from whichone.training.cross_encoder import others

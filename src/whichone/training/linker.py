@@ -15,8 +15,8 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic
 from whichone.progress import talk
-from whichone.retrieval.linkers.blink.model import BlinkModel, new_blink
-from whichone.retrieval.linkers.blink.retriever import CANDIDATES, Blink, descriptions
+from whichone.retrieval.blink import CANDIDATES, Blink, descriptions
+from whichone.retrieval.blink_models import BlinkModel, new_blink
 from whichone.training.checkpoints import OneModel, save_model, training_folder
 from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.linker_examples import LinkExample, link_examples

@@ -14,8 +14,8 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
 from whichone.files.lines import read_json_lines
 from whichone.files.manifest import MANIFEST
-from whichone.retrieval.linkers.blink.retriever import descriptions
-from whichone.retrieval.linkers.blink.text import MentionText
+from whichone.retrieval.blink import descriptions
+from whichone.retrieval.blink_models import MentionText
 from whichone.training.taken import (
     Taken,
     all_queries,

@@ -17,8 +17,7 @@ import msgspec
 
 from whichone.errors import BadInput
 from whichone.progress import talk
-from whichone.retrieval.dense.pair import RELATIONS, ROUTES
-from whichone.retrieval.dense.routes import learned_routes
+from whichone.retrieval.dense.dpr import RELATIONS, ROUTES, learned_routes
 from whichone.training.bi_encoder import BiEncoderTraining
 from whichone.training.examples import Example
 from whichone.training.settings import Settings

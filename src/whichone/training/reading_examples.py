@@ -20,8 +20,8 @@ from whichone.reading.checkpoint import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.seq2seq import NONE
 from whichone.records import Query, Question, Ranking
+from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
-from whichone.retrieval.tfidf import TfIdf
 from whichone.runs.reader_tasks import kind_of
 from whichone.runs.run import Run
 from whichone.runs.settings import Setting, Shows

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whichone.retrieval.sparse.encoder import Splade
+from whichone.retrieval.sparse import Splade
 from whichone.training.bi_encoder import also_gold
 from whichone.training.checkpoints import OneModel
 from whichone.training.cross_encoder import others

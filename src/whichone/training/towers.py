@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whichone.errors import UsageError
-from whichone.retrieval.dense.dpr import is_dpr, open_dpr
-from whichone.retrieval.dense.dpr_layouts import dpr_from_bert, save_own_checkpoint
+from whichone.retrieval.dense.dpr import dpr_from_bert, is_dpr, open_dpr, save_own_checkpoint
 from whichone.training.examples import Text
 from whichone.training.settings import Mode
 from whichone.training.start import Start, place_of

@@ -23,10 +23,10 @@ from whichone.papers.inventors.knowledge import inventors, keep_knowledge, paten
 from whichone.papers.inventors.people import clues, label_error, people_by_name, same
 from whichone.papers.inventors.questions import fields, questions, split_of, wordings
 from whichone.records import Question, page_of
-from whichone.retrieval.linkers.bootleg import BootlegStyle
-from whichone.retrieval.linkers.linker import Linker
+from whichone.retrieval.baselines import Popular
+from whichone.retrieval.bootleg import BootlegStyle
+from whichone.retrieval.linker import Linker
 from whichone.retrieval.namesake import NamesakeRetriever
-from whichone.retrieval.popular import Popular
 
 
 def mention(n: int, name: str, **given: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.adapters.http import Http
+from whichone.retrieval.adapters.http_search import Http
 from whichone.runs.runner import run_retriever
 
 Answer = Callable[[dict[str, Any]], tuple[int, bytes]]

@@ -10,8 +10,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
-from whichone.retrieval.adapters.adapted import Adapted, best_first
-from whichone.retrieval.adapters.ids import Hit, IdRule, parse_rule
+from whichone.retrieval.adapters.adapted import Adapted, Hit, IdRule, best_first, parse_rule
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
 

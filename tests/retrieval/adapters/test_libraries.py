@@ -42,7 +42,7 @@ def test_a_langchain_vector_store(small: Benchmark, tmp_path: Path, words: Any) 
     from langchain_core.documents import Document
     from langchain_core.vectorstores import InMemoryVectorStore
 
-    from whichone.retrieval.adapters.langchain import LangChain
+    from whichone.retrieval.adapters.frameworks import LangChain
 
     store = InMemoryVectorStore(embeddings(words))
     store.add_documents(
@@ -95,7 +95,7 @@ def test_a_llama_index_retriever(small: Benchmark, tmp_path: Path) -> None:
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-    from whichone.retrieval.adapters.llama_index import LlamaIndex
+    from whichone.retrieval.adapters.frameworks import LlamaIndex
 
     nodes = [
         TextNode(text=p.text, id_=p.id, metadata={"page": p.page}) for p in small.passage_records()
@@ -120,7 +120,7 @@ def test_a_llama_index_index(small: Benchmark, tmp_path: Path, words: Any) -> No
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.schema import TextNode
 
-    from whichone.retrieval.adapters.llama_index import LlamaIndex
+    from whichone.retrieval.adapters.frameworks import LlamaIndex
 
     class Own(BaseEmbedding):
         def _get_text_embedding(self, text: str) -> list[float]:
@@ -153,7 +153,7 @@ def test_a_haystack_component_and_a_pipeline(small: Benchmark, tmp_path: Path) -
     from haystack import Pipeline
     from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 
-    from whichone.retrieval.adapters.haystack import Haystack
+    from whichone.retrieval.adapters.frameworks import Haystack
 
     component = InMemoryBM25Retriever(haystack_store(small))
     assert first_pages(Haystack(small.corpus, component), small, tmp_path / "a") == RIGHT

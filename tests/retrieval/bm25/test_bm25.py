@@ -17,8 +17,8 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.save import passage_rows
 from whichone.errors import BrokenFolder, UsageError
 from whichone.records import Passage, Question
-from whichone.retrieval.bm25 import Bm25, Bm25Parameters, merging
-from whichone.retrieval.bm25 import index as bm25_index
+from whichone.retrieval.bm25 import Bm25, Bm25Parameters, inverted
+from whichone.retrieval.bm25 import inverted as bm25_index
 from whichone.retrieval.bm25.analysis import TermNumbers, Vocabulary, key_of
 
 TEXTS = [
@@ -152,7 +152,7 @@ def test_blocks_and_ranges_do_not_change_the_index(
     texts = [f"word{n % 7} word{n % 3} common {'often ' * (n % 5)}" for n in range(50)]
     build(passages(texts), tmp_path / "one")
     monkeypatch.setattr(bm25_index, "BLOCK", 7)
-    monkeypatch.setattr(merging, "POSTINGS", 20)
+    monkeypatch.setattr(inverted, "POSTINGS", 20)
     Bm25.build(corpus_of(passages(texts)), tmp_path / "many", workers=1)
     for name in bm25_index.FILES:
         one = (tmp_path / "one" / name).read_bytes()

@@ -7,13 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whichone.retrieval.bm25 import lists
-from whichone.retrieval.bm25.lists import BYTES, SHORTS, WIDE, decode, decode_blocks, encode, peak
+from whichone.retrieval.bm25 import postings
+from whichone.retrieval.bm25.postings import (
+    BYTES,
+    SHORTS,
+    WIDE,
+    decode,
+    decode_blocks,
+    encode,
+    peak,
+)
 
 Rows = list[tuple[int, int]]
 
 
-def encoded(many: list[Rows]) -> tuple[lists.Words, lists.Ints, lists.Ints]:
+def encoded(many: list[Rows]) -> tuple[postings.Words, postings.Ints, postings.Ints]:
     passages = np.array([p for rows in many for p, _ in rows], np.int64)
     counts = np.array([c for rows in many for _, c in rows], np.int64)
     frequency = np.array([len(rows) for rows in many], np.int64)
@@ -21,7 +29,7 @@ def encoded(many: list[Rows]) -> tuple[lists.Words, lists.Ints, lists.Ints]:
     return words, places, frequency
 
 
-def rows_of(found: tuple[lists.Ints, np.ndarray]) -> Rows:  # type: ignore[type-arg]
+def rows_of(found: tuple[postings.Ints, np.ndarray]) -> Rows:  # type: ignore[type-arg]
     return list(zip(found[0].tolist(), found[1].astype(int).tolist(), strict=True))
 
 

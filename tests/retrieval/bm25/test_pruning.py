@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from whichone.records import Passage
-from whichone.retrieval.bm25 import Bm25, scoring
-from whichone.retrieval.bm25.index import open_postings
-from whichone.retrieval.bm25.scoring import Scorer
-from whichone.retrieval.bm25.weights import length_norms
+from whichone.retrieval.bm25 import Bm25, ranking
+from whichone.retrieval.bm25.inverted import open_postings
+from whichone.retrieval.bm25.postings import length_norms
+from whichone.retrieval.bm25.ranking import Scorer
 
 PASSAGES = 3_000
 
@@ -35,7 +35,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_the_same_to_the_last_bit(index: Path, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "_LONG", 50)
+    monkeypatch.setattr(ranking, "_LONG", 50)
     postings = open_postings(index)
     scorer = Scorer(postings, backend="numpy")
     frequencies = np.asarray(postings.frequencies)
@@ -66,7 +66,7 @@ def test_windows_change_nothing(
     index: Path, k: int, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("numba")
-    monkeypatch.setattr(scoring, "WINDOW", window)
+    monkeypatch.setattr(ranking, "WINDOW", window)
     postings = open_postings(index)
     fast, plain = Scorer(postings, backend="numba"), Scorer(postings, backend="numpy")
     share = np.asarray(postings.frequencies) / np.asarray(postings.frequencies).sum()
@@ -96,12 +96,12 @@ def test_few_candidates_are_scored(index: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_norms_of_a_larger_mean(
-    index: Path, backend: scoring.Backend, monkeypatch: pytest.MonkeyPatch
+    index: Path, backend: ranking.Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Passages that were added have made the mean length larger, so that impacts exceed those that are stored."""
     if backend == "numba":
         pytest.importorskip("numba")
-    monkeypatch.setattr(scoring, "_LONG", 50)
+    monkeypatch.setattr(ranking, "_LONG", 50)
     stored = open_postings(index)
     norms = length_norms(stored.lengths, 5 * float(stored.lengths.mean()), 1.2, 0.75)
     postings = dataclasses.replace(stored, norms=norms, rise=5.0)

@@ -166,7 +166,7 @@ def test_what_is_not_a_package() -> None:
 
 
 def test_prompts_of_an_onnx_folder(tmp_path: Path) -> None:
-    from whichone.retrieval.dense.onnx import prompts
+    from whichone.retrieval.onnx_model import prompts
 
     assert prompts(tmp_path) == ("", "")
     config = tmp_path / "config_sentence_transformers.json"

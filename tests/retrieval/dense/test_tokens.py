@@ -9,9 +9,9 @@ import pytest
 
 from whichone.corpus.save import save_corpus
 from whichone.records import Passage
-from whichone.retrieval.dense import tokens, vectors
-from whichone.retrieval.dense.retriever import Dense
-from whichone.retrieval.dense.tokens import Tokeniser, corpus_tokens, read_tokens, token_shards
+from whichone.retrieval.dense import sentence, vectors
+from whichone.retrieval.dense.dense import Dense
+from whichone.retrieval.dense.sentence import Tokeniser, corpus_tokens, read_tokens, token_shards
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -38,7 +38,7 @@ def tokenizer(tmp_path: Path) -> object:
 
 
 def test_pairs_are_tokenised_as_the_library_does(tokenizer: object, tmp_path: Path) -> None:
-    from whichone.retrieval.dense.packed import fast_rules
+    from whichone.retrieval.dense.sentence import fast_rules
 
     rules = fast_rules(tokenizer)
     assert rules is not None
@@ -50,7 +50,7 @@ def test_pairs_are_tokenised_as_the_library_does(tokenizer: object, tmp_path: Pa
     assert rows == wanted["input_ids"]
     assert own.firsts is not None
     assert own.firsts.tolist() == [kinds.count(0) for kinds in wanted["token_type_ids"]]
-    tokens.write_tokens(tmp_path, 0, own)
+    sentence.write_tokens(tmp_path, 0, own)
     read = read_tokens(tmp_path / "tokens-00000.bin")
     assert read.tokens.tolist() == own.tokens.tolist()
     assert read.starts.tolist() == own.starts.tolist()
@@ -74,9 +74,9 @@ def test_a_second_model_takes_the_tokens_of_the_first(
     tokenizer: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(tokens, "SHARD", 32)
+    monkeypatch.setattr(sentence, "SHARD", 32)
     monkeypatch.setattr(vectors, "SHARD", 8)
-    monkeypatch.setattr(tokens, "available_cores", lambda: 1)
+    monkeypatch.setattr(sentence, "available_cores", lambda: 1)
     passages = [
         Passage(id=f"w:{n:03}#0", page=f"w:{n:03}", title=WORDS[5 + n % 6], text=" ".join(WORDS[5 : 6 + n % 5]))
         for n in range(70)
@@ -89,7 +89,7 @@ def test_a_second_model_takes_the_tokens_of_the_first(
         stored = dense.vectors(np.arange(70))
         np.testing.assert_allclose(stored, plain, atol=1e-5)
         if seed == 1:
-            monkeypatch.setattr(tokens, "TokenMaker", None)  # the second makes none
+            monkeypatch.setattr(sentence, "TokenMaker", None)  # the second makes none
     folder = corpus_tokens(corpus, side.packed.tokeniser)  # type: ignore[attr-defined]
     assert [len(shard) for shard in token_shards(folder)] == [32, 32, 6]
 
@@ -98,9 +98,9 @@ def test_int8_vectors_from_tokens_are_resumed(
     tokenizer: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(tokens, "SHARD", 16)
+    monkeypatch.setattr(sentence, "SHARD", 16)
     monkeypatch.setattr(vectors, "SHARD", 8)
-    monkeypatch.setattr(tokens, "available_cores", lambda: 1)
+    monkeypatch.setattr(sentence, "available_cores", lambda: 1)
     passages = [
         Passage(id=f"w:{n:03}#0", page=f"w:{n:03}", title="bill", text=WORDS[5 + n % 6])
         for n in range(40)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from whichone.errors import BadInput
-from whichone.retrieval.late.colbert import Colbert, ColbertTokens
-from whichone.retrieval.late.tokens import TokenRules
+from whichone.retrieval.token_vectors import Colbert, ColbertTokens, TokenRules
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

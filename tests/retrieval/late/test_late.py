@@ -12,11 +12,15 @@ from onnx_files import WORDS, write_onnx, write_tokenizer
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing
 from whichone.records import Question
-from whichone.retrieval.late import Late
-from whichone.retrieval.late.encoder import OnnxTokens
-from whichone.retrieval.late.maxsim import maxsim
-from whichone.retrieval.late.store import compress, decompress
-from whichone.retrieval.late.tokens import Cutter, TokenRules, read_rules
+from whichone.retrieval.late import Late, maxsim
+from whichone.retrieval.token_vectors import (
+    Cutter,
+    OnnxTokens,
+    TokenRules,
+    compress,
+    decompress,
+    read_rules,
+)
 
 pytest.importorskip("onnxruntime")
 

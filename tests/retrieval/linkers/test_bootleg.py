@@ -9,9 +9,8 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Query
-from whichone.retrieval.linkers.bootleg import BootlegStyle
-from whichone.retrieval.linkers.candidates import KnowledgeNames
-from whichone.retrieval.linkers.linker import Linker
+from whichone.retrieval.bootleg import BootlegStyle
+from whichone.retrieval.linker import KnowledgeNames, Linker
 from whichone.runs.linker_predictions import EntityPages
 
 

@@ -12,9 +12,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import Missing, UsageError
 from whichone.records import Output, Passage, Provenance, Query, Question
-from whichone.retrieval.linkers.candidates import LinkNames, Span, around
-from whichone.retrieval.linkers.linker import Linker
-from whichone.retrieval.linkers.mentions import bare, given, make_finder
+from whichone.retrieval.linker import Linker, LinkNames, Span, around, bare, given, make_finder
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
 
@@ -144,7 +142,7 @@ def test_blink_is_evaluated_on_kore50(linked: Benchmark, tmp_path: Path) -> None
     transformers = pytest.importorskip("transformers")
     from whichone.measures.measure import parse_measures
     from whichone.measures.scores import score_run
-    from whichone.retrieval.linkers.blink.model import new_blink
+    from whichone.retrieval.blink_models import new_blink
     from whichone.runs.retrieve import retrieve
 
     words = sorted({w for title in linked.corpus.titles().values() for w in title.lower().split()})

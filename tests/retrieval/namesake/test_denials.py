@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.retrieval.namesake.denials import Denials, blanked
+from whichone.retrieval.namesake.evidence import Denials, blanked
 
 
 def denied(language: str, text: str) -> list[str]:

@@ -10,9 +10,9 @@ import pytest
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.save import save_corpus
 from whichone.records import Passage
-from whichone.retrieval.namesake import fields
-from whichone.retrieval.namesake.fields import FieldIndex
-from whichone.retrieval.namesake.variants import NameVariants
+from whichone.retrieval.namesake import lexical
+from whichone.retrieval.namesake.lexical import FieldIndex
+from whichone.retrieval.namesake.spelling import NameVariants
 
 NAMES = ("Seán O'Brien", "Ann Lee", "Ann B. Lee", "Anne Lee (poet)", "Jean-Luc Picard", "Ann Lee")
 
@@ -42,7 +42,7 @@ def test_variants_of_names(corpus: Corpus, tmp_path: Path) -> None:
 def test_fields(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(fields, "_CHUNK", chunk)
+    monkeypatch.setattr(lexical, "_CHUNK", chunk)
     FieldIndex.write(corpus, tmp_path)
     written, made = FieldIndex.open(tmp_path), FieldIndex.of(corpus)
     assert written.names == made.names == {"entity", "page"}
@@ -50,7 +50,7 @@ def test_fields(
         np.testing.assert_array_equal(getattr(written, name), getattr(made, name))
     assert written.rows("entity", ["e1"]).tolist() == made.rows("entity", ["e1"]).tolist()
     assert written.rows("page", ["p:7"]).tolist() == sorted(corpus.rows_of(corpus.page_row("p:7")))
-    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == sorted(fields.FILES)
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == sorted(lexical.FILES)
 
 
 def test_a_corpus_without_passages(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 import whichone
-from whichone.retrieval.namesake.relations import LANGUAGES, RelationTable
+from whichone.retrieval.namesake.knowledge_evidence import LANGUAGES, RelationTable
 
 OPENINGS = [
     (

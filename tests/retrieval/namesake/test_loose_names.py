@@ -12,9 +12,9 @@ from whichone.retrieval.namesake.spelling import (
     folded,
     foldings,
     nicknames,
+    short_keys,
     within_one_edit,
 )
-from whichone.retrieval.namesake.variants import short_keys
 
 PEOPLE = [
     ("Paul Walker", "Paul Walker was an American actor."),

@@ -18,7 +18,7 @@ from whichone.records import Question, page_of
 from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.retrieval.namesake import retriever as namesake_retriever
 from whichone.retrieval.namesake.evidence import Evidence
-from whichone.retrieval.namesake.reading import reordered
+from whichone.retrieval.namesake.questions_asked import reordered
 from whichone.retrieval.namesake.sentences import split_sentences
 from whichone.runs.retrieve import make_retriever
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.retrieval.namesake.names import PageNames, names_one_thing, remainder
+from whichone.retrieval.namesake.question_names import PageNames, names_one_thing, remainder
 
 NAMES = [
     "Dark River",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.retrieval.namesake.relations import RelationTable, contains, stems
+from whichone.retrieval.namesake.knowledge_evidence import RelationTable, contains, stems
 
 TABLE = RelationTable.load()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import whichone
-from whichone.retrieval.namesake.model import EvidenceModel, Fit, calibrated, softmax
-from whichone.retrieval.namesake.reading import periods
-from whichone.retrieval.namesake.resolution import Candidate, question_back, splitting
+from whichone.retrieval.namesake.pool import Candidate, question_back, splitting
+from whichone.retrieval.namesake.questions_asked import periods
+from whichone.retrieval.namesake.weights import EvidenceModel, Fit, calibrated, softmax
 
 STAFF = [
     {"id": "1", "title": "Ada Park", "text": "Badge 17.", "department": "Payroll", "city": "Leeds"},

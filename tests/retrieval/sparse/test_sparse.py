@@ -12,10 +12,8 @@ from onnx_files import WORDS, write_onnx, write_tokenizer
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question
-from whichone.retrieval.bm25.real_weights import RealPostings
-from whichone.retrieval.sparse import Sparse
-from whichone.retrieval.sparse.encoder import OnnxSplade, Splade, strongest
-from whichone.retrieval.sparse.postings import Block, merge
+from whichone.retrieval.bm25.postings import RealPostings
+from whichone.retrieval.sparse import Block, OnnxSplade, Sparse, Splade, merge, strongest
 
 pytest.importorskip("onnxruntime")
 RED, GREEN, BLUE = 8, 9, 10

@@ -8,8 +8,7 @@ from typing import Any
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.adapters.adapted import Adapted
-from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.adapted import Adapted, Hit
 from whichone.retrieval.indexes import index_folder
 from whichone.text.language import base_code, stemmer_of, stop_words_of
 

@@ -10,8 +10,7 @@ from typing import Any
 from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, UsageError
 from whichone.files.pools import available_cores
-from whichone.retrieval.adapters.adapted import Adapted, missing, yes
-from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.adapted import Adapted, Hit, missing, yes
 
 _SEARCHER = "io.anserini.search.SimpleSearcher"
 _JARS = "resources/jars/anserini-*-fatjar.jar"

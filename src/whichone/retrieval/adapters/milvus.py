@@ -8,8 +8,7 @@ from typing import Any
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing
-from whichone.retrieval.adapters.adapted import missing
-from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.adapted import Hit, missing
 from whichone.retrieval.adapters.vector_store import VectorCollection
 from whichone.retrieval.dense.encoder import Encoder
 

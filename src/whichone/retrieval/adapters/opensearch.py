@@ -11,8 +11,7 @@ import msgspec
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.adapters.adapted import Adapted, missing
-from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.adapted import Adapted, Hit, missing
 
 _MAPPING = {
     "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 0}},

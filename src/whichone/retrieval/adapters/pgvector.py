@@ -7,7 +7,7 @@ from typing import Any
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.adapted import Hit
 from whichone.retrieval.adapters.postgres import connected
 from whichone.retrieval.adapters.vector_store import VectorCollection
 from whichone.retrieval.dense.encoder import Encoder, Vectors

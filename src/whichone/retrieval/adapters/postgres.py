@@ -12,8 +12,7 @@ from typing import Any
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.progress import progress
-from whichone.retrieval.adapters.adapted import Adapted, missing
-from whichone.retrieval.adapters.ids import Hit
+from whichone.retrieval.adapters.adapted import Adapted, Hit, missing
 from whichone.text.language import SNOWBALL, base_code
 
 _RANKS = ("ts_rank", "ts_rank_cd")

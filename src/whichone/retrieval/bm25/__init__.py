@@ -1,5 +1,5 @@
 """BM25 with Lucene's formula, free parameters and an index on disk."""
 
-from whichone.retrieval.bm25.retriever import Bm25, Bm25Parameters
+from whichone.retrieval.bm25.ranking import Bm25, Bm25Parameters
 
 __all__ = ["Bm25", "Bm25Parameters"]

@@ -18,7 +18,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from whichone.retrieval.bm25.lists import BLOCK
+from whichone.retrieval.bm25.postings import BLOCK
 
 NEAR = 48
 """A list is read through where each of so many of its entries, on average, would be looked for."""

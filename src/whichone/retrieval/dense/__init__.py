@@ -1,5 +1,5 @@
 """Dense retrieval: encoders, vectors on disk, exact and approximate search."""
 
-from whichone.retrieval.dense.retriever import Dense, DenseParameters
+from whichone.retrieval.dense.dense import Dense, DenseParameters
 
 __all__ = ["Dense", "DenseParameters"]

@@ -10,8 +10,10 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import re
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,9 +22,16 @@ import numpy as np
 
 from whichone.errors import BadInput, Missing, UsageError, missing_extra
 from whichone.files.folder import file_hash
+from whichone.files.lines import read_json, write_atomic
+from whichone.names import name_key
 from whichone.retrieval.dense.encoder import Vectors, batches_by_length, checked, weights_hash
-from whichone.retrieval.dense.packed import PackedModel, fast_rules, first_states
-from whichone.retrieval.dense.tokens import Tokeniser
+from whichone.retrieval.dense.sentence import (
+    PackedModel,
+    SentenceEncoder,
+    Tokeniser,
+    fast_rules,
+    first_states,
+)
 
 BATCH = 32
 LONGEST = 256
@@ -245,3 +254,207 @@ def _weights(file: Path) -> dict[str, Any]:
     if not isinstance(weights, dict) or not any(k.startswith("question_model.") for k in weights):
         raise BadInput("it contains no question_model.* weights, so it is no DPR pair", file=file)
     return weights
+
+
+# DPR's encoders out of a BERT checkpoint, and back into the layout of its authors' own files.
+
+
+def dpr_from_bert(question: str, passage: str, device: str | None = None) -> DprEncoder:
+    """Two encoders that begin with the weights of one BERT, or of one each; no projection, no pooler."""
+    return DprEncoder(
+        _side("question", Path(question), device), _side("passage", Path(passage), device)
+    )
+
+
+def _side(side: Side, folder: Path, device: str | None) -> DprSide:
+    import transformers
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bert = transformers.BertModel.from_pretrained(
+                str(folder), add_pooling_layer=False, local_files_only=True
+            )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise Missing(
+            f"DPR begins with a BERT checkpoint, and {folder} is none: {str(error).splitlines()[0]}",
+            hint="name a folder of BERT (bert-base-uncased), or a DPR pair",
+        ) from error
+    sizes = bert.config.to_dict()
+    sizes.pop("model_type", None)
+    model = getattr(transformers, _CLASSES[side])(transformers.DPRConfig(**sizes))
+    getattr(model, _INNER[side]).bert_model.load_state_dict(bert.state_dict(), strict=False)
+    longest = min(LONGEST, int(model.config.max_position_embeddings))
+    model = model.to(device) if device else model
+    return DprSide(model, tokenizer, folder.resolve().name, weights_hash(folder), longest)
+
+
+def save_own_checkpoint(file: Path, question: Any, passage: Any) -> None:
+    """Both encoders in one file as DPR's own training writes and reads it."""
+    import torch
+
+    weights: dict[str, Any] = {}
+    for side, model in (("question", question), ("passage", passage)):
+        inner = getattr(model, _INNER[side]).bert_model
+        weights |= {_PREFIX[side] + name: value.cpu() for name, value in inner.state_dict().items()}
+    state = {
+        "model_dict": weights,
+        "optimizer_dict": {},
+        "scheduler_dict": {},
+        "offset": 0,
+        "epoch": 0,
+        "encoder_params": {"encoder_model_type": "hf_bert", "sequence_length": LONGEST},
+    }
+    beside = file.with_name(f".{file.name}.partial")
+    torch.save(state, beside)
+    beside.replace(file)
+
+
+# Which relation a question asks for, recognised by its wording: what is around the name.
+
+
+LEAST = 2
+"""How many questions a wording must have been seen in."""
+
+
+class Wording(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """The two sides of a name: "where was", "born?"."""
+
+    before: str
+    after: str
+
+    def fits(self, question: str) -> bool:
+        return (
+            len(question) > len(self.before) + len(self.after)
+            and question.startswith(self.before)
+            and question.endswith(self.after)
+        )
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+
+class Routes(msgspec.Struct, frozen=True):
+    """The wordings of each relation."""
+
+    wordings: dict[str, tuple[Wording, ...]] = {}
+
+    def relation(self, question: str) -> str | None:
+        """The relation of the longest wording that fits; None when none does, or two relations tie."""
+        asked = name_key(question)
+        fitting = [
+            (len(wording), relation)
+            for relation, known in self.wordings.items()
+            for wording in known
+            if wording.fits(asked)
+        ]
+        longest = max((length for length, _ in fitting), default=0)
+        relations = {relation for length, relation in fitting if length == longest}
+        return relations.pop() if len(relations) == 1 else None
+
+    def save(self, file: Path) -> None:
+        write_atomic(file, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
+
+    @classmethod
+    def open(cls, file: Path) -> Routes:
+        return read_json(file, cls) if file.exists() else cls()
+
+
+def learned_routes(questions: Iterable[tuple[str, str, str]]) -> Routes:
+    """Wordings from (question, name, relation); a name that is not in its question teaches none."""
+    seen: dict[str, Counter[Wording]] = {}
+    for question, name, relation in questions:
+        alone = rf"(?<!\w){re.escape(name_key(name))}(?!\w)"
+        parts = re.split(alone, name_key(question)) if name.strip() else []
+        if len(parts) == 2 and any(parts) and relation:
+            seen.setdefault(relation, Counter())[Wording(*parts)] += 1
+    return Routes(
+        {
+            relation: tuple(sorted(w for w, count in known.items() if count >= LEAST))
+            for relation, known in sorted(seen.items())
+        }
+    )
+
+
+# Two encoders in one folder, `questions/` and `passages/`; with `relations/`, one for each relation.
+# All question encoders ask the same passage vectors: those of `passages/`. A question goes to the
+# encoder of the relation that its wording tells (`routes.json`), else to `questions/`, the joint one.
+
+
+RELATIONS = "relations"
+ROUTES = "routes.json"
+
+
+class PairEncoder:
+    """Questions by one encoder or by that of their relation, passages by another, one index for all."""
+
+    def __init__(self, folder: Path, *, name: str, device: str | None = None) -> None:
+        self.name = name
+        self._folder, self._device = folder, device
+        self._passages = _open("passage", folder / "passages", device)
+        self._questions = {"": _open("question", folder / "questions", device)}
+        self._routes = Routes.open(folder / ROUTES)
+        self._relations = _relation_folders(folder)
+        self.size = self._passages.size
+        if self._questions[""].size != self.size:
+            raise BadInput(
+                f"questions become vectors of {self._questions[''].size} numbers, passages of"
+                f" {self.size}",
+                file=folder,
+            )
+
+    def describe(self) -> dict[str, Any]:
+        description: dict[str, Any] = {
+            "encoder": self.name,
+            "kind": "pair",
+            "size": self.size,
+            "question_encoder": self._questions[""].describe(),
+            "passage_encoder": self._passages.describe(),
+        }
+        if self._relations:
+            description["relations"] = {r: weights_hash(f) for r, f in self._relations.items()}
+        return description
+
+    @property
+    def packed(self) -> PackedModel | None:
+        """Where passages are encoded from tokens made ahead."""
+        return self._passages.packed
+
+    def describe_passages(self) -> dict[str, Any]:
+        """What decides the passages' vectors: an index outlives a change of the question encoders."""
+        return self._passages.describe_passages()
+
+    def relation(self, text: str) -> str:
+        """The relation whose encoder gets the question; empty for the joint one."""
+        relation = self._routes.relation(text) or ""
+        return relation if relation in self._relations else ""
+
+    def questions(self, texts: Sequence[str]) -> Vectors:
+        vectors = np.zeros((len(texts), self.size), np.float32)
+        places: dict[str, list[int]] = {}
+        for place, text in enumerate(texts):
+            places.setdefault(self.relation(text), []).append(place)
+        for relation, here in places.items():
+            vectors[here] = self._question_encoder(relation).questions([texts[n] for n in here])
+        return vectors
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+        return self._passages.passages(titles, texts)
+
+    def _question_encoder(self, relation: str) -> DprSide | SentenceEncoder:
+        if relation not in self._questions:
+            self._questions[relation] = _open("question", self._relations[relation], self._device)
+        return self._questions[relation]
+
+
+def _relation_folders(folder: Path) -> dict[str, Path]:
+    if not (folder / RELATIONS).is_dir():
+        return {}
+    return {place.name: place for place in sorted((folder / RELATIONS).iterdir()) if place.is_dir()}
+
+
+def _open(side: Side, folder: Path, device: str | None) -> DprSide | SentenceEncoder:
+    if is_dpr(folder):
+        return open_side(side, folder, device)
+    return SentenceEncoder(folder, name=folder.name, device=device)

@@ -143,13 +143,13 @@ def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encod
     kind = folder_kind(folder)
     refuse_cross_encoder(folder)
     if kind == "pair":
-        from whichone.retrieval.dense.pair import PairEncoder
+        from whichone.retrieval.dense.dpr import PairEncoder
 
         return PairEncoder(folder, name=name, device=device)
     if kind == "static":
         return StaticEncoder(folder, name=name)
     if kind == "onnx":
-        from whichone.retrieval.dense.onnx import OnnxEncoder
+        from whichone.retrieval.onnx_model import OnnxEncoder
 
         return OnnxEncoder(folder, name=name)
     if kind == "torch":

@@ -2,18 +2,472 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
+import hashlib
 import logging
 import os
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whichone.errors import Missing, missing_extra
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.files.folder import Folder
+from whichone.files.mapped import MappedTable
+from whichone.files.output import cache_folder, written_beside
+from whichone.files.pools import available_cores, run_jobs
+from whichone.progress import Advance, progress
 from whichone.retrieval.dense.encoder import Vectors, checked, joined, weights_hash
-from whichone.retrieval.dense.packed import PackedModel, fast_rules, first_normalised
-from whichone.retrieval.dense.tokens import Tokeniser
+from whichone.retrieval.indexes import index_folder, open_index
+
+if TYPE_CHECKING:
+    import torch
+
+
+# Encoding at the pace of the device: texts tokenised ahead, sorted by length, cut by tokens.
+# A batch contains texts of nearly one length, so that hardly any padding is computed, and about one
+# number of tokens, so that the device is always full.
+
+
+Pool: TypeAlias = "Callable[[Any, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]"
+
+TOKENS = 1 << 18
+_PARALLEL = "TOKENIZERS_PARALLELISM"
+MULTIPLE = 8
+"""Lengths are rounded up to it: attention with a mask wants rows of 16 bytes."""
+
+Ints = npt.NDArray[np.int32]
+
+
+class Tokenised:
+    """Token numbers of many texts, one after the other, and where each begins.
+
+    `firsts` has how many tokens of each belong to the first of its two texts, where texts are pairs.
+    """
+
+    def __init__(
+        self,
+        tokens: npt.NDArray[np.integer[Any]],
+        starts: npt.NDArray[np.int64],
+        firsts: Ints | None = None,
+    ) -> None:
+        self.tokens = tokens
+        self.starts = starts
+        self.firsts = firsts
+
+    @classmethod
+    def of(cls, texts: Sequence[str], tokenizer: Any, longest: int) -> Tokenised:
+        """Tokenise with a fast tokenizer, on all cores; special tokens included."""
+        with _all_cores():
+            rows = tokenizer(
+                list(texts),
+                truncation=True,
+                max_length=longest,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+            )["input_ids"]
+        starts = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(r) for r in rows], out=starts[1:])
+        tokens = np.fromiter((t for r in rows for t in r), np.int32, int(starts[-1]))
+        return cls(tokens, starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.starts)
+
+
+@contextlib.contextmanager
+def _all_cores() -> Iterator[None]:
+    """Let the tokenizer use them, whatever was said of it elsewhere."""
+    before = os.environ.get(_PARALLEL)
+    os.environ[_PARALLEL] = "true"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_PARALLEL]
+        else:
+            os.environ[_PARALLEL] = before
+
+
+def batches(
+    lengths: npt.NDArray[np.int64], *, tokens: int = TOKENS, multiple: int = MULTIPLE
+) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
+    """Which texts go together, longest first, and the length they are padded to."""
+    if tokens < multiple:
+        raise UsageError(f"a batch needs room for at least {multiple} tokens")
+    order = np.argsort(-lengths, kind="stable")
+    at = 0
+    while at < len(order):
+        width = int(-(-max(1, lengths[order[at]]) // multiple) * multiple)
+        rows = max(1, tokens // width)
+        yield order[at : at + rows], width
+        at += rows
+
+
+def padded(held: Tokenised, rows: npt.NDArray[np.int64], width: int, pad: int) -> tuple[Ints, Ints]:
+    """Token numbers of a batch as a rectangle, and the lengths of its rows."""
+    lengths = held.lengths[rows].astype(np.int32)
+    places = np.arange(width)
+    inside = places < lengths[:, None]
+    at = np.where(inside, held.starts[rows][:, None] + places, 0)
+    return np.where(inside, held.tokens[at], np.int32(pad)).astype(np.int32, copy=False), lengths
+
+
+def encode(
+    model: Any,
+    held: Tokenised,
+    *,
+    pad: int = 0,
+    device: str = "cuda",
+    tokens: int = TOKENS,
+    pool: Pool | None = None,
+) -> torch.Tensor:
+    """Vectors in the precision of the model, in the order of the texts; mean-pooled and normalised by default."""
+    import torch
+
+    if not len(held):
+        raise BadInput("there is nothing to encode")
+    order, parts = [], []
+    with torch.inference_mode():
+        for rows, width in batches(held.lengths, tokens=tokens):
+            ids, lengths = padded(held, rows, width, pad)
+            firsts = None if held.firsts is None else _to(held.firsts[rows], device)
+            parts.append((pool or _pooled)(model, _to(ids, device), _to(lengths, device), firsts))
+            order.append(rows)  # put back at the end: doing it here would wait for the device
+        back = np.argsort(np.concatenate(order))
+        return torch.cat(parts)[torch.from_numpy(back).to(device)]
+
+
+def _to(array: Ints, device: str) -> torch.Tensor:
+    import torch
+
+    tensor = torch.from_numpy(array)
+    return (
+        tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor
+    )
+
+
+def _pooled(
+    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
+) -> torch.Tensor:
+    import torch
+
+    mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+    hidden = model(input_ids=ids, attention_mask=mask)[0]
+    total = (hidden * mask[:, :, None]).sum(1)
+    return torch.nn.functional.normalize(total / lengths[:, None], dim=1)
+
+
+def first_normalised(
+    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
+) -> torch.Tensor:
+    """The first token's last state, brought to length one."""
+    import torch
+
+    mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+    hidden = model(input_ids=ids, attention_mask=mask)[0]
+    return torch.nn.functional.normalize(hidden[:, 0], dim=1)
+
+
+def first_states(
+    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
+) -> torch.Tensor:
+    """What DPR takes: the first token's last state, or its projection."""
+    import torch
+
+    places = torch.arange(ids.shape[1], device=ids.device)
+    kinds = None
+    if firsts is not None:
+        kinds = ((places >= firsts[:, None]) & (places < lengths[:, None])).long()
+    mask = (places < lengths[:, None]).long()
+    result: torch.Tensor = model(
+        input_ids=ids, attention_mask=mask, token_type_ids=kinds
+    ).pooler_output
+    return result
+
+
+class Fetched:
+    """Vectors on their way from the device: it goes on with the next ones meanwhile."""
+
+    def __init__(self, vectors: torch.Tensor) -> None:
+        import torch
+
+        self._event: Any = None
+        self._here = vectors.float()
+        if vectors.is_cuda:
+            there = self._here
+            self._here = torch.empty(there.shape, dtype=torch.float32, pin_memory=True)
+            self._here.copy_(there, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+
+    def result(self) -> npt.NDArray[np.float32]:
+        if self._event is not None:
+            self._event.synchronize()
+        vectors: npt.NDArray[np.float32] = self._here.numpy()
+        return vectors
+
+
+class PackedModel:
+    """A model that takes tokens made ahead, at the pace of its device."""
+
+    def __init__(
+        self, model: Any, tokeniser: Tokeniser, *, pad: int, device: str, pool: Pool | None = None
+    ) -> None:
+        self._model, self._pad, self._device, self._pool = model, pad, device, pool
+        self.tokeniser = tokeniser
+
+    def __call__(self, held: Tokenised) -> torch.Tensor:
+        return encode(self._model, held, pad=self._pad, device=self._device, pool=self._pool)
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Vectors of passages whose tokens nobody made ahead."""
+        vectors: npt.NDArray[np.float32] = (
+            self(self.tokeniser.tokenised(titles, texts)).float().cpu().numpy()
+        )
+        return vectors
+
+
+def fast_rules(tokenizer: Any) -> str | None:
+    """A fast tokenizer of transformers as the JSON of its rules; None for one in Python.
+
+    How the last call cut and padded is kept in the tokenizer, and is none of its rules.
+    """
+    own = getattr(tokenizer, "backend_tokenizer", None)
+    if own is None:
+        return None
+    rules = msgspec.json.decode(own.to_str())
+    return msgspec.json.encode({**rules, "truncation": None, "padding": None}).decode()
+
+
+# Token numbers of a corpus' passages: made ahead by all cores, kept for every model with the same tokeniser.
+
+
+KIND = "passage tokens"
+SHARD = 16_384
+"""Passages of a file, a multiple of those of a file of vectors; small, so that a device has work soon and to the end."""
+_PIECE = 2_048
+
+
+class Tokeniser(msgspec.Struct, frozen=True):
+    """Everything that decides a passage's token numbers; `rules` is a tokeniser of `tokenizers` as JSON."""
+
+    rules: str
+    longest: int
+    pairs: bool = False
+    """Title and text as a pair, as DPR has them; else one text after the other."""
+
+    def describe(self) -> dict[str, Any]:
+        rules = hashlib.sha256(self.rules.encode()).hexdigest()[:16]
+        return {"rules": rules, "longest": self.longest, "pairs": self.pairs}
+
+    def tokenised(self, titles: Sequence[str], texts: Sequence[str]) -> Tokenised:
+        """The tokens of some passages, special ones included."""
+        return _joined([*self._pieces(titles, texts)])
+
+    def _pieces(self, titles: Sequence[str], texts: Sequence[str]) -> Iterator[Tokenised]:
+        own = _loaded(self.rules, self.longest)
+        encode = getattr(own, "encode_batch_fast", own.encode_batch)
+        for start in range(0, len(texts), _PIECE):
+            these = slice(start, start + _PIECE)
+            given: Any = (
+                list(zip(titles[these], texts[these], strict=True))
+                if self.pairs
+                else joined(titles[these], texts[these])
+            )
+            result = encode(given)
+            rows = [encoding.ids for encoding in result]
+            starts = np.zeros(len(rows) + 1, np.int64)
+            np.cumsum([len(row) for row in rows], out=starts[1:])
+            tokens = np.concatenate([np.asarray(row, np.int32) for row in rows])
+            firsts = None
+            if self.pairs:
+                firsts = np.array([e.type_ids.count(0) for e in result], np.int32)
+            yield Tokenised(tokens, starts, firsts)
+
+
+@functools.lru_cache(2)
+def _loaded(rules: str, longest: int) -> Any:
+    from tokenizers import Tokenizer
+
+    own = Tokenizer.from_str(rules)
+    own.no_padding()
+    own.enable_truncation(longest)
+    return own
+
+
+def _joined(parts: Sequence[Tokenised]) -> Tokenised:
+    if not parts:
+        return Tokenised(np.zeros(0, np.int32), np.zeros(1, np.int64))
+    lengths = np.concatenate([part.lengths for part in parts])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    firsts = [part.firsts for part in parts if part.firsts is not None]
+    return Tokenised(
+        np.concatenate([part.tokens for part in parts]),
+        starts,
+        np.concatenate(firsts) if firsts else None,
+    )
+
+
+class TokenMaker:
+    """Writes the tokens of a stretch of the corpus, whose table is mapped."""
+
+    def __init__(self, tokeniser: Tokeniser, passages: Path, folder: Path) -> None:
+        self._tokeniser, self._passages, self._folder = tokeniser, passages, folder
+
+    @functools.cached_property
+    def _table(self) -> MappedTable:
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has a core of its own
+        return MappedTable.open(self._passages)
+
+    def __call__(self, number: int) -> int:
+        rows = self._table.slice(number * SHARD, SHARD, ["title", "text"])
+        held = self._tokeniser.tokenised(
+            [title or "" for title in rows["title"].to_pylist()], rows["text"].to_pylist()
+        )
+        write_tokens(self._folder, number, held)
+        return len(held)
+
+
+def write_tokens(folder: Path, number: int, held: Tokenised) -> None:
+    """One file: how many passages and whether they are pairs, lengths, and tokens in as few bytes as they need."""
+    kind = np.uint16 if not len(held.tokens) or int(held.tokens.max()) < 2**16 else np.int32
+    with written_beside(folder / _name(number)) as beside, beside.open("wb") as file:
+        head = (len(held), int(held.firsts is not None), np.dtype(kind).itemsize)
+        np.array(head, np.int64).tofile(file)
+        held.lengths.astype(np.int32).tofile(file)
+        if held.firsts is not None:
+            held.firsts.astype(np.int32).tofile(file)
+        held.tokens.astype(kind).tofile(file)
+
+
+def read_tokens(path: Path) -> Tokenised:
+    """A file's tokens; mapped."""
+    raw: npt.NDArray[np.uint8] = np.memmap(path, np.uint8, "r").view(np.ndarray)
+    count, pairs, width = raw[:24].view(np.int64).tolist()
+    end = 24 + 4 * count
+    starts = np.zeros(count + 1, np.int64)
+    np.cumsum(raw[24:end].view(np.int32), out=starts[1:])
+    firsts = raw[end : end + 4 * count].view(np.int32) if pairs else None
+    rest = raw[end + 4 * count * pairs :]
+    tokens: npt.NDArray[Any] = rest.view(np.uint16 if width == 2 else np.int32)
+    return Tokenised(tokens, starts, firsts)
+
+
+def _name(number: int) -> str:
+    return f"tokens-{number:05}.bin"
+
+
+def corpus_tokens(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None) -> Folder:
+    """The tokens of a corpus: opened if they are there, else made by all cores or continued."""
+    described, place = _place(corpus, tokeniser, work)
+    if open_index(place, KIND, described) is None:
+        for _ in _made(corpus, tokeniser, place, described):
+            pass
+    return Folder.open(place, KIND)
+
+
+def corpus_shards(
+    corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None
+) -> Iterator[Tokenised]:
+    """The tokens of a corpus in order; those that are not there yet, each shard as soon as it is made.
+
+    Whoever encodes them works while the others are made.
+    """
+    described, place = _place(corpus, tokeniser, work)
+    folder = open_index(place, KIND, described)
+    return token_shards(folder) if folder else _made(corpus, tokeniser, place, described)
+
+
+def _place(corpus: Corpus, tokeniser: Tokeniser, work: Path | None) -> tuple[dict[str, Any], Path]:
+    described = {**tokeniser.describe(), "corpus": corpus.hash, "shard": SHARD}
+    own = work or cache_folder() / "indexes" / corpus.hash[:16]
+    return described, index_folder(own, "tokens", described)
+
+
+def _made(
+    corpus: Corpus, tokeniser: Tokeniser, place: Path, described: dict[str, Any]
+) -> Iterator[Tokenised]:
+    assert corpus.folder is not None
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with Folder.create(place, KIND, resume=True) as created:
+        count = -(-len(corpus) // SHARD)
+        missing = [n for n in range(count) if not (created.partial / _name(n)).exists()]
+        maker = TokenMaker(tokeniser, corpus.folder.root / "passages.arrow", created.partial)
+        with (
+            progress("tokenising", len(corpus), "passages") as advance,
+            _Making(maker, missing, created, advance) as making,
+        ):
+            advance(len(corpus) - sum(min(SHARD, len(corpus) - n * SHARD) for n in missing))
+            for number in range(count):
+                if number not in making.missing:
+                    created.adopt(_name(number))
+                making.wait_for(number)
+                yield read_tokens(created.partial / _name(number))
+        created.commit(parameters=described, counts={"passages": len(corpus)})
+
+
+class _Making:
+    """Hands shards to all cores beside whatever this process does with those that are there."""
+
+    def __init__(
+        self, maker: TokenMaker, missing: Sequence[int], folder: Folder, advance: Advance
+    ) -> None:
+        self.missing = frozenset(missing)
+        self._maker, self._jobs, self._folder, self._advance = maker, missing, folder, advance
+        self._ready: SimpleQueue[int | BaseException] = SimpleQueue()
+        self._done: set[int] = set()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="tokenising")
+
+    def __enter__(self) -> _Making:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            workers = min(available_cores(), len(self._jobs))
+            for number, rows in run_jobs(self._maker, self._jobs, workers):
+                self._folder.adopt(_name(number))
+                self._advance(rows)
+                self._ready.put(number)
+                if self._stopped.is_set():
+                    return
+        except BaseException as error:
+            self._ready.put(error)
+
+    def wait_for(self, number: int) -> None:
+        while number in self.missing and number not in self._done:
+            result = self._ready.get()
+            if isinstance(result, BaseException):
+                raise result
+            self._done.add(result)
+
+
+def token_shards(folder: Folder) -> Iterator[Tokenised]:
+    for name in sorted(n for n in folder.manifest.files if n.startswith("tokens-")):
+        yield read_tokens(folder.path(name))
+
+
+# Encoders of sentence-transformers, by folder or name, run by torch.
+
 
 BATCH = 32
 

@@ -1,6 +1,6 @@
 """The retriever that knows about namesakes."""
 
-from whichone.retrieval.namesake.parameters import NamesakeParameters
 from whichone.retrieval.namesake.retriever import NamesakeRetriever
+from whichone.retrieval.namesake.weights import NamesakeParameters
 
 __all__ = ["NamesakeParameters", "NamesakeRetriever"]

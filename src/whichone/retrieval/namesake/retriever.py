@@ -17,15 +17,14 @@ from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, find_encoder
 from whichone.retrieval.indexes import KIND, found_or_built, opened
 from whichone.retrieval.namesake.evidence import Evidence
-from whichone.retrieval.namesake.fields import Filter
 from whichone.retrieval.namesake.given import Thing, things
-from whichone.retrieval.namesake.index import Index
-from whichone.retrieval.namesake.names import Mention
-from whichone.retrieval.namesake.parameters import NamesakeParameters
-from whichone.retrieval.namesake.part import NAME, build_part
-from whichone.retrieval.namesake.reading import Reading, Searcher
-from whichone.retrieval.namesake.resolution import Resolution
+from whichone.retrieval.namesake.lexical import Filter
+from whichone.retrieval.namesake.pool import Resolution
+from whichone.retrieval.namesake.question_names import Mention
+from whichone.retrieval.namesake.questions_asked import Reading, Searcher
+from whichone.retrieval.namesake.snapshot import NAME, Index, build_part
 from whichone.retrieval.namesake.updates import Updates
+from whichone.retrieval.namesake.weights import NamesakeParameters
 
 _BUILT = ("encoder", "names")
 """Options that decide what is written when indexing; the others only how it is searched."""

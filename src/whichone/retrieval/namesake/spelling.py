@@ -5,8 +5,20 @@ from __future__ import annotations
 import functools
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whichone.corpus.page_names import CorpusNames
+from whichone.files.arrow_records import Seen
+from whichone.files.mapped import HashIndex, MappedTable, hashes, write_mapped
+from whichone.files.pools import cores_for, run_in_order
 
 _LETTERS = str.maketrans(
     {
@@ -157,3 +169,198 @@ def nicknames() -> Mapping[str, tuple[str, ...]]:
         for short, listed in language.items():
             known.setdefault(folded(short), {}).update(dict.fromkeys(listed))
     return {short: tuple(listed) for short, listed in known.items()}
+
+
+# Names looked up as people write them, on disk: by initial and last word, and by words within one edit.
+
+
+FILES = (
+    "short-hashes.npy",
+    "short-rows.npy",
+    "word-hashes.npy",
+    "word-numbers.npy",
+    "words.arrow",
+)
+_WORDS = pa.schema([("word", pa.string())])
+_KINDS = ("title", "redirect", "alias", "first sentence", "anchor")
+LONGEST_WORDS = 5
+"""Only names of so few words are written by their initials or in part."""
+MOST_WORDS = 7
+"""Only names of so few words are written with other hyphens, apostrophes and blanks."""
+
+
+class NameVariants:
+    """The words of all names with their one-letter deletions, and names by initial and last word."""
+
+    def __init__(self, names: CorpusNames, arrays: Sequence[Any], words: MappedTable) -> None:
+        self._names = names
+        self._short, self._rows, self._word_hashes, self._numbers = arrays
+        self._words = words
+
+    @classmethod
+    def of(cls, names: CorpusNames) -> NameVariants:
+        """Read off the names of a corpus."""
+        short = list(_short_forms(names))
+        numbers = dict.fromkeys(word for words in _each_word(names) for word in words)
+        words_table = pa.table({"word": pa.array(list(numbers), pa.string())}, _WORDS)
+        words = MappedTable.of(words_table)
+        forms = list(_word_forms(words))
+        arrays = [*_sorted(short), *_sorted(forms)]
+        return cls(names, arrays, words)
+
+    @classmethod
+    def write(cls, names: CorpusNames, folder: Path) -> None:
+        """The files of all names of a corpus of any size, sorted on disk."""
+        HashIndex.write(folder, "short", _short_forms(names))
+        seen = Seen(folder)
+
+        def new_words() -> Iterator[pa.RecordBatch]:
+            for words in _each_word(names):
+                before = seen.add(words, [0] * len(words))
+                new = [word for word, known in zip(words, before, strict=True) if known is None]
+                yield pa.RecordBatch.from_pydict({"word": new}, _WORDS)
+
+        write_mapped(folder / FILES[4], new_words(), _WORDS)
+        HashIndex.write(folder, "word", _word_forms(MappedTable.open(folder / FILES[4])))
+        (folder / "word-rows.npy").replace(folder / FILES[3])
+
+    @classmethod
+    def open(cls, folder: Path, names: CorpusNames) -> NameVariants:
+        arrays = [np.load(folder / file, mmap_mode="r").view(np.ndarray) for file in FILES[:4]]
+        return cls(names, arrays, MappedTable.open(folder / FILES[4]))
+
+    def by_short_key(self, key: str, most: int) -> list[str]:
+        """The keys of names that a short form such as "d walker" or "walker" may stand for."""
+        places = _places(self._short, key)
+        rows = self._rows[places.start : places.stop][: 4 * most].tolist()
+        results = dict.fromkeys(str(self._names.table.value(row, "key")) for row in rows)
+        return [name for name in results if key in set(short_keys(name.split()))][:most]
+
+    def words_like(self, word: str, most: int = 8) -> list[str]:
+        """Words of names that may have been meant: the same in plain letters first, then one edit away."""
+        plain = folded(word)
+        near: dict[str, None] = {}
+        for form in (plain, *deletions(plain)):
+            places = _places(self._word_hashes, form)
+            for number in self._numbers[places.start : places.stop][:200].tolist():
+                near[self._words.strings([number], "word")[0]] = None
+        same = [w for w in near if plain in set(foldings(w))]
+        typos = [
+            w for w in near if w not in same and any(within_one_edit(plain, f) for f in foldings(w))
+        ]
+        return [*same, *(typos if len(plain) >= 4 else [])][:most]
+
+
+def short_keys(words: Iterable[str]) -> Iterator[str]:
+    """How a name of several words may be written.
+
+    As one word ("=seanobrien"); its last word, its first, initial and last, first and last; of three words and more also the
+    first and the last but one, and the last two, as people with two surnames are called.
+    """
+    tokens = [word for word in words if word.isalnum()]
+    if not 2 <= len(tokens) <= MOST_WORDS:
+        return
+    keys: dict[str, None] = {}
+    for plain in ([folded(w) for w in tokens], [list(foldings(w))[-1] for w in tokens]):
+        core = core_words(plain)
+        keys[squeezed(plain)] = None
+        if len(core) > 1 or plain[-1] in COMPANIES:  # "Apple" is "Apple Inc.", "Ray" not "Ray Jr."
+            keys[squeezed(core)] = None
+        if 2 <= len(core) <= LONGEST_WORDS and not any(map(str.isdigit, core)):
+            first, last = core[0], core[-1]
+            keys.update(dict.fromkeys((last, first, f"{first[0]} {last}", f"{first} {last}")))
+            if len(core) > 2 and core[-2] not in PARTICLES:
+                keys.update(dict.fromkeys((f"{first} {core[-2]}", f"{core[-2]} {last}")))
+    yield from keys
+
+
+def core_words(words: Sequence[str]) -> list[str]:
+    """A name without the article before it and without "Inc." or "Jr." after it."""
+    core = list(words)
+    if len(core) > 1 and core[0] in ARTICLES:
+        core = core[1:]
+    while len(core) > 1 and core[-1] in COMPANIES | GENERATIONS:
+        core.pop()
+    return core
+
+
+def squeezed(words: Iterable[str]) -> str:
+    """A name written as one word, marked so that no other short form is the same."""
+    return f"={''.join(words)}"
+
+
+Form = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
+Forms = Iterator[Form]
+"""Hashes of written forms, and the row or number that each is a form of."""
+
+
+class NameBlock(NamedTuple):
+    """Names with their kinds: the row of the first one, and the last name before it that counts."""
+
+    row: int
+    last: str | None
+    batch: pa.RecordBatch
+
+    def names(self) -> Iterator[tuple[int, list[str]]]:
+        """The row of each name once, and its words."""
+        last = self.last
+        keys, kinds = (self.batch[name].to_pylist() for name in ("key", "kind"))
+        for row, (key, kind) in enumerate(zip(keys, kinds, strict=True), self.row):
+            if key != last and kind in _KINDS:
+                yield row, [word for word in key.split() if word.isalnum()]
+                last = key
+
+
+def _blocks(names: CorpusNames) -> Iterator[NameBlock]:
+    row, last = 0, None
+    for batch in names.table.batches(["key", "kind"]):
+        yield NameBlock(row, last, batch)
+        row += batch.num_rows
+        counting = batch["key"].filter(pc.is_in(batch["kind"], pa.array(_KINDS)))
+        last = counting[-1].as_py() if len(counting) else last
+
+
+def _each_word(names: CorpusNames) -> Iterator[list[str]]:
+    """In blocks, words of names in the order in which they first appear."""
+    return run_in_order(_words, _blocks(names), cores_for(len(names)))
+
+
+def _words(block: NameBlock) -> list[str]:
+    return list(dict.fromkeys(word for _, words in block.names() for word in words))
+
+
+def _short_forms(names: CorpusNames) -> Forms:
+    return run_in_order(_short, _blocks(names), cores_for(len(names)))
+
+
+def _short(block: NameBlock) -> Form:
+    texts = [(text, row) for row, words in block.names() for text in short_keys(words)]
+    return hashes(text for text, _ in texts), np.array([row for _, row in texts], np.int64)
+
+
+def _word_forms(words: MappedTable) -> Forms:
+    first = 0
+    for batch in words.batches(["word"]):
+        entries: list[str] = []
+        owner: list[int] = []
+        for number, word in enumerate(batch["word"].to_pylist(), first):
+            forms = {form for plain in foldings(word) for form in (plain, *deletions(plain))}
+            entries += sorted(forms)
+            owner += [number] * len(forms)
+        first += batch.num_rows
+        yield hashes(entries), np.array(owner, np.int64)
+
+
+def _sorted(
+    forms: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]],
+) -> list[npt.NDArray[Any]]:
+    values = np.concatenate([np.zeros(0, np.uint64), *(h for h, _ in forms)])
+    rows = np.concatenate([np.zeros(0, np.int64), *(r for _, r in forms)])
+    order = np.argsort(values, kind="stable")
+    kept = rows[order]
+    return [values[order], kept.astype(np.int32) if len(kept) and kept.max() < 2**31 else kept]
+
+
+def _places(values: Any, text: str) -> range:
+    wanted = hashes([text])[0]
+    return range(int(values.searchsorted(wanted)), int(values.searchsorted(wanted, "right")))

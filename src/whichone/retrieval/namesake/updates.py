@@ -23,11 +23,9 @@ import numpy.typing as npt
 from whichone.errors import Missing
 from whichone.files.lines import write_atomic
 from whichone.retrieval.bm25 import Bm25Parameters
-from whichone.retrieval.namesake.given import Thing
-from whichone.retrieval.namesake.index import Index
+from whichone.retrieval.namesake.given import Row, Thing, not_text, passage_rows, save_passages
 from whichone.retrieval.namesake.lexical import Keys
-from whichone.retrieval.namesake.part import Part, build_part, in_order
-from whichone.retrieval.namesake.passages import Row, not_text, passage_rows, save_passages
+from whichone.retrieval.namesake.snapshot import Index, Part, build_part, in_order
 
 STATE = "updates.json"
 FOLD = 500

@@ -19,7 +19,7 @@ from whichone.papers.ambigdocs.scores.semantic import CharacterTrigrams, Encoder
 from whichone.papers.ambigdocs.scores.summary import clusters, score_all, summarise
 from whichone.papers.ambigdocs.scores.validity import means_within_categories, threshold_sensitivity
 from whichone.protocols import Reader
-from whichone.retrieval.function import load_function
+from whichone.retrieval.adapters.adapted import load_function
 from whichone.runs.read import as_reader
 
 

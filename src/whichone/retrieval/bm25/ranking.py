@@ -1,0 +1,391 @@
+"""From a query's terms to its best passages: by numpy, or by numba where it is installed.
+
+Both give the same scores in the same order: by score, ties by passage ordinal.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BrokenFolder, UsageError, missing_extra
+from whichone.progress import progress
+from whichone.records import Passage, Question, Ranking
+from whichone.retrieval.bm25 import inverted
+from whichone.retrieval.bm25.analysis import TermNumbers, Vocabulary, by_language
+from whichone.retrieval.bm25.inverted import Postings
+from whichone.retrieval.bm25.postings import RealPostings
+from whichone.retrieval.indexes import created, found_or_built, opened
+
+Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+Backend = Literal["auto", "numba", "numpy"]
+Weighted = Sequence[tuple[int, np.float32]]
+WINDOW = 1 << 15
+"""Passages whose sums fit into a core's cache."""
+_SMALL = 20_000
+"""Below so many passages, numpy has answered a thousand questions before numba is imported."""
+_KEPT = 8_192
+"""Of a small index, so many lists stay decoded."""
+_LONG = 200_000
+"""Lists of fewer passages are added up sooner than others are compared with them."""
+Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+
+def _numba_kernels() -> ModuleType | None:
+    """Compiled when they are first called, and kept on disk; None without numba."""
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        return None
+    from whichone.retrieval.bm25 import kernels
+
+    return kernels
+
+
+class Scorer:
+    """Scores queries one after the other over the same postings."""
+
+    def __init__(self, postings: Postings | RealPostings, *, backend: Backend = "auto") -> None:
+        if backend not in ("auto", "numba", "numpy"):
+            raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
+        self.postings = postings
+        small = backend == "auto" and len(postings) < _SMALL
+        kernels = None if backend == "numpy" or small else _numba_kernels()
+        if backend == "numba" and kernels is None:
+            raise missing_extra("numba", "fast")
+        self._kernels = kernels
+        self._arrays: tuple[npt.NDArray[Any], ...] = postings.arrays()
+        self._impacts, self._impacts_near = postings.impacts, postings.impacts_near
+        if len(postings) < _SMALL:
+            self._impacts = kept = functools.lru_cache(_KEPT)(postings.impacts)
+            self._impacts_near = lambda term, passages: kept(term)
+
+    @property
+    def backend(self) -> str:
+        return "numba" if self._kernels else "numpy"
+
+    @functools.cached_property
+    def _scores(self) -> npt.NDArray[np.float32]:
+        """Where sums are added up; all 0 between two queries."""
+        return np.zeros(len(self.postings), np.float32)
+
+    def best(self, terms: Sequence[int], k: int) -> Best:
+        """Ordinals and scores of the k best passages that share a term with the query."""
+        return self.best_weighted(Counter(terms), k)
+
+    def best_weighted(self, repeats: Mapping[int, float], k: int) -> Best:
+        """The same where each term of the query counts so often, above 0."""
+        counted = self._weighted(repeats)
+        if not counted or not len(self.postings):
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        if isinstance(self.postings, RealPostings):
+            if self._kernels is None:
+                return self._add_all(counted, k)
+            lists = self._lists(counted)
+            return in_order(*self._kernels.best_real(*lists, *self._arrays, self._scores, k))
+        if self._kernels is not None:
+            size, postings = len(self.postings), self.postings
+            rows, scores, _ = self._kernels.best(
+                *self._lists(counted),
+                postings.rise,
+                rounding(len(counted)),
+                postings.ceilings,
+                postings.floor,
+                *self._arrays,
+                size,
+                min(k, size),
+                WINDOW,
+            )
+            return in_order(rows, scores)
+        if self._worth_pruning(counted):
+            return self._pruned(self.postings, counted, k)
+        return self._add_all(counted, k)
+
+    def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The scores of some passages only, by looking each up among a term's postings."""
+        return self.of_weighted(Counter(terms), passages)
+
+    def of_weighted(
+        self, repeats: Mapping[int, float], passages: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float32]:
+        """The same where each term of the query counts so often, above 0."""
+        counted = self._weighted(repeats)
+        passages = np.asarray(passages, np.int64)
+        if not counted or not len(passages):
+            return np.zeros(len(passages), np.float32)
+        if self._kernels is not None and isinstance(self.postings, Postings):
+            results: npt.NDArray[np.float32] = self._kernels.of(
+                *self._lists(counted), *self._arrays, passages
+            )
+            return results
+        order = np.argsort(passages, kind="stable")
+        scores = np.empty(len(passages), np.float32)
+        scores[order] = self._of(counted, passages[order])
+        return scores
+
+    def _weighted(self, repeats: Mapping[int, float]) -> Weighted:
+        """Terms in ascending order with what their impacts are multiplied by, those that weigh something."""
+        terms = sorted(repeats)
+        if not terms:
+            return []
+        weights = self.postings.idf(terms) * [repeats[term] for term in terms]
+        return [(t, w) for t, w in zip(terms, weights.astype(np.float32), strict=True) if w > 0]
+
+    def _lists(self, counted: Weighted) -> tuple[npt.NDArray[np.generic], ...]:
+        terms = np.array([term for term, _ in counted], np.int64)
+        weights = np.array([weight for _, weight in counted], np.float32)
+        frequencies = self.postings.frequencies.take(terms).astype(np.int64)
+        return self.postings.places.take(terms), frequencies, weights
+
+    def _of(self, counted: Weighted, passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The scores of passages in ascending order."""
+        scores = np.zeros(len(passages), np.float32)
+        for term, weight in counted:
+            documents, impacts = self._impacts_near(term, passages)
+            _add(scores, passages, documents, impacts, weight)
+        return scores
+
+    def _worth_pruning(self, counted: Weighted) -> bool:
+        terms = [term for term, _ in counted]
+        return len(terms) > 1 and int(self.postings.frequencies.take(terms).max()) >= _LONG
+
+    def _pruned(self, postings: Postings, counted: Weighted, k: int) -> Best:
+        """MaxScore: lists from the shortest on, until no passage that is only in the others can be among the best.
+
+        Sums are taken anew for those that can, in the order of the terms: the same to the last bit.
+        """
+        frequencies = postings.frequencies.take([term for term, _ in counted])
+        order = np.argsort(frequencies, kind="stable").tolist()
+        most = [self._most(postings, *counted[n]) for n in order]
+        scores, seen = self._scores, np.zeros(0, np.int64)
+        sums, near = np.zeros(0, np.float32), rounding(len(counted))
+        for done, n in enumerate(order, 1):
+            documents, impacts = postings.impacts(counted[n][0])
+            before = scores.take(documents)
+            scores[documents] = before + counted[n][1] * impacts
+            seen = np.concatenate([seen, documents[before == 0]])
+            last = done == len(order)
+            if not last and (len(seen) < k or frequencies[order[done]] < _LONG):
+                continue
+            sums = scores.take(seen)
+            least = 0.0
+            if len(sums) > k:
+                least = float(np.partition(sums, len(sums) - k)[len(sums) - k]) * (1 - near)
+            rest = float(sum(most[done:])) * (1 + near)
+            if last or rest < least:
+                scores[seen] = 0
+                use = np.flatnonzero(sums + rest >= least)
+                return self._of_possible(counted, seen.take(use), sums.take(use), rest, k)
+        raise AssertionError("the last list ends it")
+
+    def _of_possible(
+        self,
+        counted: Weighted,
+        seen: npt.NDArray[np.int64],
+        sums: npt.NDArray[np.float32],
+        rest: float,
+        k: int,
+    ) -> Best:
+        """The best of passages whose sums may still rise by `rest`: first those of the largest sums show what is needed."""
+        if len(seen) > 2 * k and rest:
+            largest = np.sort(seen.take(np.argpartition(sums, len(sums) - k)[-k:]))
+            least = float(self._of(counted, largest).min()) * (1 - rounding(len(counted)))
+            seen = seen.take(np.flatnonzero(sums + rest >= least))
+        use = np.sort(seen)
+        return top(use, self._of(counted, use), k)
+
+    @staticmethod
+    def _most(postings: Postings, term: int, weight: np.float32) -> float:
+        """What a term can add to a score; unknown for short lists, which come first."""
+        peak = postings.peak(term)
+        return float("inf") if peak is None else float(weight) * peak * postings.rise
+
+    def _add_all(self, counted: Weighted, k: int) -> Best:
+        """Every list added up."""
+        scores = self._scores
+        seen, short = [], None
+        for term, weight in counted:
+            documents, impacts = self._impacts(term)
+            before = scores.take(documents)
+            scores[documents] = before + weight * impacts
+            seen.append(documents[before == 0])
+            if len(documents) >= k and (short is None or len(documents) < len(short)):
+                short = documents
+        every = np.concatenate(seen)
+        sums = scores.take(every)
+        if short is not None:  # the k-th best of one list is no more than that of all
+            ranked = scores.take(short)
+            use = np.flatnonzero(sums >= np.partition(ranked, len(ranked) - k)[len(ranked) - k])
+            scores[every] = 0
+            return top(every.take(use), sums.take(use), k)
+        scores[every] = 0
+        return top(every, sums, k)
+
+
+def rounding(terms: int) -> float:
+    """More than sums of so many numbers of single precision in another order can differ by, of their size."""
+    return 1e-5 + 3e-7 * terms
+
+
+def _add(
+    scores: npt.NDArray[np.float32],
+    passages: npt.NDArray[np.int64],
+    documents: npt.NDArray[np.int64],
+    impacts: npt.NDArray[np.float32],
+    weight: np.float32,
+) -> None:
+    """Add a list's weights to the scores of passages, both in ascending order."""
+    if not len(documents):
+        return
+    at = np.searchsorted(documents, passages)
+    at[at == len(documents)] = 0
+    here = np.flatnonzero(documents.take(at) == passages)
+    scores[here] += weight * impacts.take(at.take(here))
+
+
+def top(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Best:
+    """The k best, ties by ordinal; `ordinals` need not be sorted."""
+    if len(scores) > k:
+        threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
+        above = np.flatnonzero(scores > threshold)
+        level = np.flatnonzero(scores == threshold)
+        level = level[np.argsort(ordinals[level], kind="stable")[: k - len(above)]]
+        keep = np.concatenate([above, level])
+        ordinals, scores = ordinals[keep], scores[keep]
+    return in_order(ordinals, scores)
+
+
+def in_order(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]) -> Best:
+    order = np.lexsort((ordinals, -scores))
+    return ordinals[order], scores[order]
+
+
+# BM25 over passages as a retriever.
+
+
+class Bm25Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that changes a score; Pyserini's defaults for k1 and b.
+
+    The stemmer and the stop words are those of the corpus' language unless they are given; of English,
+    Porter's and Lucene's. `title_weight` is how often the title is read before the text; 0 leaves it out.
+    """
+
+    k1: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.9
+    b: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
+    stemmer: str = "porter"
+    stop_words: str = "lucene"
+    title_weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
+
+
+class Bm25:
+    """Ranks passages by BM25 over title and text."""
+
+    name = "bm25"
+    Parameters = Bm25Parameters
+
+    def __init__(
+        self,
+        postings: inverted.Postings,
+        vocabulary: Vocabulary,
+        corpus: Corpus,
+        parameters: Bm25Parameters,
+        *,
+        backend: Backend = "auto",
+    ) -> None:
+        self.corpus = corpus
+        self.vocabulary = vocabulary
+        self.parameters = parameters
+        self.scorer = Scorer(postings, backend=backend)
+
+    @classmethod
+    def over(
+        cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any
+    ) -> Bm25:
+        """Build the index of a corpus in the work folder, or open the one that is already there."""
+        chosen = by_language(parameters, corpus)
+        wanted = msgspec.to_builtins(msgspec.convert(chosen, Bm25Parameters, strict=False))
+        place = found_or_built(cls, corpus, work, wanted, {"layout": inverted.LAYOUT})
+        return cls.open(place, backend=backend)
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus | Iterable[Passage],
+        folder: Path,
+        *,
+        backend: Backend = "auto",
+        workers: int | None = None,
+        **parameters: Any,
+    ) -> Bm25:
+        """Index a corpus, or any passages, by all cores, or so many; an interrupted build goes on."""
+        chosen = by_language(parameters, corpus)
+        wanted = msgspec.convert(chosen, Bm25Parameters, strict=False)
+        options = msgspec.to_builtins(wanted)
+        numbering = TermNumbers(wanted.stemmer, wanted.stop_words)
+        with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):
+            inverted.go_on_or_start(
+                place, {**options, "corpus": held.hash, "layout": inverted.LAYOUT}
+            )
+            with progress("indexing", len(held), "passages") as advance:
+                inverted.build(
+                    texts_of(held, wanted.title_weight),
+                    numbering,
+                    place.partial,
+                    norm=inverted.bm25_norm(wanted.k1, wanted.b),
+                    workers=workers,
+                    advance=advance,
+                )
+            for name in inverted.FILES:
+                place.adopt(name)
+        return cls.open(folder, backend=backend)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, backend: Backend = "auto") -> Bm25:
+        """Open an index; its arrays are mapped, not read."""
+        place, corpus, options = opened(folder, cls.name)
+        place.check()
+        parameters = msgspec.convert(options, Bm25Parameters)
+        postings = inverted.open_postings(place.root)
+        if len(postings) != len(corpus):
+            raise BrokenFolder(
+                f"{len(corpus)} passages, but postings of {len(postings)}",
+                file=place.root,
+                hint="remove the folder: it is made again",
+            )
+        vocabulary = Vocabulary(parameters.stemmer, parameters.stop_words, postings.keys)
+        return cls(postings, vocabulary, corpus, parameters, backend=backend)
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": "bm25", **msgspec.to_builtins(self.parameters)}
+
+    @property
+    def backend(self) -> str:
+        """What computes: numba or numpy; both give the same rankings."""
+        return self.scorer.backend
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            ordinals, scores = self.scorer.best(self.vocabulary.find(question.text), k)
+            yield Ranking(
+                question=question.id,
+                passages=tuple(self.corpus.ids(ordinals.tolist())),
+                scores=tuple(scores.tolist()),
+            )
+
+
+def texts_of(corpus: Corpus, title_weight: int) -> Iterator[pa.Array]:
+    """Each passage's title, so often, and its text."""
+    for batch in corpus.batches(["title", "text"]):
+        title, text = (pc.coalesce(column, "") for column in batch.columns)
+        yield pc.binary_join_element_wise(*[title] * title_weight, text, " ")

@@ -1,0 +1,332 @@
+"""`linker`: the candidates of every mention by their priors; no text of a page is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput, Missing, UsageError, did_you_mean
+from whichone.names import name_key
+from whichone.records import Question, Ranking, Record
+from whichone.retrieval.namesake.question_names import PageNames
+
+# Who may a mention mean, and how likely is each before anything else of the question is read?
+
+
+class Span(Record, frozen=True):
+    """A mention at its place in a question; `score` is how sure its finder is."""
+
+    text: str
+    start: int
+    end: int
+    score: float = 1.0
+
+
+class Candidate(Record, frozen=True):
+    """A page that a mention may mean; `prior` is its share among all candidates."""
+
+    page: str
+    prior: float
+    entity: str | None = None
+
+
+class Names(Protocol):
+    """Names with their bearers."""
+
+    def find(self, text: str) -> list[Span]: ...
+
+    def candidates(self, name: str) -> list[Candidate]: ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+
+class LinkNames:
+    """The names of a corpus: titles, redirects, texts of links, names in first sentences.
+
+    The prior is the share of links with that text that lead to the page, with one link added for
+    every page of that name; of pages nobody links to, one whose whole title is the name comes first.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._index = PageNames(corpus=corpus.names)
+
+    def describe(self) -> dict[str, Any]:
+        return {"names": "corpus"}
+
+    def find(self, text: str) -> list[Span]:
+        """Names written like names; where none is, the longest of those that are not."""
+        mentions = self._index.find(text)
+        proper = [m for m in mentions if m.proper]
+        kept = proper or sorted(mentions, key=lambda m: m.start - m.end)[:1]
+        return [Span(text=m.name, start=m.start, end=m.end) for m in kept]
+
+    def candidates(self, name: str) -> list[Candidate]:
+        links: dict[int, float] = {}
+        for bearing in self._corpus.names.bearers(name):
+            if bearing.kind != "before comma":
+                count = bearing.count if bearing.kind == "anchor" else 0
+                links[bearing.page] = links.get(bearing.page, 1.0) + count
+        pages = sorted(links)
+        ids = dict(zip(pages, self._corpus.page_ids(pages), strict=True))
+        titles = self._corpus.page_table.strings(pages, "title")
+        exact = {
+            p for p, title in zip(pages, titles, strict=True) if name_key(title) == name_key(name)
+        }
+        total = sum(links.values())
+        ordered = sorted(links, key=lambda p: (-links[p], p not in exact, p))
+        return [Candidate(page=ids[p], prior=links[p] / total) for p in ordered]
+
+
+class KnowledgeNames:
+    """All names of a knowledge base: labels, aliases, titles, redirects, texts of links.
+
+    The prior is how often a link with that text leads to the candidate, smoothed by one further link
+    that is shared out by views.
+    """
+
+    def __init__(self, path: str | Path, corpus: Corpus) -> None:
+        from whichone.files.folder import Folder
+        from whichone.knowledge.knowledge_tables import KIND
+        from whichone.knowledge.lookup import NameIndex
+
+        self.folder = Folder.open(path, KIND)
+        self._index = NameIndex.open(self.folder)
+        self._corpus = corpus
+        self._check()
+
+    def _check(self) -> None:
+        lookup = self._index.lookup
+        some = self._corpus.page_ids(range(min(1000, self._corpus.page_count)))
+        if some and not any(map(lookup.page, some)):
+            raise BadInput(
+                "none of the corpus' first 1,000 pages is in this knowledge base",
+                file=self.folder.root,
+                hint="name the knowledge base that the corpus was made from",
+            )
+
+    def describe(self) -> dict[str, Any]:
+        name = self.folder.manifest.name or "knowledge"
+        return {"names": f"{name}-{self.folder.content_hash[:12]}"}
+
+    def find(self, text: str) -> list[Span]:
+        mentions = self._index.find(text)
+        return [Span(text=m.text, start=m.start, end=m.end) for m in mentions]
+
+    def candidates(self, name: str) -> list[Candidate]:
+        """Bearers without a page in the corpus keep their share, but cannot be returned."""
+        bearers = self._index.lookup.bearers(name)
+        views = [1 + (b.about.popularity or 0.0) for b in bearers]
+        links, total = 1 + sum(b.links for b in bearers), sum(views)
+        candidates: dict[str, Candidate] = {}
+        for bearer, seen in zip(bearers, views, strict=True):
+            prior = (bearer.links + seen / total) / links
+            for page in self._index.lookup.pages_of(bearer.about.entity):
+                if page.kind == "article" and self._corpus.page_row(page.page) is not None:
+                    candidate = Candidate(page=page.page, prior=prior, entity=bearer.about.entity)
+                    candidates.setdefault(page.page, candidate)
+        return sorted(candidates.values(), key=lambda c: (-c.prior, c.page))
+
+
+def open_names(corpus: Corpus, knowledge: str | Path | None) -> Names:
+    return KnowledgeNames(knowledge, corpus) if knowledge else LinkNames(corpus)
+
+
+def around(text: str, spans: Sequence[Span]) -> list[str]:
+    """The pieces of a text around its mentions."""
+    pieces, at = [], 0
+    for span in sorted(spans, key=lambda s: s.start):
+        pieces.append(text[at : span.start])
+        at = max(at, span.end)
+    pieces.append(text[at:])
+    return [piece for piece in pieces if piece.strip()]
+
+
+# Where a question mentions somebody: by known names, by spaCy or flair, or by given marks.
+
+
+Finder = Callable[[Question], list[Span]]
+
+FINDERS = ("auto", "names", "given", "spacy", "flair")
+_MARKS = re.compile(r"\[START_ENT\]\s*(.*?)\s*\[END_ENT\]", re.S)
+_NO_ENTITIES = frozenset(
+    ["CARDINAL", "ORDINAL", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "LANGUAGE"]
+)
+_POSSESSIVE = re.compile(r"['’]s$")
+
+
+def make_finder(
+    kind: str, names: Names, *, model: str | None = None
+) -> tuple[Finder, dict[str, Any]]:
+    """The finder, and what decides what it finds.
+
+    auto takes the given marks where a question has some, else the known names.
+    """
+    if kind == "given":
+        return given, {"mentions": "given"}
+    if kind == "names":
+        return (lambda question: names.find(question.text)), {"mentions": "names"}
+    if kind == "auto":
+        return (lambda question: given(question) or names.find(question.text)), {"mentions": "auto"}
+    if kind == "spacy":
+        return spacy_finder(model)
+    if kind == "flair":
+        return flair_finder(model or "ner")
+    raise UsageError(f"mentions={kind} is not known", hint=did_you_mean(kind, FINDERS))
+
+
+def given(question: Question) -> list[Span]:
+    """Between [START_ENT] and [END_ENT], else where the question's own mention stands."""
+    marked = [
+        Span(text=m[1], start=m.start(), end=m.end())
+        for m in _MARKS.finditer(question.text)
+        if m[1]
+    ]
+    if marked or not question.mention:
+        return marked
+    at = question.text.find(question.mention)
+    start, end = (at, at + len(question.mention)) if at >= 0 else (0, 0)
+    return [Span(text=question.mention, start=start, end=end)]
+
+
+def bare(name: str) -> list[str]:
+    """A mention as written, without a possessive, and without an article."""
+    short = _POSSESSIVE.sub("", name)
+    without = re.sub(r"^(?:the|a|an)\s+", "", short, flags=re.I)
+    return list(dict.fromkeys([name, short, without]))
+
+
+def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
+    """Named entities by a spaCy pipeline; numbers and dates are none."""
+    try:
+        import spacy
+    except ImportError as error:
+        raise Missing("the package spacy is not installed", hint="pip install spacy") from error
+    name = model or _spacy_model(spacy.util.get_installed_models())
+    try:
+        pipeline = spacy.load(name)
+    except OSError as error:
+        raise Missing(f"there is no spaCy pipeline {name!r}", hint=str(error)) from error
+    parts = pipeline.pipe_names
+    if not any("doc.ents" in pipeline.get_pipe_meta(part).assigns for part in parts):
+        raise UsageError(f"the spaCy pipeline {name} finds no named entities (it has no ner)")
+
+    def find(question: Question) -> list[Span]:
+        text = question.text[: pipeline.max_length]
+        return [
+            Span(text=e.text, start=e.start_char, end=e.end_char)
+            for e in pipeline(text).ents
+            if e.label_ not in _NO_ENTITIES
+        ]
+
+    version = pipeline.meta.get("version", "")
+    return find, {"mentions": "spacy", "model": name, "model_version": version}
+
+
+def _spacy_model(installed: list[str]) -> str:
+    known = sorted(
+        (m for m in installed if "_core_" in m), key=lambda m: ("en_core_web_sm" not in m, m)
+    )
+    if not known:
+        raise Missing(
+            "no spaCy pipeline is installed",
+            hint="install one, such as en_core_web_sm, or -o model=PATH",
+        )
+    return known[0]
+
+
+def flair_finder(model: str) -> tuple[Finder, dict[str, Any]]:
+    """Named entities by a flair tagger, with its confidence."""
+    try:
+        from flair.data import Sentence
+        from flair.models import SequenceTagger
+    except ImportError as error:
+        raise Missing("the package flair is not installed", hint="pip install flair") from error
+    tagger = SequenceTagger.load(model)
+
+    def find(question: Question) -> list[Span]:
+        sentence = Sentence(question.text)
+        tagger.predict(sentence)
+        return [
+            Span(text=s.text, start=s.start_position, end=s.end_position, score=float(s.score))
+            for s in sentence.get_spans(tagger.label_type)
+        ]
+
+    return find, {"mentions": "flair", "model": model}
+
+
+# `linker`: the candidates of every mention by their priors; no text of a page is read.
+
+
+class Linker:
+    """Links every mention of a question to pages and merges the candidates by their scores.
+
+    `mentions` is auto, names, given, spacy or flair, `model` that of spaCy or flair, `knowledge` a
+    knowledge base; without one, names are those of the corpus. A question
+    without a mention, or whose mentions nobody has, has an empty result, which the run counts.
+    """
+
+    kind = "linker"
+
+    def __init__(self, names: Names, finder: Finder, given: dict[str, Any]) -> None:
+        self.names, self._find, self._described = names, finder, given
+
+    @property
+    def sees(self) -> tuple[str, ...]:
+        own = self.names.describe().get("names") == "corpus"
+        return ("corpus",) if own else ("corpus", "knowledge base")
+
+    @classmethod
+    def over(
+        cls,
+        corpus: Corpus,
+        work: Path,
+        *,
+        mentions: str = "auto",
+        model: str | None = None,
+        knowledge: str | None = None,
+    ) -> Linker:
+        names = open_names(corpus, knowledge)
+        finder, finder_description = make_finder(mentions, names, model=model)
+        return cls(names, finder, {**names.describe(), **finder_description})
+
+    def describe(self) -> dict[str, Any]:
+        return {"retriever": self.kind, **self._described}
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question in questions:
+            yield self._link(question, k)
+
+    def score(
+        self, question: Question, span: Span, spans: Sequence[Span], candidates: Sequence[Candidate]
+    ) -> list[float]:
+        """The candidates' scores for one mention: here, their priors."""
+        return [candidate.prior for candidate in candidates]
+
+    def candidates(self, span: Span) -> list[Candidate]:
+        for form in bare(span.text):
+            if candidates := self.names.candidates(form):
+                return candidates
+        return []
+
+    def _link(self, question: Question, k: int) -> Ranking:
+        spans = self._find(question)
+        best: dict[str, tuple[float, int]] = {}
+        linked = []
+        for span in spans:
+            candidates = self.candidates(span)
+            scores = self.score(question, span, spans, candidates)
+            for candidate, score in zip(candidates, scores, strict=True):
+                rank = (score * span.score, len(span.text))
+                best[candidate.page] = max(rank, best.get(candidate.page, rank))
+            linked.append({"mention": span.text, "candidates": len(candidates)})
+        ordered = sorted(best.items(), key=lambda b: (-b[1][0], -b[1][1], b[0]))[:k]
+        return Ranking(
+            question=question.id,
+            passages=tuple(page for page, _ in ordered),
+            scores=tuple(score for _, (score, _) in ordered),
+            notes={"mentions": linked},
+        )

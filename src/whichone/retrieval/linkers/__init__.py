@@ -1,1 +1,0 @@
-"""Entity linkers as retrievers: from mentions in a question to pages, without searching text."""

@@ -1,0 +1,345 @@
+"""What a question asks of its entity, and whether a page is of a kind, and says things, that fit.
+
+The table `relations.toml` names the relations; a page's kind is read off the parentheses of its
+title and the opening of its text ("... is a 1990 film by ..."), so no knowledge base is needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.knowledge.knowledge_tables import KIND
+from whichone.retrieval.bm25.analysis import stemmer
+from whichone.text.language import base_code, stemmer_of
+
+_WORD = re.compile(r"[^\W_]+")
+_PARENTHESES = re.compile(r"\(([^()]*)\)")
+_YEARS = r"\d{3,4}\s*[–—-]\s*.{0,25}\d{3,4}"
+LANGUAGES = ("en", "de", "fr", "es")
+"""Languages with a table of their own; pages of others have no known kinds."""
+_OPENING = 300
+_HEAD_WORDS = 14
+
+Stems = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One relation: the words that ask for it, the kinds that have it, the words that state it."""
+
+    name: str
+    asks: tuple[Stems, ...]
+    kinds: tuple[str, ...]
+    says: tuple[Stems, ...]
+
+
+@dataclass(frozen=True)
+class Language:
+    """How pages open and questions are asked in a language."""
+
+    stem: Callable[[str], str]
+    be: re.Pattern[str]
+    head_ends: frozenset[str]
+    openers: frozenset[str]
+    lists: re.Pattern[str]
+    life: re.Pattern[str]
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> Language:
+        def any_of(texts: Sequence[str]) -> str:
+            return (
+                "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+                or r"(?!)"
+            )
+
+        articles = any_of(raw.get("articles", ()))
+        born = "|".join(
+            rf"\b{re.escape(m)}" if m[0].isalpha() else re.escape(m) for m in raw.get("born", ())
+        )
+        return cls(
+            functools.lru_cache(100_000)(stemmer(raw["stemmer"])),
+            re.compile(rf"\b(?:{any_of(raw.get('be', ()))})\b\s+(?:(?:{articles})\b)?"),
+            frozenset(raw.get("head_ends", ())),
+            frozenset(raw.get("openers", ())),
+            re.compile(any_of(raw.get("lists", ()))),
+            re.compile(rf"[(,].{{0,80}}?(?:{born or r'(?!)'}|{_YEARS})"),
+        )
+
+    def stems(self, text: str) -> Stems:
+        return tuple(map(self.stem, _WORD.findall(text.lower())))
+
+    def opening_head(self, text: str) -> Stems:
+        """The words between "is a" and the first "by", "in", "who" ... of a text's opening, as stems."""
+        match = self.be.search(text[:_OPENING])
+        if match is None:
+            return ()
+        words = []
+        for word in _WORD.findall(text[match.end() : match.end() + _OPENING].lower())[:_HEAD_WORDS]:
+            if word in self.head_ends:
+                break
+            words.append(word)
+        return tuple(map(self.stem, words))
+
+
+@dataclass(frozen=True)
+class RelationTable:
+    """All relations and kinds, as stems."""
+
+    relations: tuple[Relation, ...]
+    kinds: Mapping[Stems, tuple[str, ...]]
+    """From a word that names a kind to the kinds it may mean."""
+    language: Language
+
+    @classmethod
+    @functools.cache
+    def load(cls, language: str = "en") -> RelationTable:
+        """The table of a language; an empty one where there is none, so that no kind counts."""
+        code = base_code(language)
+        if code not in LANGUAGES:
+            return cls((), {}, Language.of({"stemmer": stemmer_of(code)}))
+        file = "relations.toml" if code == "en" else f"relations.{code}.toml"
+        raw = tomllib.loads(files(__package__).joinpath(file).read_text("utf-8"))
+        own = Language.of(raw["language"])
+        stems = own.stems
+        relations = tuple(
+            Relation(
+                name,
+                tuple(map(stems, row["asks"])),
+                tuple(row["kinds"]),
+                tuple(map(stems, row["says"])),
+            )
+            for name, row in raw["relations"].items()
+        )
+        kinds: dict[Stems, list[str]] = {}
+        for kind, words in raw["kinds"].items():
+            for word in words:
+                kinds.setdefault(stems(word), []).append(kind)
+        return cls(relations, {word: tuple(k) for word, k in kinds.items()}, own)
+
+    @functools.cached_property
+    def _cues(self) -> dict[str, list[tuple[int, Stems]]]:
+        """What asks for a relation, by its first stem, with the relation's number."""
+        cues: dict[str, list[tuple[int, Stems]]] = {}
+        for number, relation in enumerate(self.relations):
+            for cue in relation.asks:
+                cues.setdefault(cue[0], []).append((number, cue))
+        return cues
+
+    def asked(self, remainder: Sequence[str]) -> list[Relation]:
+        """The relations that the pieces of a question around its names ask for, the longest cue wins."""
+        return self._asked(remainder)[0]
+
+    def without_cue(self, remainder: Sequence[str]) -> str:
+        """What the pieces say besides asking: "Who played Leia in" of a film leaves "Who Leia in"."""
+        cue = self._asked(remainder)[1]
+        words = [word for piece in remainder for word in _WORD.findall(piece)]
+        return " ".join(word for word in words if self.language.stem(word.lower()) not in cue)
+
+    def _asked(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
+        """The relations asked for, and the stems of the words that ask."""
+        pieces = [self.language.stems(piece) for piece in remainder]
+        cues: dict[int, list[Stems]] = {}
+        for stem in {stem for piece in pieces for stem in piece}:
+            for number, cue in self._cues.get(stem, ()):
+                if any(contains(piece, cue) for piece in pieces):
+                    cues.setdefault(number, []).append(cue)
+        longest = max((len(cue) for own in cues.values() for cue in own), default=0)
+        asked = [
+            self.relations[number]
+            for number in sorted(cues)
+            if any(len(cue) == longest for cue in cues[number])
+        ]
+        words = {
+            stem for own in cues.values() for cue in own if len(cue) == longest for stem in cue
+        }
+        return asked, frozenset(words)
+
+    def kinds_of(self, title: str, text: str) -> frozenset[str]:
+        """What a page says it is about: by its title's parentheses, else by its opening words."""
+        inside = _PARENTHESES.findall(title)
+        inner = self._kinds_in(self.language.stems(inside[-1])) if inside else frozenset()
+        return inner or self._kinds_in(self.language.opening_head(text)) | (
+            frozenset(["person"]) if self.language.life.search(text[:_OPENING]) else frozenset()
+        )
+
+    def _kinds_in(self, words: Stems) -> frozenset[str]:
+        kinds: set[str] = set()
+        for at in range(len(words)):
+            for size in (2, 1):
+                kinds.update(self.kinds.get(words[at : at + size], ()))
+        return frozenset(kinds)
+
+    def lists_bearers(self, title: str, text: str) -> bool:
+        """Whether a page is a disambiguation page: it lists who has the name, and is none of them."""
+        if title.endswith(
+            ("(disambiguation)", "(Begriffsklärung)", "(homonymie)", "(desambiguación)")
+        ):
+            return True
+        return bool(self.language.lists.search(text[:150].lower()))
+
+
+def stems(text: str) -> Stems:
+    """Stems of English words."""
+    return RelationTable.load().language.stems(text)
+
+
+def contains(words: Stems, phrase: Stems) -> bool:
+    """Whether a phrase occurs among words, in order and together."""
+    size = len(phrase)
+    if size and phrase[0] not in words:
+        return False
+    return size == 1 or any(words[at : at + size] == phrase for at in range(len(words) - size + 1))
+
+
+# What a knowledge base adds: further names of the pages, their popularity, and their facts.
+
+
+OF_PAGES = ("title", "redirect")
+NAME_KINDS = ("label", "alias", *OF_PAGES)
+_INSTANCE_OF = "P31"
+_YEAR = re.compile(r"\d{4}")
+
+
+class Fact(NamedTuple):
+    """A fact as words that a question may have."""
+
+    property: str
+    value: str
+    property_stems: Stems
+    value_stems: Stems
+
+
+class Knowledge:
+    """Names, facts and views of the entities that pages of a corpus are about; pages by their rows."""
+
+    def __init__(self, path: str | Path, corpus: Corpus) -> None:
+        self._folder = Folder.open(path, KIND)
+        self.id = f"{self._folder.manifest.name or 'knowledge'}-{self._folder.content_hash[:12]}"
+        self._pages: dict[str, list[int]] = {}
+        self._entity: dict[int, str] = {}
+        self._titles: dict[str, int] = {}
+        table = self._folder.table("pages", ["page", "entity", "title"])
+        for batch in table.to_batches(max_chunksize=65_536):
+            columns = (batch[name].to_pylist() for name in ("page", "entity", "title"))
+            rows = corpus.page_rows(batch["page"].to_pylist())
+            for row, (_, entity, title) in zip(rows, zip(*columns, strict=True), strict=True):
+                if row is None:
+                    continue
+                self._titles[title] = row
+                if entity is not None:
+                    self._pages.setdefault(entity, []).append(row)
+                    self._entity[row] = entity
+        if not self._titles:
+            raise BadInput(
+                "none of the corpus' pages is in this knowledge base",
+                file=self._folder.root,
+                hint="name the knowledge base that the corpus was made from",
+            )
+        self._labels = self._property_labels()
+        self._facts = self._entity_facts()
+        self._places = _runs(self._facts["entity"])
+        self.facts = functools.lru_cache(20_000)(self._read_facts)
+
+    def entity(self, page: int) -> str | None:
+        """Whom a page is about."""
+        return self._entity.get(page)
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        """Name and page for every label, alias, title and redirect.
+
+        Where an entity has several documents here, a title is that of one of them and no name of the entity.
+        """
+        several = [entity for entity, pages in self._pages.items() if len(pages) > 1]
+        table = self._folder.table("names", ["entity", "name", "kind"])
+        of_document = pc.and_(
+            pc.is_in(table["kind"], pa.array(OF_PAGES)),
+            pc.is_in(table["entity"], pa.array(several, pa.string())),
+        )
+        known = pc.and_(
+            pc.is_in(table["entity"], pa.array(list(self._pages), pa.string())),
+            pc.is_in(table["kind"], pa.array(NAME_KINDS)),
+        )
+        table = table.filter(pc.and_not(known, of_document))
+        for entity, name in zip(
+            table["entity"].to_pylist(), table["name"].to_pylist(), strict=True
+        ):
+            for page in self._pages[entity]:
+                yield name, page
+
+    def popularity(self) -> dict[int, float]:
+        """Views of the pages of the corpus; a catalogue's are of its entities, and so of all their documents."""
+        popularity: dict[int, float] = {}
+        if self._folder.has("views.parquet"):
+            table = self._folder.table("views", ["title", "views"])
+            for title, views in zip(
+                table["title"].to_pylist(), table["views"].to_pylist(), strict=True
+            ):
+                own = self._titles.get(title)
+                for page in self._pages.get(title, ()) if own is None else (own,):
+                    popularity[page] = popularity.get(page, 0.0) + float(views or 0)
+        return popularity
+
+    def asked_properties(self, page: int, words: Stems) -> list[str]:
+        """Labels of the properties of a page's entity that the question's words name."""
+        labels = {f.property: f.property_stems for f in self.facts(self._entity.get(page, ""))}
+        return [label for label, own in labels.items() if own and contains(words, own)]
+
+    def _property_labels(self) -> dict[str, tuple[str, Stems]]:
+        table = self._folder.table("properties", ["property", "label"])
+        pairs = zip(table["property"].to_pylist(), table["label"].to_pylist(), strict=True)
+        return {p: (label, stems(label)) for p, label in pairs if label and stems(label)}
+
+    def _entity_facts(self) -> pa.Table:
+        """The facts of all entities with a page here, by entity; of values that are entities their labels."""
+        table = self._folder.table("facts", ["entity", "property", "kind", "value"])
+        table = table.filter(pc.is_in(table["entity"], pa.array(list(self._pages), pa.string())))
+        if not self._folder.has("entities.parquet"):
+            return table
+        named = table.filter(pc.equal(table["kind"], "entity"))["value"].unique()
+        entities = self._folder.table("entities", ["entity", "label"])
+        entities = entities.filter(pc.is_in(entities["entity"], named)).combine_chunks()
+        places = pc.index_in(table["value"], entities["entity"])
+        is_entity = pc.equal(table["kind"], "entity")
+        value = pc.if_else(is_entity, entities["label"].take(places), table["value"])
+        return table.set_column(table.column_names.index("value"), "value", value)
+
+    def _read_facts(self, entity: str) -> tuple[Fact, ...]:
+        first, end = self._places.get(entity, (0, 0))
+        rows = self._facts.slice(first, end - first).to_pylist() if end > first else []
+        return tuple(fact for row in rows if (fact := self._fact(row)) is not None)
+
+    def _fact(self, row: dict[str, Any]) -> Fact | None:
+        """Numbers without their sign, of times the year; a value without a label says nothing."""
+        label, own = self._labels.get(row["property"], ("", ()))
+        text = row["value"] or ""
+        if row["kind"] == "quantity":
+            text = text.lstrip("+")
+        elif row["kind"] == "time":
+            year = _YEAR.search(text)
+            text = year.group() if year is not None else ""
+        if row["property"] == _INSTANCE_OF:
+            text = ""  # of which kind it is, the page says too
+        return Fact(label, text, own, stems(text)) if label else None
+
+
+def _runs(entities: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+    """Where each entity's rows begin and end; they are together."""
+    if not len(entities):
+        return {}
+    runs = pc.run_end_encode(entities.combine_chunks())
+    ends = runs.run_ends.to_pylist()
+    starts = [0, *ends[:-1]]
+    return dict(zip(runs.values.to_pylist(), zip(starts, ends, strict=True), strict=True))

@@ -1,0 +1,375 @@
+"""A snapshot of an index: its base, the parts added to it, and what was removed, seen as one."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from whichone.corpus.corpus import PASSAGES, RECORD, Corpus
+from whichone.corpus.page_names import Bearing
+from whichone.files.manifest import MANIFEST
+from whichone.files.tables import sort_rows
+from whichone.records import Passage
+from whichone.retrieval.bm25 import Bm25, Bm25Parameters
+from whichone.retrieval.dense.encoder import Vectors
+from whichone.retrieval.indexes import adopt_folder, created, opened
+from whichone.retrieval.namesake import given
+from whichone.retrieval.namesake import lexical as namesake_lexical
+from whichone.retrieval.namesake.given import GivenNames, Thing
+from whichone.retrieval.namesake.knowledge_evidence import RelationTable, Stems
+from whichone.retrieval.namesake.lexical import (
+    FieldIndex,
+    Filter,
+    Keys,
+    Lexical,
+    MappedLexical,
+    MemoryLexical,
+    PartLexical,
+    Selection,
+    filtered,
+)
+from whichone.retrieval.namesake.sentences import SentenceTable, sentence_files
+from whichone.retrieval.namesake.spelling import FILES as VARIANTS
+from whichone.retrieval.namesake.spelling import NameVariants
+
+# The corpora of an index as `namesake` sees them: pages by number, their passages, what they say and are.
+
+
+Ints = npt.NDArray[np.int64]
+
+
+class Pages:
+    """Pages and rows are numbered through all corpora; a page's passages follow one another."""
+
+    def __init__(self, corpus: Corpus, *further: Corpus, language: str | None = None) -> None:
+        self.language = corpus.language if language is None else language
+        self.table = RelationTable.load(self.language)
+        self._corpora = (corpus, *further)
+        self._page_starts = _starts([c.page_count for c in self._corpora])
+        self._row_starts = _starts([len(c) for c in self._corpora])
+        pairs = zip(self._corpora, self._row_starts, strict=False)
+        firsts = [c.page_firsts + start for c, start in pairs]
+        self._firsts = np.append(np.concatenate(firsts), self._row_starts[-1])
+        self.kinds = functools.lru_cache(100_000)(self._kinds)
+        self.stems = functools.lru_cache(20_000)(self._stems)
+
+    def __len__(self) -> int:
+        return self._page_starts[-1]
+
+    @property
+    def corpora(self) -> tuple[Corpus, ...]:
+        return self._corpora
+
+    @property
+    def page_starts(self) -> list[int]:
+        """The number of each corpus' first page."""
+        return self._page_starts[:-1]
+
+    @property
+    def row_starts(self) -> list[int]:
+        return self._row_starts[:-1]
+
+    def _page(self, page: int) -> tuple[Corpus, int]:
+        number = bisect.bisect_right(self._page_starts, page) - 1
+        return self._corpora[number], page - self._page_starts[number]
+
+    def _row(self, row: int) -> tuple[Corpus, int]:
+        number = bisect.bisect_right(self._row_starts, row) - 1
+        return self._corpora[number], row - self._row_starts[number]
+
+    def id(self, page: int) -> str:
+        corpus, own = self._page(page)
+        return corpus.page_ids([own])[0]
+
+    def passage_ids(self, rows: Sequence[int]) -> list[str]:
+        return [corpus.ids([own])[0] for corpus, own in map(self._row, rows)]
+
+    def passage(self, row: int) -> tuple[Passage, str | None]:
+        """A passage, and its further fields as JSON."""
+        corpus, own = self._row(row)
+        record = {column: corpus.value(own, column) for column in RECORD}
+        return Passage(**record), corpus.value(own, "fields")
+
+    def of_passages(self, rows: Sequence[int] | Ints) -> Ints:
+        """The page of each passage, by row."""
+        return np.searchsorted(self._firsts, np.asarray(rows, np.int64), "right") - 1
+
+    def passages(self, page: int) -> Ints:
+        return np.arange(self._firsts[page], self._firsts[page + 1])
+
+    def rows(self, pages: Sequence[int]) -> Ints:
+        """The passages of several pages, in order of the corpus."""
+        if not len(pages):
+            return np.zeros(0, np.int64)
+        wanted = np.sort(np.asarray(pages, np.int64))
+        first = self._firsts[wanted]
+        count = self._firsts[wanted + 1] - first
+        ends = np.cumsum(count)
+        rows: Ints = np.arange(ends[-1]) + np.repeat(first - ends + count, count)
+        return rows
+
+    def title(self, page: int) -> str:
+        corpus, own = self._page(page)
+        return corpus.page_table.strings([own], "title")[0]
+
+    def first_row(self, page: int) -> int:
+        return int(self._firsts[page])
+
+    def texts(self, page: int) -> list[str]:
+        corpus, own = self._page(page)
+        return corpus.texts(corpus.rows_of(own))
+
+    def opening(self, page: int) -> str:
+        """The text of a page's first passage."""
+        corpus, own = self._row(int(self._firsts[page]))
+        return corpus.texts([own])[0]
+
+    def entity(self, page: int) -> str | None:
+        """Whom a page's first passage is about, where its source says so."""
+        value = self.first_value(page, "entity")
+        return None if value is None else str(value)
+
+    def first_value(self, page: int, column: str) -> Any:
+        corpus, own = self._row(int(self._firsts[page]))
+        return corpus.value(own, column)
+
+    def _kinds(self, page: int) -> frozenset[str]:
+        return self.table.kinds_of(self.title(page), self.opening(page))
+
+    def lists_bearers(self, page: int) -> bool:
+        title = self.title(page)
+        return all(self.table.lists_bearers(title, text) for text in self.texts(page))
+
+    def _stems(self, page: int) -> Stems:
+        return self.table.language.stems(" ".join([self.title(page), *self.texts(page)]))
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    return [*itertools.accumulate(sizes, initial=0)]
+
+
+# One part of an index: a corpus with its postings, given names and fields, on disk or in memory.
+
+
+NAME = "namesake"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some passages of an index."""
+
+    corpus: Corpus
+    lexical: PartLexical
+    given: GivenNames | None
+    fields: FieldIndex
+    sentences: SentenceTable | None = None
+    variants: Sequence[NameVariants] = ()
+    folder: Path | None = None
+
+    @classmethod
+    def open(cls, folder: Path, mean: float | None = None) -> Part:
+        """Map what `build` wrote; an index of an earlier version has neither names nor fields."""
+        place, corpus, _ = opened(folder, NAME)
+        lexical = MappedLexical(Bm25.open(place.root / "bm25"), mean)
+        names = GivenNames.open(place.root) if place.has(given.FILES[0]) else None
+        known = (
+            FieldIndex.open(place.root)
+            if place.has(namesake_lexical.FILES[0])
+            else FieldIndex.of(corpus)
+        )
+        sentences = SentenceTable.open(place.root) if sentence_files(place) else None
+        # opened now: a writer may delete the folder of a part that it has merged
+        _ = (corpus.page_table, corpus.names, corpus.page_firsts, corpus.has_source_ids)
+        corpus.page_rows([""])
+        variants = [NameVariants.open(place.root, corpus.names)] if place.has(VARIANTS[0]) else []
+        if names is not None:
+            variants.append(NameVariants.of(names.names))
+        return cls(corpus, lexical, names, known, sentences, variants, place.root)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        names: Iterable[Thing],
+        terms: Sequence[Keys],
+        parameters: Bm25Parameters,
+        mean: float,
+    ) -> Part:
+        """A few passages in memory; `terms` belong to the rows."""
+        places = {id(row): n for n, row in enumerate(rows)}
+        order = [places[id(row)] for row in in_order(rows)]
+        table = pa.Table.from_pylist([dict(rows[n]) for n in order], PASSAGES.schema)
+        digest = hashlib.sha256("\0".join(str(rows[n]["id"]) for n in order).encode()).hexdigest()
+        corpus = Corpus.of_table(sort_rows(table, PASSAGES), hash=digest)
+        given_names = GivenNames.of(corpus, names, strict=False)
+        return cls(
+            corpus,
+            MemoryLexical([terms[n] for n in order], parameters, mean),
+            given_names,
+            FieldIndex.of(corpus),
+            variants=[NameVariants.of(corpus.names), NameVariants.of(given_names.names)],
+        )
+
+
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows as a part in memory has them."""
+    return sorted(rows, key=lambda row: (row["page"], row["n"]))
+
+
+def build_part(
+    corpus: Corpus | Iterable[Any],
+    folder: Path,
+    options: Mapping[str, Any],
+    names: Iterable[Thing] = (),
+    encoder: Any = None,
+    *,
+    strict: bool = True,
+) -> None:
+    """Write a part, complete in its folder; an interrupted one goes on."""
+    with created(Path(folder), NAME, corpus, options, resume=True) as (place, held):
+        if not (place.partial / "bm25" / MANIFEST).exists():
+            Bm25.build(held, place.partial / "bm25")
+        if not (place.partial / namesake_lexical.FILES[3]).exists():
+            FieldIndex.write(held, place.partial)
+        if not (place.partial / VARIANTS[3]).exists():
+            NameVariants.write(held.names, place.partial)
+        written = [*namesake_lexical.FILES, *VARIANTS]
+        listed = list(names)
+        if listed:
+            GivenNames.of(held, listed, strict=strict).save(place.partial)
+            written += given.FILES
+        if encoder is not None:
+            written += SentenceTable.write(held, encoder, place.partial)
+        for name in written:
+            place.adopt(name)
+        adopt_folder(place, "bm25")
+
+
+# A snapshot of an index: its base, the parts added to it, and what was removed, seen as one.
+
+
+Rows = npt.NDArray[np.int64]
+
+
+class Index:
+    """Parts, and the rows of each that no longer count."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        parameters: Bm25Parameters,
+        removed: Sequence[Rows] | None = None,
+        language: str | None = None,
+    ) -> None:
+        self.parts = tuple(parts)
+        self.pages = Pages(*(part.corpus for part in parts), language=language)
+        self.lexical = Lexical([part.lexical for part in parts], parameters)
+        gone = removed or [np.zeros(0, np.int64) for _ in parts]
+        starts = self.pages.row_starts
+        self.removed = np.concatenate([r + s for r, s in zip(gone, starts, strict=True)])
+        self.whole = Selection(self.removed)
+
+    def __len__(self) -> int:
+        return len(self.lexical) - len(self.removed)
+
+    @property
+    def has_given_names(self) -> bool:
+        return any(part.given is not None and len(part.given) for part in self.parts)
+
+    def select(self, wanted: Filter | None) -> Selection:
+        """What a filter lets through; everything that was not removed without one."""
+        if not wanted:
+            return self.whole
+        rows = filtered(wanted, [part.fields for part in self.parts], self.pages.row_starts)
+        return Selection(self.removed, rows)
+
+    def kept_pages(self, pages: Sequence[int], selection: Selection) -> list[int]:
+        """Those pages of which a passage is selected."""
+        if selection.everything:
+            return list(pages)
+        rows = self.pages.rows(pages)
+        kept = self.pages.of_passages(rows[selection.keeps(rows)])
+        still = set(kept.tolist())
+        return [page for page in pages if page in still]
+
+    def look_up(self, keys: Sequence[str]) -> dict[str, list[Bearing]]:
+        """The pages that names point at, over all parts; `keys` are `token_key`s."""
+        results: dict[str, list[Bearing]] = {}
+        for part, start in zip(self.parts, self.pages.page_starts, strict=True):
+            for names in (part.corpus.names, part.given.names if part.given else None):
+                if names is None:
+                    continue
+                for key, bearings in names.look_up(keys).items():
+                    moved = [_moved(bearing, start) for bearing in bearings]
+                    results[key] = results.get(key, []) + moved
+        return results
+
+    def by_short_key(self, key: str, most: int) -> list[str]:
+        """The keys of names that a short form may stand for, over all parts."""
+        results = [
+            name for part in self.parts for v in part.variants for name in v.by_short_key(key, most)
+        ]
+        return list(dict.fromkeys(results))[:most]
+
+    def words_like(self, word: str, most: int = 8) -> list[str]:
+        """Words of names that may have been meant by a word, over all parts."""
+        results = [
+            like for part in self.parts for v in part.variants for like in v.words_like(word, most)
+        ]
+        return list(dict.fromkeys(results))[:most]
+
+    def attributes(self, page: int) -> dict[str, str]:
+        """What is known of the thing a page is about: what was given, and its passage's fields."""
+        number, own = self._place(page)
+        part = self.parts[number]
+        known = dict(part.given.attributes(own)) if part.given is not None else {}
+        raw = self.pages.first_value(page, "fields")
+        for name, value in (msgspec.json.decode(raw) if raw else {}).items():
+            if isinstance(value, str | int | float | bool):
+                known.setdefault(name, str(value))
+        return known
+
+    def sentence_vectors(self, page: int) -> Vectors | None:
+        number, own = self._place(page)
+        table = self.parts[number].sentences
+        return None if table is None else table.vectors(own)
+
+    @functools.cached_property
+    def _page_starts(self) -> Rows:
+        return np.array(self.pages.page_starts, np.int64)
+
+    def _place(self, page: int) -> tuple[int, int]:
+        number = int(np.searchsorted(self._page_starts, page, "right")) - 1
+        return number, page - int(self._page_starts[number])
+
+    def rows_of(self, identity: str) -> Iterator[int]:
+        """The rows of a passage by its own id or its id here, or of all passages of a page."""
+        for part, start in zip(self.parts, self.pages.row_starts, strict=True):
+            corpus = part.corpus
+            page = corpus.page_row(identity)
+            rows = set() if page is None else set(corpus.rows_of(page))
+            rows |= {
+                r for r in (corpus.row(identity), *corpus.by_source_id([identity])) if r is not None
+            }
+            yield from (row + start for row in sorted(rows))
+
+    def rows_of_entity(self, entity: str) -> Iterator[int]:
+        for part, start in zip(self.parts, self.pages.row_starts, strict=True):
+            yield from (part.fields.rows("entity", [entity]) + start).tolist()
+
+
+def _moved(bearing: Bearing, start: int) -> Bearing:
+    if not start:
+        return bearing
+    return Bearing(bearing.page + start, bearing.name, bearing.kind, bearing.count)

@@ -1,0 +1,429 @@
+"""Learned sparse retrieval: weights of words that a model writes for questions and passages."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.files.folder import Folder, file_hash
+from whichone.progress import progress, talk
+from whichone.records import Passage, Question, Ranking
+from whichone.retrieval.bm25.postings import RealPostings
+from whichone.retrieval.bm25.ranking import Scorer
+from whichone.retrieval.dense.encoder import joined, package_folder, weights_hash
+from whichone.retrieval.indexes import created, found_or_built, opened
+from whichone.retrieval.onnx_model import OnnxModel, batches_by_length, finite, is_onnx, padded
+
+if TYPE_CHECKING:
+    import torch
+
+
+# SPLADE: what a masked language model would write at any place of a text, as weights of words.
+# The weight of a word is the largest log(1 + max(0, logit)) over the text's tokens (Formal et al., 2021).
+
+
+BATCH = 16
+LONGEST = 256
+
+Weighted = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+"""The numbers of a text's words and their weights, all above 0."""
+
+
+class SparseEncoder(Protocol):
+    words: int
+    """How many words there are; their numbers are below it."""
+
+    def encode(self, texts: Sequence[str]) -> list[Weighted]: ...
+
+    def tokens(self, text: str) -> list[int]:
+        """The numbers of a text's own words, without special tokens."""
+        ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+
+def open_sparse_encoder(
+    model: str, *, device: str | None = None, longest: int = LONGEST
+) -> SparseEncoder:
+    """The encoder of a folder, an `.onnx` file, or a model that was fetched to this machine."""
+    if is_onnx(model):
+        return OnnxSplade(Path(model), longest=longest)
+    return Splade.load(model, device=device, longest=longest)
+
+
+class OnnxSplade:
+    """An ONNX model whose output is logits a token, or weights a text."""
+
+    def __init__(self, place: Path, *, longest: int = LONGEST) -> None:
+        self._model = OnnxModel(place, longest=longest)
+        self.name = self._model.folder.resolve().name
+        self._hash = file_hash(self._model.file)[:16]
+        self._longest = longest
+        self.words = int(self._model.tokenizer.get_vocab_size())
+        shape = next(iter(self._model.outputs.values()))
+        if isinstance(shape[-1], int) and shape[-1] < self.words:
+            raise BadInput(
+                f"the model gives {shape[-1]} numbers, not one for each of {self.words} words",
+                file=self._model.file,
+                hint="search with it: --retriever dense or --retriever late",
+            )
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "model": self.name,
+            "kind": "onnx",
+            "weights": self._hash,
+            "longest": self._longest,
+        }
+
+    def encode(self, texts: Sequence[str]) -> list[Weighted]:
+        rows = [e.ids for e in self._model.tokenizer.encode_batch(list(texts))] if texts else []
+        return by_length(rows, self._weights)
+
+    def _weights(self, rows: list[list[int]]) -> npt.NDArray[np.float32]:
+        ids, mask = padded(rows)
+        output = finite(self._model.run(ids, mask)[0], self.name)
+        if output.ndim == 2:
+            return np.maximum(output, 0)
+        weights = np.log1p(np.maximum(output, 0)) * mask[:, :, None]
+        largest: npt.NDArray[np.float32] = weights.max(1)
+        return largest
+
+    def tokens(self, text: str) -> list[int]:
+        ids: list[int] = self._model.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+class Splade:
+    """A masked language model of transformers; sentence-transformers' SPLADE folders hold one too."""
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str, longest: int = LONGEST) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.name = name
+        self.words = int(model.config.vocab_size)
+        self.longest = min(longest, int(model.config.max_position_embeddings))
+        self.hash = ""
+
+    @classmethod
+    def load(cls, checkpoint: str, *, device: str | None = None, longest: int = LONGEST) -> Splade:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                import torch
+                from transformers import AutoModelForMaskedLM, AutoTokenizer
+        except ImportError as error:
+            raise missing_extra(error.name or "transformers", "dense") from None
+        place = str(package_folder(checkpoint) or checkpoint)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
+                model = AutoModelForMaskedLM.from_pretrained(place, local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            raise Missing(
+                f"cannot load the SPLADE model {checkpoint}: {str(error).splitlines()[0]}",
+                hint="name a folder of a masked language model, or of one exported to ONNX",
+            ) from error
+        _check_head(model, place)
+        chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        name = Path(checkpoint).resolve().name if Path(checkpoint).is_dir() else checkpoint
+        loaded = cls(model.float().to(chosen).eval(), tokenizer, name=name, longest=longest)
+        loaded.hash = weights_hash(Path(place)) if Path(place).is_dir() else ""
+        return loaded
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "model": self.name,
+            "kind": "masked language model",
+            "weights": self.hash,
+            "longest": self.longest,
+        }
+
+    def weights(self, texts: Sequence[str]) -> torch.Tensor:
+        """Weights of all words for each text, with gradients where torch keeps them."""
+        import torch
+
+        features = self.tokenizer(
+            list(texts),
+            padding=True,
+            truncation=True,
+            max_length=self.longest,
+            return_tensors="pt",
+        ).to(self.model.device)
+        logits = self.model(**features).logits.float()
+        mask = features["attention_mask"].unsqueeze(2)
+        largest: torch.Tensor = (torch.log1p(torch.relu(logits)) * mask).amax(1)
+        return largest
+
+    def encode(self, texts: Sequence[str]) -> list[Weighted]:
+        import torch
+
+        encoded: list[Weighted] = [_none()] * len(texts)
+        for places in batches_by_length([len(text) for text in texts], BATCH):
+            with torch.no_grad():
+                weights = self.weights([texts[n] for n in places]).cpu().numpy()
+            for n, row in zip(places, finite(weights, self.name), strict=True):
+                encoded[n] = nonzero(row)
+        return encoded
+
+    def tokens(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def save(self, folder: Path) -> None:
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+
+def _check_head(model: Any, place: str) -> None:
+    """Without a language-model head words would be weighted at random."""
+    heads = list(getattr(model.config, "architectures", None) or ())
+    if heads and not any("MaskedLM" in head or "PreTraining" in head for head in heads):
+        raise BadInput(
+            f"a checkpoint of the wrong kind: it is a {', '.join(heads)}, which writes no words",
+            file=place,
+            hint="a masked language model or a SPLADE checkpoint is needed; search with this one by"
+            " --retriever dense",
+        )
+
+
+def by_length(
+    rows: Sequence[Sequence[int]],
+    weights: Callable[[list[list[int]]], npt.NDArray[np.float32]],
+) -> list[Weighted]:
+    """Texts encoded in batches of similar length, in their own order."""
+    encoded: list[Weighted] = [_none()] * len(rows)
+    for places in batches_by_length([len(row) for row in rows], BATCH):
+        encodeds = weights([list(rows[n]) for n in places])
+        for n, row in zip(places, encodeds, strict=True):
+            encoded[n] = nonzero(row)
+    return encoded
+
+
+def nonzero(row: npt.NDArray[np.float32]) -> Weighted:
+    words = np.flatnonzero(row > 0)
+    return words, row[words]
+
+
+def strongest(text: Weighted, most: int | None) -> Weighted:
+    """At most so many words of a text, by weight; their numbers in order."""
+    words, weights = text
+    if most is None or len(words) <= most:
+        return text
+    kept = np.sort(np.lexsort((words, -weights))[:most])
+    return words[kept], weights[kept]
+
+
+def passage_texts(titles: Sequence[str], texts: Sequence[str]) -> list[str]:
+    return joined(titles, texts)
+
+
+def _none() -> Weighted:
+    return np.zeros(0, np.int64), np.zeros(0, np.float32)
+
+
+# An inverted index of real weights: `starts`, `documents`, `weights`, `lengths`.
+
+
+FILES = ("starts", "documents", "weights", "lengths")
+
+
+class Block:
+    """One stretch of passages as arrays on disk: word, passage, weight, sorted by word, then passage."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._parts = [folder / f"block-{number:05}.{part}.npy" for part in ("t", "d", "w")]
+
+    @property
+    def done(self) -> bool:
+        return self._parts[-1].exists()
+
+    def write(self, passages: list[Weighted], first: int) -> None:
+        words = np.concatenate([w for w, _ in passages] or [np.zeros(0, np.int64)])
+        counts = [len(w) for w, _ in passages]
+        owners = np.repeat(np.arange(first, first + len(passages)), counts)
+        weights = np.concatenate([v for _, v in passages] or [np.zeros(0, np.float32)])
+        order = np.lexsort((owners, words))
+        arrays = (words.astype(np.int32), owners.astype(np.int32), weights.astype(np.float32))
+        for part, array in zip(self._parts, arrays, strict=True):
+            beside = part.with_name(f".{part.name}")
+            np.save(beside, array[order])
+            beside.replace(part)
+
+    def read(
+        self,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        return np.load(self._parts[0]), np.load(self._parts[1]), np.load(self._parts[2])
+
+    def words(self) -> npt.NDArray[np.int32]:
+        numbers: npt.NDArray[np.int32] = np.load(self._parts[0])
+        return numbers
+
+    def remove(self) -> None:
+        for part in self._parts:
+            part.unlink(missing_ok=True)
+
+
+def merge(blocks: list[Block], words: int, passages: int, folder: Path) -> None:
+    """All blocks' postings in their places, passages of a word in order."""
+    counts = np.zeros(words, np.int64)
+    lengths = np.zeros(passages, np.int32)
+    for block in blocks:
+        counts += np.bincount(block.words(), minlength=words)
+    starts = np.zeros(words + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    documents = np.zeros(int(starts[-1]), np.int32)
+    weights = np.zeros(int(starts[-1]), np.float32)
+    place = starts[:-1].copy()
+    for block in blocks:
+        word, document, weight = block.read()
+        inside = np.bincount(word, minlength=words)
+        at = place[word] + np.arange(len(word)) - (np.cumsum(inside) - inside)[word]
+        documents[at], weights[at] = document, weight
+        place += inside
+        lengths += np.bincount(document, minlength=passages).astype(np.int32)
+    arrays: list[npt.NDArray[Any]] = [starts, documents, weights, lengths]
+    for name, array in zip(FILES, arrays, strict=True):
+        np.save(folder / f"{name}.npy", array)
+
+
+# Learned sparse retrieval: an inverted index whose weights a model has written.
+
+
+BLOCK = 2_048
+
+
+class SparseParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`model` is a SPLADE folder, an ONNX folder or file, or the name of a model on this machine.
+
+    `questions=words` asks with a question's own words, each with weight 1 a time, for models whose
+    passages alone were taught. `passage_words` and `question_words` keep the strongest so many.
+    """
+
+    model: str
+    questions: Literal["encoded", "words"] = "encoded"
+    passage_words: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    question_words: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    longest: Annotated[int, msgspec.Meta(ge=8)] = LONGEST
+    device: str | None = None
+
+
+class Sparse:
+    """Ranks passages by the inner product of the words' weights."""
+
+    name = "sparse"
+    Parameters = SparseParameters
+
+    def __init__(
+        self, encoder: SparseEncoder, folder: Folder, corpus: Corpus, parameters: SparseParameters
+    ) -> None:
+        self.encoder = encoder
+        self.corpus = corpus
+        self._parameters = parameters
+        self._scorer = Scorer(RealPostings.open(folder.root))
+
+    @classmethod
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Sparse:
+        parameters = msgspec.convert(options, SparseParameters, strict=False)
+        model = _encoder(parameters).describe()
+        wanted = msgspec.to_builtins(parameters)
+        return cls.open(found_or_built(cls, corpus, work, wanted, model))
+
+    @classmethod
+    def build(
+        cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any
+    ) -> Sparse:
+        """Index passages into a folder; killed and started again it goes on with the next block."""
+        parameters = msgspec.convert(options, SparseParameters, strict=False)
+        encoder = _encoder(parameters)
+        kept = {"parameters": msgspec.to_builtins(parameters), "encoder": encoder.describe()}
+        with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
+            _index(held, encoder, place, parameters)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, device: str | None = None) -> Sparse:
+        """Open an index; its postings are mapped, not read."""
+        place, corpus, kept = opened(folder, cls.name)
+        parameters = msgspec.convert(kept["parameters"], SparseParameters)
+        encoder = _encoder(parameters, device)
+        if encoder.describe() != kept["encoder"]:
+            raise UsageError(
+                "the model is not the one that the passages were indexed with",
+                where=parameters.model,
+                hint="build the index again, or put the same weights there",
+            )
+        return cls(encoder, place, corpus, parameters)
+
+    def describe(self) -> dict[str, Any]:
+        given = {k: v for k, v in msgspec.to_builtins(self._parameters).items() if v is not None}
+        return {"retriever": "sparse", **given, "word_model": self.encoder.describe()}
+
+    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+        for question, weights in zip(questions, self._weights(questions), strict=True):
+            ordinals, scores = self._scorer.best_weighted(weights, k)
+            yield Ranking(
+                question=question.id,
+                passages=tuple(self.corpus.ids(ordinals.tolist())),
+                scores=tuple(scores.tolist()),
+            )
+
+    def _weights(self, questions: Sequence[Question]) -> Iterator[dict[int, float]]:
+        if self._parameters.questions == "words":
+            for question in questions:
+                counted: dict[int, float] = {}
+                for word in self.encoder.tokens(question.text):
+                    counted[word] = counted.get(word, 0.0) + 1.0
+                yield counted
+            return
+        for text in self.encoder.encode([question.text for question in questions]):
+            words, weights = strongest(text, self._parameters.question_words)
+            yield dict(zip(words.tolist(), weights.tolist(), strict=True))
+
+
+def _encoder(parameters: SparseParameters, device: str | None = None) -> SparseEncoder:
+    return open_sparse_encoder(
+        parameters.model, device=device or parameters.device, longest=parameters.longest
+    )
+
+
+def _index(
+    corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: SparseParameters
+) -> None:
+    """Encode block by block; blocks of another model or of other options are not used."""
+    table = corpus.passages.select(["title", "text"])
+    total = table.num_rows
+    described = msgspec.to_builtins(
+        {**msgspec.structs.asdict(parameters), "encoder": encoder.describe(), "corpus": corpus.hash}
+    )
+    entries = folder.journal.read()
+    if not entries or entries[0] != described:
+        for file in folder.partial.glob("block-*"):
+            file.unlink()
+        folder.journal.path.unlink(missing_ok=True)
+        folder.journal.append(described)
+    elif list(folder.partial.glob("block-*.npy")):
+        talk(f"going on with the index in {folder.root}")
+    blocks = []
+    with progress("encoding", total, "passages") as advance:
+        for number, start in enumerate(range(0, total, BLOCK)):
+            rows = table.slice(start, BLOCK)
+            block = Block(folder.partial, number)
+            if not block.done:
+                texts = passage_texts(rows["title"].to_pylist(), rows["text"].to_pylist())
+                encoded = encoder.encode(texts)
+                block.write([strongest(e, parameters.passage_words) for e in encoded], start)
+            blocks.append(block)
+            advance(rows.num_rows)
+    merge(blocks, encoder.words, total, folder.partial)
+    for name in FILES:
+        folder.adopt(f"{name}.npy")

@@ -1,5 +1,0 @@
-"""DrQA's TF-IDF with hashed bigrams."""
-
-from whichone.retrieval.tfidf.retriever import TfIdf, TfIdfParameters
-
-__all__ = ["TfIdf", "TfIdfParameters"]

@@ -1,0 +1,570 @@
+"""ColBERT's and PyLate's checkpoints, and any encoder as a start: backbone, projection, unit vectors."""
+
+from __future__ import annotations
+
+import string
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from whichone.errors import BadInput, Missing, missing_extra
+from whichone.files.folder import Folder, file_hash
+from whichone.files.lines import read_json, write_atomic
+from whichone.progress import progress, talk
+from whichone.retrieval.dense.encoder import Vectors, joined, package_folder, weights_hash
+from whichone.retrieval.onnx_model import OnnxModel, batches_by_length, finite, is_onnx, padded
+
+if TYPE_CHECKING:
+    import torch
+
+
+# How a late-interaction checkpoint wants its texts cut: markers, expansion, what is left out.
+# ColBERT's own checkpoints say it in `artifact.metadata`, PyLate's in `config_sentence_transformers.json`.
+
+
+class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
+    """`question_mark` and `passage_mark` are put after the first token; none where they are empty.
+
+    `expand` fills questions with [MASK] up to `question_length`; those are scored too, and seen by the
+    other tokens where `attend` says so. `skip_punctuation` leaves out a passage's punctuation.
+    """
+
+    question_mark: str = ""
+    passage_mark: str = ""
+    question_length: int = 32
+    passage_length: int = 256
+    expand: bool = False
+    attend: bool = False
+    skip_punctuation: bool = True
+
+
+def read_rules(folder: Path) -> TokenRules:
+    """The rules of a checkpoint's folder; plain tokens where it says nothing."""
+    own, pylate = folder / "artifact.metadata", folder / "config_sentence_transformers.json"
+    if own.exists():
+        settings = _object(own)
+        return _convert(
+            own,
+            question_mark=settings.get("query_token_id", "[unused0]"),
+            passage_mark=settings.get("doc_token_id", "[unused1]"),
+            question_length=settings.get("query_maxlen", 32),
+            passage_length=settings.get("doc_maxlen", 180),
+            expand=True,
+            attend=settings.get("attend_to_mask_tokens", False),
+            skip_punctuation=settings.get("mask_punctuation", True),
+        )
+    settings = _object(pylate) if pylate.exists() else {}
+    if "query_length" not in settings and "document_length" not in settings:
+        return TokenRules()
+    return _convert(
+        pylate,
+        question_mark=(settings.get("query_prefix") or "").strip(),
+        passage_mark=(settings.get("document_prefix") or "").strip(),
+        question_length=settings.get("query_length", 32),
+        passage_length=settings.get("document_length", 180),
+        expand=settings.get("do_query_expansion", True),
+        attend=settings.get("attend_to_expansion_tokens", False),
+        skip_punctuation=settings.get("skiplist_words") != [],
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    settings = read_json(path)
+    if not isinstance(settings, dict):
+        raise BadInput("an object is expected", file=path)
+    return settings
+
+
+def _convert(path: Path, **values: Any) -> TokenRules:
+    try:
+        return msgspec.convert({k: v for k, v in values.items() if v is not None}, TokenRules)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"the settings of a late-interaction model: {error}", file=path) from error
+
+
+class Cutter:
+    """Texts to token ids by these rules; `tokenizer` is of the tokenizers library."""
+
+    def __init__(self, tokenizer: Any, rules: TokenRules, *, file: str | Path = "") -> None:
+        self.rules = rules
+        self._tokenizer = tokenizer
+        self._file = file
+        self._question_mark = self._number(rules.question_mark)
+        self._passage_mark = self._number(rules.passage_mark)
+        self._mask = tokenizer.token_to_id("[MASK]")
+        if rules.expand and self._mask is None:
+            raise BadInput("questions are filled with [MASK], which is no token here", file=file)
+        self._skipped = {
+            number
+            for sign in string.punctuation
+            if rules.skip_punctuation and (number := tokenizer.token_to_id(sign)) is not None
+        }
+
+    def _number(self, mark: str) -> int | None:
+        if not mark:
+            return None
+        number: int | None = self._tokenizer.token_to_id(mark)
+        if number is None:
+            raise BadInput(f"the marker {mark!r} is no token of the model", file=self._file)
+        return number
+
+    def questions(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
+        """The ids of each question, and how many of them the model attends to."""
+        length = self.rules.question_length
+        rows = self._cut(texts, length, self._question_mark)
+        seen = [len(row) for row in rows]
+        if not self.rules.expand:
+            return rows, seen
+        filled = [row + [self._mask] * (length - len(row)) for row in rows]
+        return filled, [length] * len(rows) if self.rules.attend else seen
+
+    def passages(self, texts: Sequence[str]) -> list[list[int]]:
+        return self._cut(texts, self.rules.passage_length, self._passage_mark)
+
+    def kept(self, ids: Sequence[int]) -> list[int]:
+        """The places of a passage's tokens that are stored and scored."""
+        places = [n for n, token in enumerate(ids) if token not in self._skipped]
+        return places or list(range(len(ids)))
+
+    def _cut(self, texts: Sequence[str], length: int, mark: int | None) -> list[list[int]]:
+        self._tokenizer.enable_truncation(length - (mark is not None))
+        self._tokenizer.no_padding()
+        rows = [list(e.ids) for e in self._tokenizer.encode_batch(list(texts))]
+        return rows if mark is None else [[*row[:1], mark, *row[1:]] for row in rows]
+
+
+# ColBERT's and PyLate's checkpoints, and any encoder as a start: backbone, projection, unit vectors.
+
+
+BATCH = 32
+_PROJECTION = "linear.weight"
+
+
+class Colbert:
+    """The modules of a checkpoint: `backbone`, and `projection` where it has one."""
+
+    def __init__(self, backbone: Any, tokenizer: Any, projection: Any, rules: TokenRules) -> None:
+        import torch
+
+        parts = {"backbone": backbone} | ({} if projection is None else {"projection": projection})
+        self.module = torch.nn.ModuleDict(parts)
+        self.tokenizer = tokenizer
+        self.rules = rules
+        self.cutter = Cutter(tokenizer.backend_tokenizer, rules)
+
+    @classmethod
+    def load(cls, checkpoint: str, *, device: str | None = None) -> Colbert:
+        """From a folder, an installed package, or a model that was fetched to this machine."""
+        import torch
+
+        place = str(package_folder(checkpoint) or checkpoint)
+        backbone, tokenizer = _load(place, checkpoint)
+        folder = Path(place)
+        weight = _projection(folder)
+        projection = None
+        if weight is not None:
+            projection = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+            with torch.no_grad():
+                projection.weight.copy_(weight)
+            if weight.shape[1] != backbone.config.hidden_size:
+                raise BadInput(
+                    f"the projection takes {weight.shape[1]} numbers, the encoder gives"
+                    f" {backbone.config.hidden_size}",
+                    file=folder,
+                )
+        rules = read_rules(folder) if folder.is_dir() else TokenRules()
+        loaded = cls(backbone.float(), tokenizer, projection, rules)
+        loaded.module.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+        return loaded
+
+    @property
+    def projection(self) -> Any:
+        """The linear layer after the backbone; None where there is none."""
+        return self.module["projection"] if "projection" in self.module else None  # noqa: SIM401 (no dict)
+
+    @property
+    def size(self) -> int:
+        if self.projection is not None:
+            return int(self.projection.out_features)
+        return int(self.module["backbone"].config.hidden_size)
+
+    @property
+    def device(self) -> Any:
+        return next(self.module.parameters()).device
+
+    def vectors(self, rows: Sequence[Sequence[int]], seen: Sequence[int]) -> torch.Tensor:
+        """Unit vectors of padded rows of ids; the model attends to the first `seen` of each."""
+        import torch
+
+        ids, _ = padded(rows)
+        mask = np.arange(ids.shape[1]) < np.array(seen)[:, None]
+        last = self.module["backbone"](
+            input_ids=torch.from_numpy(ids).to(self.device),
+            attention_mask=torch.from_numpy(mask.astype(np.int64)).to(self.device),
+        ).last_hidden_state
+        if "projection" in self.module:
+            last = self.module["projection"](last)
+        return torch.nn.functional.normalize(last.float(), dim=2)
+
+    def save(self, folder: Path) -> None:
+        """As PyLate and sentence-transformers lay a model out: the projection is `1_Dense`."""
+        from safetensors.torch import save_file
+
+        self.module["backbone"].save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        rules = self.rules
+        _write(
+            folder / "config_sentence_transformers.json",
+            {
+                "query_prefix": rules.question_mark,
+                "document_prefix": rules.passage_mark,
+                "query_length": rules.question_length,
+                "document_length": rules.passage_length,
+                "do_query_expansion": rules.expand,
+                "attend_to_expansion_tokens": rules.attend,
+                **({} if rules.skip_punctuation else {"skiplist_words": []}),
+            },
+        )
+        modules = [{"idx": 0, "name": "0", "path": "", "type": "Transformer"}]
+        if "projection" in self.module:
+            linear = self.module["projection"]
+            (folder / "1_Dense").mkdir(exist_ok=True)
+            save_file(
+                {_PROJECTION: linear.weight.detach().cpu().contiguous()},
+                folder / "1_Dense" / "model.safetensors",
+            )
+            _write(
+                folder / "1_Dense" / "config.json",
+                {
+                    "in_features": linear.in_features,
+                    "out_features": linear.out_features,
+                    "bias": False,
+                    "activation_function": "torch.nn.modules.linear.Identity",
+                },
+            )
+            modules.append({"idx": 1, "name": "1", "path": "1_Dense", "type": "Dense"})
+        typed = [m | {"type": f"sentence_transformers.models.{m['type']}"} for m in modules]
+        _write(folder / "modules.json", typed)
+
+
+class ColbertTokens:
+    """A checkpoint as an encoder of tokens, run by torch."""
+
+    def __init__(self, model: str, *, device: str | None = None) -> None:
+        self.name = Path(model).resolve().name if Path(model).is_dir() else model
+        self._colbert = Colbert.load(model, device=device)
+        self._hash = weights_hash(Path(model)) if Path(model).is_dir() else ""
+        self.size = self._colbert.size
+
+    def describe(self) -> dict[str, Any]:
+        projected = "projection" in self._colbert.module
+        return {
+            "model": self.name,
+            "kind": "ColBERT" if projected else "backbone MaxSim",
+            "weights": self._hash,
+            "size": self.size,
+            "rules": msgspec.to_builtins(self._colbert.rules),
+        }
+
+    def questions(self, texts: Sequence[str]) -> list[Vectors]:
+        rows, seen = self._colbert.cutter.questions(texts)
+        return self._encode(rows, seen, [list(range(len(row))) for row in rows])
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> list[Vectors]:
+        cutter = self._colbert.cutter
+        rows = cutter.passages(joined(titles, texts))
+        return self._encode(rows, [len(r) for r in rows], [cutter.kept(r) for r in rows])
+
+    def _encode(
+        self, rows: list[list[int]], seen: list[int], kept: list[list[int]]
+    ) -> list[Vectors]:
+        import torch
+
+        encoded: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(rows)
+        for places in batches_by_length([len(row) for row in rows], BATCH):
+            with torch.no_grad():
+                last = self._colbert.vectors([rows[n] for n in places], [seen[n] for n in places])
+            for vectors, n in zip(last.cpu().numpy(), places, strict=True):
+                encoded[n] = finite(vectors[kept[n]], self.name)
+        return encoded
+
+
+def _load(place: str, checkpoint: str) -> tuple[Any, Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from transformers import AutoModel, AutoTokenizer
+            from transformers.utils import logging
+    except ImportError:
+        raise missing_extra("transformers", "dense") from None
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()  # ColBERT's projection is no part of the backbone
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
+            backbone = AutoModel.from_pretrained(place, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise Missing(
+            f"cannot load the late-interaction model {checkpoint}: {str(error).splitlines()[0]}",
+            hint="name a folder of a ColBERT, PyLate or transformers checkpoint, or of an ONNX model",
+        ) from error
+    finally:
+        logging.set_verbosity(before)
+    if not getattr(tokenizer, "is_fast", False):
+        raise BadInput("the model has no fast tokenizer (tokenizer.json)", file=place)
+    return backbone, tokenizer
+
+
+def _projection(folder: Path) -> Any:
+    """ColBERT's `linear.weight` among the weights, or PyLate's in `1_Dense`; None without either."""
+    for file in ("1_Dense/model.safetensors", "model.safetensors"):
+        if (folder / file).exists():
+            from safetensors import safe_open
+
+            with safe_open(folder / file, "pt") as opened:
+                if _PROJECTION in set(opened.keys()):
+                    return opened.get_tensor(_PROJECTION)
+    for file in ("1_Dense/pytorch_model.bin", "pytorch_model.bin"):
+        if (folder / file).exists():
+            import torch
+
+            weights = torch.load(folder / file, map_location="cpu", weights_only=True)
+            if _PROJECTION in weights:
+                return weights[_PROJECTION]
+    return None
+
+
+def _write(path: Path, value: Any) -> None:
+    write_atomic(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+# What turns texts into one vector a token: an ONNX model, or a ColBERT or PyLate checkpoint.
+
+
+ENCODER_BATCH = 32
+
+
+class TokenEncoder(Protocol):
+    """Each text as an array of unit vectors, one a token."""
+
+    size: int
+
+    def questions(self, texts: Sequence[str]) -> list[Vectors]: ...
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> list[Vectors]: ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+
+def open_token_encoder(model: str, *, device: str | None = None) -> TokenEncoder:
+    """The encoder of a folder or an `.onnx` file."""
+    if is_onnx(model):
+        return OnnxTokens(Path(model))
+
+    return ColbertTokens(model, device=device)
+
+
+class OnnxTokens:
+    """A model whose first output has a vector for each token.
+
+    An output called `last_hidden_state` comes from an encoder without ColBERT's projection: its
+    MaxSim is described as that of a backbone.
+    """
+
+    def __init__(self, place: Path, rules: TokenRules | None = None) -> None:
+        folder = place if place.is_dir() else place.parent
+        self.rules = rules or read_rules(folder)
+        longest = max(self.rules.question_length, self.rules.passage_length)
+        self._model = OnnxModel(place, longest=longest)
+        self.name = self._model.folder.resolve().name
+        self._hash = file_hash(self._model.file)[:16]
+        self._cutter = Cutter(self._model.tokenizer, self.rules, file=self._model.file)
+        self._output, shape = next(iter(self._model.outputs.items()))
+        if len(shape) != 3:
+            raise BadInput(
+                f"the model's first output has the shape {shape}, not one vector a token",
+                file=self._model.file,
+            )
+        size = shape[-1]
+        self.size = size if isinstance(size, int) else self.questions(["size"])[0].shape[1]
+
+    def describe(self) -> dict[str, Any]:
+        backbone = self._output == "last_hidden_state"
+        return {
+            "model": self.name,
+            "kind": "onnx, backbone MaxSim" if backbone else "onnx",
+            "weights": self._hash,
+            "size": self.size,
+            "rules": msgspec.to_builtins(self.rules),
+        }
+
+    def questions(self, texts: Sequence[str]) -> list[Vectors]:
+        rows, seen = self._cutter.questions(texts)
+        return self._encode(rows, seen, [list(range(len(row))) for row in rows])
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> list[Vectors]:
+        rows = self._cutter.passages(joined(titles, texts))
+        return self._encode(rows, [len(r) for r in rows], [self._cutter.kept(r) for r in rows])
+
+    def _encode(
+        self, rows: list[list[int]], seen: list[int], kept: list[list[int]]
+    ) -> list[Vectors]:
+        encoded: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(rows)
+        for places in batches_by_length([len(row) for row in rows], ENCODER_BATCH):
+            ids, _ = padded([rows[n] for n in places])
+            mask = (np.arange(ids.shape[1]) < np.array([[seen[n]] for n in places])).astype(
+                np.int64
+            )
+            last = self._model.run(ids, mask)[0]
+            for vectors, n in zip(last, places, strict=True):
+                encoded[n] = unit(finite(vectors[kept[n]], self.name))
+        return encoded
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Vectors of length 1; those of length 0 stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: Vectors = vectors / np.maximum(lengths, 1e-12)
+    return scaled
+
+
+# Token vectors on disk: compressed, written shard by shard, gone on with after a kill, mapped.
+
+
+KIND = "token vectors"
+SHARD = 2_048
+_PARTS = ("lengths", "scales", "tokens")
+"""In the order of writing: a shard is there when its tokens are."""
+
+Precision = Literal["float16", "int8", "int4"]
+
+
+def compress(vectors: Vectors, precision: Precision) -> tuple[npt.NDArray[Any], Vectors]:
+    """Vectors as they are stored, and a scale for each: int8 and int4 keep the largest number exact."""
+    largest = {"int8": 127, "int4": 7}.get(precision)
+    if largest is None:
+        return vectors.astype(np.float16), np.ones(len(vectors), np.float32)
+    scales = np.abs(vectors).max(1, initial=0) / largest
+    scales = np.where(scales > 0, scales, 1).astype(np.float32)
+    whole = np.rint(vectors / scales[:, None]).astype(np.int8)
+    if precision == "int8":
+        return whole, scales
+    if whole.shape[1] % 2:
+        whole = np.pad(whole, ((0, 0), (0, 1)))
+    shifted = (whole + 8).astype(np.uint8)
+    return shifted[:, ::2] << 4 | shifted[:, 1::2], scales
+
+
+def decompress(
+    stored: npt.NDArray[Any], scales: Vectors, precision: Precision, size: int
+) -> Vectors:
+    """Vectors in single precision."""
+    if precision == "int4":
+        whole = np.empty((len(stored), 2 * stored.shape[1]), np.float32)
+        whole[:, ::2] = stored >> 4
+        whole[:, 1::2] = stored & 15
+        vectors: Vectors = (whole[:, :size] - 8) * scales[:, None]
+        return vectors
+    return stored.astype(np.float32) * scales[:, None]
+
+
+@dataclass(frozen=True)
+class _Shard:
+    starts: npt.NDArray[np.int64]
+    scales: Vectors
+    tokens: npt.NDArray[Any]
+
+
+class StoredTokens:
+    """The token vectors of all passages, in the order of the corpus."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.size = int(folder.manifest.parameters["size"])
+        self.precision: Precision = folder.manifest.parameters["precision"]
+        self._shards = list(self._open())
+        self._count = sum(len(shard.starts) - 1 for shard in self._shards)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _open(self) -> Iterator[_Shard]:
+        for name in sorted(n for n in self.folder.manifest.files if n.startswith("tokens-")):
+            lengths = np.load(self.folder.path(name.replace("tokens", "lengths")))
+            scales = np.load(self.folder.path(name.replace("tokens", "scales")), mmap_mode="r")
+            tokens = np.load(self.folder.path(name), mmap_mode="r")
+            starts = np.concatenate([[0], np.cumsum(lengths)])
+            if starts[-1] != len(tokens) or len(tokens) != len(scales):
+                raise BadInput(
+                    "lengths and tokens do not fit each other",
+                    file=self.folder.root / name,
+                    hint="remove the folder: it is made again",
+                )
+            yield _Shard(starts, scales, tokens)
+
+    def read(self, row: int) -> Vectors:
+        """The vectors of one passage."""
+        shard = self._shards[row // SHARD]
+        place = slice(*shard.starts[row % SHARD : row % SHARD + 2])
+        return decompress(shard.tokens[place], shard.scales[place], self.precision, self.size)
+
+    def read_all(self, rows: Sequence[int]) -> list[Vectors]:
+        return [self.read(row) for row in rows]
+
+
+def store_tokens(
+    passages: pa.Table,
+    encoder: TokenEncoder,
+    place: Path,
+    *,
+    precision: Precision,
+    corpus: str,
+) -> StoredTokens:
+    """Encode all passages; a killed encoding goes on with the next shard."""
+    parameters = {
+        **encoder.describe(),
+        "precision": precision,
+        "corpus": corpus,
+        "shard": SHARD,
+    }
+    total = passages.num_rows
+    with Folder.create(place, KIND, resume=True) as folder:
+        entries = folder.journal.read()
+        if not entries or entries[0] != msgspec.to_builtins(parameters):
+            for file in folder.partial.iterdir():
+                file.unlink()
+            folder.journal.append(parameters)
+        elif list(folder.partial.glob("tokens-*.npy")):
+            talk(f"going on with the token vectors in {place}")
+        count = 0
+        with progress("encoding", total, "passages") as advance:
+            for number, start in enumerate(range(0, total, SHARD)):
+                rows = passages.slice(start, SHARD)
+                if not (folder.partial / f"tokens-{number:05}.npy").exists():
+                    texts = (rows["title"].to_pylist(), rows["text"].to_pylist())
+                    _save(folder.partial, number, encoder.passages(*texts), precision)
+                for part in _PARTS:
+                    folder.adopt(f"{part}-{number:05}.npy")
+                tokens = np.load(folder.partial / f"tokens-{number:05}.npy", mmap_mode="r")
+                count += len(tokens)
+                advance(rows.num_rows)
+        folder.commit(parameters=parameters, counts={"passages": total, "tokens": count})
+    return StoredTokens(Folder.open(place, KIND))
+
+
+def _save(partial: Path, number: int, encoded: Sequence[Vectors], precision: Precision) -> None:
+    tokens, scales = compress(np.concatenate(encoded), precision)
+    lengths = np.array([len(vectors) for vectors in encoded], np.int64)
+    arrays: list[npt.NDArray[Any]] = [lengths, scales, tokens]
+    for part, array in zip(_PARTS, arrays, strict=True):
+        beside = partial / f".{part}-{number:05}.npy"
+        np.save(beside, array)
+        beside.replace(partial / f"{part}-{number:05}.npy")
