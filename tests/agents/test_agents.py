@@ -8,7 +8,7 @@ import pytest
 from fake_server import completion
 
 import whichone
-from whichone.agents.tool_calling import ToolCallingAgent
+from whichone.agents.toolbox import ToolCallingAgent
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.errors import BadInput, UsageError
 from whichone.report.show import show

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import whichone
-from whichone.agents.plain import PlainAgent
+from whichone.agents.toolbox import PlainAgent
 from whichone.benchmarks.catalogue import CatalogueValue, Entry, Namesakes
 from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
 from whichone.benchmarks.catalogue_words import fill, load_wordings, rounded

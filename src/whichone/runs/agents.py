@@ -10,8 +10,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from whichone.agents.plain import FunctionAgent, PlainAgent, Policy
-from whichone.agents.toolbox import Act, Toolbox, User
+from whichone.agents.toolbox import Act, FunctionAgent, PlainAgent, Policy, Toolbox, User
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever

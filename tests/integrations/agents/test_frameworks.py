@@ -8,8 +8,7 @@ from langchain_core import runnables
 from langchain_core.messages import AIMessage
 from langgraph import graph
 
-from whichone.agents.inspect_solver import InspectAgent
-from whichone.agents.langchain import LangChainAgent
+from whichone.agents.agent_frameworks import InspectAgent, LangChainAgent
 from whichone.runs.agents import run_agent, trace_of
 
 
