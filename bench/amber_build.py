@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.relations import Account
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema, write_table
 from whichone.knowledge import knowledge_tables

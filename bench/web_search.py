@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.tables import KIND, QUERIES, SETS
+from whichone.benchmarks.benchmark_tables import KIND, QUERIES, SETS
 from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.save import save_corpus
 from whichone.files.folder import Folder

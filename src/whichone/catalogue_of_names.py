@@ -13,7 +13,7 @@ from whichone import registry
 def listed(kind: str) -> list[dict[str, Any]]:
     """Name and first sentence of everything registered; nothing heavy is imported."""
     if kind == "datasets":
-        from whichone.benchmarks.datasets import dataset_rows
+        from whichone.benchmarks.by_name import dataset_rows
 
         return dataset_rows()
     if kind == "benchmarks":

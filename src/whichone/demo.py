@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.builtin import build_builtin, ingest_dumps
-from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
+from whichone.benchmarks.by_name import build_builtin, ingest_dumps
 from whichone.errors import WhichoneError
 from whichone.files.folder import Folder, can_go_on
 from whichone.files.lines import write_atomic

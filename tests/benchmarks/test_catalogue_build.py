@@ -11,9 +11,15 @@ from click.testing import CliRunner
 
 import whichone
 from whichone.agents.toolbox import PlainAgent
-from whichone.benchmarks.catalogue import CatalogueValue, Entry, Namesakes
 from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
-from whichone.benchmarks.catalogue_words import fill, load_wordings, rounded
+from whichone.benchmarks.catalogue_questions import (
+    CatalogueValue,
+    Entry,
+    Namesakes,
+    fill,
+    load_wordings,
+    rounded,
+)
 from whichone.cli import whichone as command
 from whichone.errors import BadInput, UsageError
 from whichone.knowledge.formats.catalogue import CatalogueSource

@@ -13,8 +13,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from whichone.benchmarks.datasets import dataset_rows, find_files, published_files
-from whichone.benchmarks.download import Fetched, Wanted, fetch_file
+from whichone.benchmarks.by_name import (
+    Fetched,
+    Wanted,
+    dataset_rows,
+    fetch_file,
+    find_files,
+    published_files,
+)
 from whichone.cli import whichone
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError
 from whichone.papers.kilt.datasets import datasets

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.papers.amber.files import export_amber

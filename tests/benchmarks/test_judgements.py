@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from whichone.benchmarks import judgements
-from whichone.benchmarks.judgements import (
+from whichone.benchmarks import gold
+from whichone.benchmarks.gold import (
     StoredJudgements,
     judgements_of,
     read_beir_qrels,
@@ -20,7 +20,7 @@ from whichone.errors import BadInput
 def test_by_query_whatever_the_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(judgements, "IN_MEMORY", most)
+    monkeypatch.setattr(gold, "IN_MEMORY", most)
     file = tmp_path / "qrels.txt"
     file.write_text("q2 0 a 1\nq1 0 b 0\nq2 0 c 2\n\nq10 0 a 1\nq1 0 b 3\nq2 0 a 0\n")
     judged = read_trec_qrels(file)
@@ -36,7 +36,7 @@ def test_by_query_whatever_the_order(
 def test_beir_names_the_bad_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(judgements, "IN_MEMORY", most)
+    monkeypatch.setattr(gold, "IN_MEMORY", most)
     file = tmp_path / "test.tsv"
     file.write_text("query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t2\nq2\ta\tmuch\n")
     with pytest.raises(BadInput, match=r"no whole number: 'much'"):

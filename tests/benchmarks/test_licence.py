@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.licence import licence_text, with_licence
+from whichone.benchmarks.benchmark import Benchmark, licence_text, with_licence
 from whichone.report.export import export
 
 WIKIPEDIA = "CC BY-SA"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.noise import KINDS, noisy_benchmark
+from whichone.benchmarks.derive import KINDS, noisy_benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.retrieval.namesake.spelling import within_one_edit

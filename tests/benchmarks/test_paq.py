@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.paq import sample_paq
+from whichone.benchmarks.open_questions import sample_paq
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.training.data import Plan, taken_queries

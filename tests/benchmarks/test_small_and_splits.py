@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.splits import own_parts, split_queries
+from whichone.benchmarks.derive import own_parts, split_queries
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.records import Bearer, NameSet, Output, Provenance, Query

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.benchmarks import write_tables
+from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput
 from whichone.records import Bearer, NameSet, Output, Passage, Query
@@ -46,15 +46,15 @@ def saved(place: Path, count: int) -> dict[str, str]:
 
 def test_blocks_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = saved(tmp_path / "whole", 300)
-    monkeypatch.setattr(write_tables, "BLOCK", 7)
-    monkeypatch.setattr(write_tables, "SETS_AT_ONCE", 50)
+    monkeypatch.setattr(benchmark_tables, "BLOCK", 7)
+    monkeypatch.setattr(benchmark_tables, "SETS_AT_ONCE", 50)
     assert saved(tmp_path / "blocks", 300) == whole
 
 
 def test_an_id_that_occurs_twice_in_other_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_tables, "BLOCK", 2)
+    monkeypatch.setattr(benchmark_tables, "BLOCK", 2)
     queries = [query(n) for n in range(9)] + [query(9, "q1")]
     with pytest.raises(BadInput, match=r"1 query ids occur twice: q1$"):
         save_benchmark(tmp_path / "bench", name="twice", queries=queries)

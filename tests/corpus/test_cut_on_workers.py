@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.benchmarks.builtin import builtin_knowledge_base
+from whichone.benchmarks.by_name import builtin_knowledge_base
 from whichone.corpus.cut import Cut, CutPages, cut_batches, cut_on_workers
 from whichone.corpus.page_names import names_of_pages
 from whichone.files import tables

@@ -11,7 +11,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.cli import whichone
 from whichone.corpus.make import make_corpus
 from whichone.records import Output, Passage, Provenance, Query

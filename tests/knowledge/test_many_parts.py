@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from whichone.benchmarks.builtin import builtin_knowledge_base
-from whichone.benchmarks.catalogue import read_namesakes
+from whichone.benchmarks.by_name import builtin_knowledge_base
+from whichone.benchmarks.catalogue_questions import read_namesakes
 from whichone.corpus.cut import cut_passages
 from whichone.corpus.page_names import names_of_pages
 from whichone.files import tables as files_tables

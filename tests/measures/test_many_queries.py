@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from tests.measures.test_scores import names
 
 from whichone.benchmarks import benchmark as benchmarks
-from whichone.benchmarks import set_members
+from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.stored import StoredQueries
+from whichone.benchmarks.benchmark_tables import StoredQueries
 from whichone.errors import BadInput
 from whichone.files import arrow_records
 from whichone.files import arrow_records as sorted_runs
@@ -213,7 +213,7 @@ def test_report_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     runs = [tmp_path / "runs" / "run0", tmp_path / "runs" / "run1"]
     make_report(runs, tmp_path / "known" / "report.html", panels=5)
     few_in_memory(monkeypatch)
-    for module in (set_members, panels):
+    for module in (benchmark_tables, panels):
         monkeypatch.setattr(module, "IN_MEMORY", 8)
         monkeypatch.setattr(module, "_BLOCK", 16)
     make_report(runs, tmp_path / "stored" / "report.html", panels=5)

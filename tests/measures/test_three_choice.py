@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from whichone.benchmarks.bearer_labels import three_choices
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.three_choice import three_choices
 from whichone.cli import whichone
 from whichone.corpus.page_names import Named
 from whichone.errors import BadInput, UsageError

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import save_benchmark
-from whichone.benchmarks.catalogue_words import load_wordings
+from whichone.benchmarks.catalogue_questions import load_wordings
 from whichone.cli import whichone
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import names_in_first_sentence

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tiny_bert import WORDS, bert
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.wording import question_in_words, worded
+from whichone.benchmarks.relations import question_in_words, worded
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.reading.extractive import DprReader, DprReaderModel, best_span

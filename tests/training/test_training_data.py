@@ -218,7 +218,7 @@ def test_what_is_no_training_data(tmp_path: Path) -> None:
 
 def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
     """Built of it are EntityQuestions; their training facts, where there are any, are learned from."""
-    from whichone.benchmarks.builtin import builtin_benchmark
+    from whichone.benchmarks.by_name import builtin_benchmark
     from whichone.papers.entityquestions.build import BuildOptions, build_entityquestions
     from whichone.papers.entityquestions.draw import Sizes
 
@@ -366,7 +366,7 @@ def test_files_of_examples_keep_to_their_marks(made_examples: Any, tmp_path: Pat
 
 
 def test_parts_of_a_benchmark_are_marked_by_their_name(bench: Benchmark, tmp_path: Path) -> None:
-    from whichone.benchmarks.splits import split_benchmark
+    from whichone.benchmarks.derive import split_benchmark
 
     unmarked = [replace_mark(q) for q in bench.queries]
     whole = save_benchmark(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tiny_bert import bert
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.cli import whichone
 from whichone.records import page_of
 

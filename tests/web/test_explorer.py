@@ -16,7 +16,7 @@ from small_benchmark import answer_by, small_benchmark, staff_benchmark, work_on
 from starlette.testclient import TestClient
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.names import fold

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from whichone.benchmarks.bearer_labels import three_choices
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.three_choice import three_choices
 from whichone.measures.comparison import cohen_kappa, fleiss_kappa
 from whichone.reading.llm import FunctionReader
 from whichone.runs.read import run_reader

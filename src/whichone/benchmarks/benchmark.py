@@ -13,12 +13,15 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
-from whichone.benchmarks.licence import with_licence
-from whichone.benchmarks.stored import StoredQueries, StoredSets
-from whichone.benchmarks.tables import KIND, QUERIES, SETS
-from whichone.benchmarks.write_tables import (
+from whichone.benchmarks.benchmark_tables import (
+    KIND,
+    QUERIES,
+    SETS,
+    PageIds,
+    PageTitles,
     QueryChecks,
+    StoredQueries,
+    StoredSets,
     main_language_of,
     queries_of_file,
     queries_of_table,
@@ -26,14 +29,59 @@ from whichone.benchmarks.write_tables import (
     write_queries,
     write_sets,
 )
+from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.corpus.corpus import Corpus, find_corpus
-from whichone.corpus.page_views import PageIds, PageTitles
 from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
 from whichone.errors import NAMED, BadInput, sample
 from whichone.files.arrow_records import IN_MEMORY, Seen
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.records import NameSet, Passage, Query, Question, without_collector
+
+# Licence and attribution of what a benchmark is made of, from its sources: in every card and export.
+
+
+WIKIPEDIA = (
+    "Text of Wikipedia is under CC BY-SA: whoever passes it on names its authors by a link to each "
+    "page and keeps the licence."
+)
+BY_KIND = {
+    "wikidata": "Wikidata is in the public domain (CC0).",
+    "kilt": WIKIPEDIA,
+    "wikipedia": WIKIPEDIA,
+    "views": "",
+    "catalogue": "The catalogue and its documents belong to whoever keeps them; ask there before passing them on.",
+}
+
+
+def licence_text(sources: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence for each kind of source; a source with a licence of its own says it."""
+    lines: dict[str, None] = {}
+    for source in sources:
+        if source.get("licence"):
+            cited = f" {source['citation']}" if source.get("citation") else ""
+            lines[f"{source.get('file')}: {source['licence']}.{cited}"] = None
+        else:
+            unknown = f"Of {source.get('file')} no licence is recorded."
+            lines[BY_KIND.get(str(source.get("kind")), unknown)] = None
+    lines.pop("", None)
+    return " ".join(lines) or "No source is recorded, and so no licence."
+
+
+def with_licence(card: str, sources: Sequence[Mapping[str, Any]]) -> str:
+    """The card, with licence and attribution at its end where it says nothing about them."""
+    if "icence" in card or "CC BY" in card:
+        return card
+    return f"{card.rstrip()}\n\nLicence and attribution: {licence_text(sources)}\n".lstrip()
+
+
+def card_beside(out: Path) -> Path:
+    """Where an export's card goes: into its folder, or beside its file."""
+    return out / "CARD.md" if out.is_dir() else out.with_name(f"{out.name}.card.md")
+
+
+# A benchmark on disk: queries, the name sets they belong to, and the corpus they are asked of.
+
 
 MIGRATED = "migrated from"
 """Among a benchmark's parents: the id it had in the first format."""
@@ -71,7 +119,7 @@ class Benchmark:
         if isinstance(where, Benchmark):
             return where
         if isinstance(where, str) and where.startswith("builtin/") and not Path(where).exists():
-            from whichone.benchmarks.builtin import builtin_benchmark
+            from whichone.benchmarks.by_name import builtin_benchmark
 
             return cls(Folder.open(builtin_benchmark(where), KIND), where)
         return cls(Folder.open(where, KIND))

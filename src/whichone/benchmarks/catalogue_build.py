@@ -12,13 +12,15 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.catalogue import Entry, Namesakes, read_namesakes
-from whichone.benchmarks.catalogue_words import (
+from whichone.benchmarks.catalogue_questions import (
+    Entry,
+    Namesakes,
     Qualified,
     Wordings,
     fill,
     load_wordings,
     qualify,
+    read_namesakes,
 )
 from whichone.corpus.cut import Cut, cut_corpus
 from whichone.errors import BadInput, UsageError

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import MIGRATED, Benchmark, save_benchmark
-from whichone.benchmarks.tables import KIND
+from whichone.benchmarks.benchmark_tables import KIND
 from whichone.errors import BrokenFolder
 from whichone.files.folder import Folder, folder_kinds
 from whichone.progress import talk

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.judgements import judgements_of, read_beir_qrels, read_trec_qrels
-from whichone.corpus.corpus import from_trec
-from whichone.corpus.passage_files import field, read_records
+from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
+from whichone.benchmarks.benchmark_tables import UsedSets, main_language_of
+from whichone.benchmarks.gold import (
+    GoldCheck,
+    gold_titles,
+    judgements_of,
+    move_gold,
+    read_beir_qrels,
+    read_trec_qrels,
+    titles_asked,
+)
+from whichone.corpus.corpus import Corpus, from_trec
+from whichone.corpus.make import corpus_beside
+from whichone.corpus.passage_files import (
+    PassageFields,
+    field,
+    plain_title,
+    read_records,
+    sets_from_titles,
+)
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.arrow_records import blocks
+from whichone.files.arrow_records import Spool, blocks
+from whichone.files.folder import file_hash
 from whichone.files.lines import read_lines
+from whichone.names import title_key
+from whichone.records import NameSet, Provenance, Query
+from whichone.text.normalisers import contains_any, decomposed, tokens
 
 SPLITS = ("test", "dev", "validation", "train")
 _BLOCK = 4_096
@@ -127,3 +150,158 @@ def _judged(
                 fields.setdefault("question", record.fields.get("text"))
                 fields.pop("text", None)
                 yield SourceRecord(record.line, fields, record.file, gold)
+
+
+# Published question files over a corpus of one's own, as a benchmark.
+
+
+SOURCE = "corpus"
+BLOCK = 1_024
+
+
+class _Titles:
+    """The pages of a corpus that some questions may mean, by what their titles name; `texts` gives those of a page's passages."""
+
+    def __init__(self, titles: dict[str, str], texts: Callable[[str], Iterable[str]]) -> None:
+        self.titles = titles
+        self.texts = texts
+        self.pages: dict[str, list[str]] = {}
+        for page, title in titles.items():
+            self.pages.setdefault(title_key(title), []).append(page)
+        self.by_title = {plain_title(title): page for page, title in titles.items()}
+        self.sets = sets_from_titles(titles)
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, queries: Sequence[Query]) -> _Titles:
+        gold = {page for query in queries for page in query.gold_pages()}
+        names = (*gold_titles(queries), *(query.name or "" for query in queries))
+
+        return cls(titles_asked(corpus, gold, names), corpus.texts_on)
+
+    def moved(self, entry: Provenance) -> Provenance:
+        """Gold by page id where the corpus has it, else by title."""
+        page = self.by_title.get(plain_title(entry.title or ""))
+        known = entry.page in self.titles or page is None
+        return entry if known else msgspec.structs.replace(entry, page=page)
+
+    def holding(self, name: str, answers: Iterable[str]) -> list[str]:
+        """Pages of that name with a passage that holds an answer (DPR's tokens)."""
+        wanted = [tokens(decomposed(answer)) for answer in answers]
+        return [
+            page
+            for page in self.pages.get(title_key(name), ())
+            if any(contains_any(wanted, decomposed(text)) for text in self.texts(page))
+        ]
+
+
+def import_published(
+    queries: Iterable[Query],
+    passages: str | Path | None,
+    out: str | Path,
+    *,
+    name: str,
+    files: Sequence[str | Path],
+    about: str,
+    passage_fields: PassageFields | None = None,
+) -> Benchmark:
+    """Write the benchmark. Gold is what the file says; else the pages of the name that hold an answer.
+
+    Without `passages` it is over the given corpus (`over_corpus`).
+    """
+    fields = passage_fields or PassageFields()
+    given = given_corpus()
+    if (passages is None) == (given is None):
+        raise UsageError("give --passages or --corpus, one of the two")
+    languages: Counter[str] = Counter()
+    asked = Spool(Query, out)
+    for query in queries:
+        languages[query.language] += 1
+        asked.append(query)
+    with contextlib.ExitStack() as stack:
+        held = (
+            given
+            if passages is None
+            else stack.enter_context(
+                corpus_beside(
+                    out, passages, fields, SOURCE, name=name, language=main_language_of(languages)
+                )
+            )
+        )
+        assert held is not None
+        placed, sets, check = Spool(Query, out), UsedSets(out), GoldCheck()
+        without = shared = 0
+        for block in blocks(asked, BLOCK):
+            titles = _Titles.of_corpus(held, block)
+            results = [_placed(query, titles) for query in block]
+            check.add(results, titles.titles)
+            sets.add(titles.sets.values())
+            without += sum(not query.attributes["gold_in_corpus"] for query in results)
+            shared += sum(bool(query.attributes["shared_name"]) for query in results)
+            placed.extend(results)
+        size = len(held)
+        gold = check.end(passages or files[0])
+        return save_benchmark(
+            out,
+            name=name,
+            queries=placed,
+            passages=() if passages is None else held,
+            sets=sets,
+            card=_card(name, about, len(placed), size, shared, without),
+            parameters={"passage_fields": msgspec.to_builtins(fields), "source": SOURCE},
+            sources=[
+                {"file": Path(p).name, "sha256": file_hash(Path(p))}
+                for p in (*files, passages)
+                if p is not None and Path(p).is_file()
+            ],
+            counts={"passages": size, "shared_names": shared, **gold},
+        )
+
+
+def _placed(query: Query, corpus: _Titles) -> Query:
+    """The query with its gold pages, its name set and what is known of both."""
+    query = move_gold(query, corpus.moved)
+    gold = sorted(query.gold_pages())
+    attributes: dict[str, Any] = dict(query.attributes)
+    if gold:
+        outputs = query.outputs
+    else:
+        pages = corpus.holding(query.name, query.answers()) if query.name else []
+        gold = sorted(pages)
+        evidence = tuple((Provenance(page=p, title=corpus.titles[p]),) for p in gold)
+        outputs = tuple(
+            msgspec.structs.replace(output, provenance=evidence) for output in query.outputs
+        )
+        attributes["gold_rule"] = "a page of the name that holds an answer"
+    known_pages = [page for page in gold if page in corpus.titles]
+    name_set = _name_set(query, known_pages, corpus)
+    attributes["shared_name"] = name_set is not None
+    attributes["gold_in_corpus"] = bool(known_pages)
+    return msgspec.structs.replace(
+        query,
+        outputs=outputs,
+        name_set=name_set.id if name_set else None,
+        attributes=attributes,
+    )
+
+
+def _name_set(query: Query, gold: list[str], corpus: _Titles) -> NameSet | None:
+    for title in (*(corpus.titles[page] for page in gold), query.name or ""):
+        if title and (name_set := corpus.sets.get(title_key(title))):
+            return name_set
+    return None
+
+
+def _card(
+    name: str,
+    about: str,
+    queries: int,
+    size: int,
+    shared: int,
+    without: int,
+) -> str:
+    return (
+        f"# {name}\n\n{about} {queries:,} questions over {size:,} passages.\n\n"
+        f"{shared:,} questions are about a name that several pages of the corpus share: titles equal "
+        f"once parentheses are removed, case is folded and HTML entities are decoded. {without:,} have "
+        "no gold page in the corpus.\n\nLicence and attribution: those of the files.\n"
+    )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import NOT_JSON
+from whichone.reading.extractive import as_question
+from whichone.records import Query, Question
 
 SLOT = "$name"
 LANGUAGES = ("de", "en", "es", "fr")
@@ -108,3 +113,89 @@ def _decode(data: bytes, where: str) -> dict[str, Relation]:
 def labels() -> dict[str, str]:
     """Words for the ids of the published relations."""
     return {key: relation.label for key, relation in published_relations().items()}
+
+
+# What each filter of a build kept and removed, with examples: nothing is dropped in silence.
+
+
+EXAMPLES = 5
+
+
+class Step(msgspec.Struct):
+    """One filter: what it looks at, how many it kept and removed, and a few of the removed."""
+
+    name: str
+    unit: str
+    kept: int = 0
+    removed: int = 0
+    examples: list[str] = []
+
+    def remove(self, example: str) -> None:
+        self.removed += 1
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(example)
+
+
+class Account(msgspec.Struct):
+    """The steps of a build in order, and remarks for whoever reads its output.
+
+    Every line of a unit has what the line of that unit before it had, less what it removed.
+    """
+
+    steps: list[Step] = []
+    remarks: list[str] = []
+
+    def step(self, name: str, unit: str) -> Step:
+        step = Step(name, unit, examples=[])
+        self.steps.append(step)
+        return step
+
+    def after(self, name: str, unit: str, kept: int) -> Step:
+        """A filter that left so many of what the last line of this unit had."""
+        had = next((s.kept for s in reversed(self.steps) if s.unit == unit), kept)
+        following = self.step(name, unit)
+        following.kept, following.removed = kept, had - kept
+        return following
+
+    def remark(self, text: str) -> None:
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+    def counts(self) -> list[dict[str, Any]]:
+        """Rows for a table: what each step kept and removed."""
+        return [
+            {"step": s.name, "unit": s.unit, "kept": s.kept, "removed": s.removed}
+            for s in self.steps
+        ]
+
+
+# Questions in words: one of a slot's published templates (zsRE), else ours.
+
+
+TEMPLATES = "template_questions"
+
+
+def template_questions(query: Query) -> tuple[str, ...]:
+    """The questions that a record itself offers for its slot, in KILT's `meta` or as an attribute."""
+    record = query.attributes.get("kilt")
+    meta: Any = record.get("meta") if isinstance(record, Mapping) else None
+    held = meta.get(TEMPLATES) if isinstance(meta, Mapping) else None
+    result = held or query.attributes.get(TEMPLATES) or ()
+    return tuple(str(text) for text in result if str(text).strip())
+
+
+def question_in_words(query: Query) -> str:
+    """One of its templates at random, always the same one (KILT, appendix C); a slot without any by ours."""
+    templates = template_questions(query)
+    if not templates:
+        return as_question(query.question())
+    number = int.from_bytes(hashlib.sha256(query.id.encode()).digest()[:8], "big")
+    return templates[number % len(templates)]
+
+
+def worded(query: Query) -> Question:
+    """What a reader of questions is asked: a template in place of the slot where there is one."""
+    question = query.question()
+    if not template_questions(query):
+        return question
+    return msgspec.structs.replace(question, text=question_in_words(query))

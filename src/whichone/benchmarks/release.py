@@ -18,9 +18,8 @@ import msgspec
 import pyarrow as pa
 
 from whichone import __version__
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, licence_text
 from whichone.benchmarks.exports import split_of
-from whichone.benchmarks.licence import licence_text
 from whichone.files.folder import file_hash
 from whichone.files.lines import write_atomic
 from whichone.files.output import written_beside

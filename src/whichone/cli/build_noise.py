@@ -36,7 +36,7 @@ def command(
     whichone score RUN --measures acc@1 --by noise,strength
     """
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.noise import KINDS, noisy_benchmark
+    from whichone.benchmarks.derive import KINDS, noisy_benchmark
     from whichone.cli.output import emit_benchmark
 
     created = noisy_benchmark(

@@ -42,7 +42,7 @@ def command(
     whichone build paq PAQ.metadata.jsonl.gz psgs_w100.tsv BENCH --sample 100000
     whichone train retriever BENCH OUT --checkpoint bert-base-uncased --negatives bm25
     """
-    from whichone.benchmarks.paq import sample_paq
+    from whichone.benchmarks.open_questions import sample_paq
     from whichone.cli.output import emit_benchmark
 
     created = sample_paq(

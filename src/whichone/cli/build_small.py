@@ -24,7 +24,7 @@ def command(places: tuple[str, ...], k: int, as_json: bool) -> None:
     whichone build small BENCH RUN_BM25 RUN_DENSE OUT -k 20
     """
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.small_corpus import small_corpus
+    from whichone.benchmarks.derive import small_corpus
     from whichone.cli.output import emit_benchmark
     from whichone.runs.run import Run
 

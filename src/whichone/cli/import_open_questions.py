@@ -38,7 +38,7 @@ def command(
     whichone import open-questions NQ-open.dev.jsonl BENCH --format nq-open --corpus CORPUS
     """
     from whichone.benchmarks.open_questions import read_open_questions
-    from whichone.benchmarks.published_questions import import_published
+    from whichone.benchmarks.question_files import import_published
     from whichone.cli.output import emit_benchmark
 
     queries = read_open_questions(file, layout)

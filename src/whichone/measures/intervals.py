@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.benchmarks.set_members import first_places
-from whichone.benchmarks.stored import StoredQueries
+from whichone.benchmarks.benchmark_tables import StoredQueries, first_places
 from whichone.files.arrow_records import IN_MEMORY, Seen, Selection, numbers
 from whichone.files.arrow_records import numbers as on_disk
 from whichone.records import Query

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
-from whichone.benchmarks.set_members import asked_together, set_numbers
+from whichone.benchmarks.benchmark_tables import asked_together, once, set_numbers
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
-from whichone.benchmarks.stored import once
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.arrow_records import (

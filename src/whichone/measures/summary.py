@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark_tables import once
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
-from whichone.benchmarks.stored import once
 from whichone.errors import BadInput
 from whichone.files.arrow_records import numbers
 from whichone.measures.intervals import Estimate, cluster_note

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from whichone.benchmarks.bearer_labels import ThreeChoice, ThreeChoices
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.three_choice import ThreeChoice, ThreeChoices
 from whichone.errors import BadInput
 from whichone.files.arrow_records import Seen, blocks, numbers
 from whichone.measures.intervals import Estimate, cluster_note, clusters_of, interval

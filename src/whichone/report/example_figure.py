@@ -9,7 +9,7 @@ import msgspec
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.set_members import members
+from whichone.benchmarks.benchmark_tables import members
 from whichone.records import NameSet, Query
 from whichone.report.figure import GREY, HEAD, TAIL, Figure, drawing, finish, shortened
 from whichone.report.first_results import first_kind

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from whichone import registry
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.licence import card_beside, with_licence
+from whichone.benchmarks.benchmark import Benchmark, card_beside, with_licence
 from whichone.errors import UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Sequence
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.set_members import asked_sets, rows_of_sets
+from whichone.benchmarks.benchmark_tables import asked_sets, rows_of_sets
 from whichone.files.arrow_records import Selection
 from whichone.measures.comparison import compare, holm
 from whichone.measures.intervals import cluster_note

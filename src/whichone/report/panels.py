@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.set_members import asked_sets, rows_of_sets
+from whichone.benchmarks.benchmark_tables import asked_sets, rows_of_sets
 from whichone.files.arrow_records import IN_MEMORY, Selection, blocks, numbers
 from whichone.measures.scores import Scores
 from whichone.records import NameSet, Query

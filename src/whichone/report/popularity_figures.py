@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.set_members import members_with_rows
+from whichone.benchmarks.benchmark_tables import members_with_rows
 from whichone.measures.intervals import Estimate, interval, jackknife
 from whichone.measures.scores import Scores, groups_of
 from whichone.measures.summary import HEAD as HEAD_ROLE

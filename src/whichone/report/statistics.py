@@ -11,7 +11,7 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.set_members import members
+from whichone.benchmarks.benchmark_tables import members
 from whichone.files.arrow_records import Seen
 from whichone.measures.summary import collection_of, group_of
 from whichone.records import NameSet, Query

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from whichone.benchmarks.bearer_labels import Fewer, ThreeChoices, three_choices
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.three_choice import Fewer, ThreeChoices, three_choices
 from whichone.errors import BadInput, UsageError
 from whichone.measures.intervals import cluster_note
 from whichone.measures.three_choice import ThreeRow, score_three

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND, Corpus, remember
 from whichone.files.folder import Folder
 

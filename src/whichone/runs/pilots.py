@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import folder_kinds
 from whichone.files.manifest import MANIFEST, decode_manifest

@@ -14,8 +14,8 @@ from typing import Literal, get_args
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.relations import worded
 from whichone.benchmarks.several import own_id
-from whichone.benchmarks.wording import worded
 from whichone.errors import BadInput, UsageError
 from whichone.records import NameSet, Query, ReadingTask
 from whichone.runs.run import Run

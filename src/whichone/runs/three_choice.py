@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from whichone import registry
+from whichone.benchmarks.bearer_labels import ThreeChoice
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.three_choice import ThreeChoice
 from whichone.errors import UsageError
 from whichone.progress import progress
 from whichone.protocols import Retriever

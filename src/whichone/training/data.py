@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.wording import question_in_words
+from whichone.benchmarks.relations import question_in_words
 from whichone.errors import NAMED, BadInput, UsageError
 from whichone.files.arrow_records import Selection, Spool
 from whichone.files.lines import read_json_lines

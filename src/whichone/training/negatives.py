@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark, other_pages
-from whichone.benchmarks.used_sets import UsedSets
+from whichone.benchmarks.benchmark_tables import UsedSets
 from whichone.errors import BadInput
 from whichone.files.arrow_records import blocks
 from whichone.names import title_key

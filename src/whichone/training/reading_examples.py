@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.wording import question_in_words
+from whichone.benchmarks.relations import question_in_words
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.arrow_records import Spool, blocks
 from whichone.progress import talk

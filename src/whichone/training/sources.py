@@ -17,7 +17,7 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, over_corpus
-from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import Corpus as Passages
 from whichone.corpus.cut import Cut
 from whichone.corpus.make import make_corpus

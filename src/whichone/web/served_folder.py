@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.benchmarks.several import part_ids
-from whichone.benchmarks.tables import KIND as BENCHMARK
 from whichone.corpus.corpus import Corpus
 from whichone.errors import WhichoneError
 from whichone.files.folder import Folder, folder_kinds
@@ -186,7 +186,7 @@ class ServedFolder:
     def _folders(self) -> list[tuple[Path, str]]:
         if self._roots:
             return [result for root in self._roots for result in folder_kinds(root)]
-        from whichone.benchmarks.builtin import builtin_benchmark
+        from whichone.benchmarks.by_name import builtin_benchmark
 
         return [(Path(builtin_benchmark("builtin/amber")), BENCHMARK)]
 
@@ -194,7 +194,7 @@ class ServedFolder:
 def _builtin_benchmarks(runs: Sequence[Folder]) -> Iterator[ServedBenchmark]:
     """The built-in benchmarks that some run says it was made on: they lie below no folder."""
     from whichone import registry
-    from whichone.benchmarks.builtin import builtin_benchmark
+    from whichone.benchmarks.by_name import builtin_benchmark
 
     named = {str(run.manifest.made.get("benchmark")) for run in runs}
     for name in sorted(named.intersection(registry.names("builtins"))):

@@ -55,7 +55,7 @@ def test_a_model_that_is_not_there_is_named() -> None:
 def test_chunks_on_disk_keep_section_and_anchors(tmp_path: Path) -> None:
     from click.testing import CliRunner
 
-    from whichone.benchmarks.builtin import builtin_benchmark
+    from whichone.benchmarks.by_name import builtin_benchmark
     from whichone.cli import whichone
     from whichone.files.folder import Folder
     from whichone.knowledge.knowledge_tables import KIND

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from whichone.benchmarks.builtin import builtin_knowledge_base
-from whichone.benchmarks.tables import KIND as BENCHMARK
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
+from whichone.benchmarks.by_name import builtin_knowledge_base
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.files.folder import Folder
 from whichone.knowledge import knowledge_tables as knowledge_knowledge_tables

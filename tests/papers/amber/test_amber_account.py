@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from small_kb import item, page, prop, write_kb
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.relations import Account
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND

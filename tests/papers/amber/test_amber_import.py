@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.measures.measure import parse_measures

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.builtin import builtin_benchmark, ingest_dumps
+from whichone.benchmarks.by_name import builtin_benchmark, ingest_dumps
 from whichone.papers.amber.build import build_amber
 from whichone.papers.amber.collection import PUBLISHED, load_collection
 from whichone.papers.amber.rules import rules_called

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.builtin import builtin_benchmark
+from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.benchmarks.relations import published_relations, read_relations, spoken_relations
 from whichone.cli import whichone
 from whichone.files.folder import Folder

@@ -132,7 +132,7 @@ def test_training_data_from_hyperlinks(snapshot_folder: Path, tmp_path: Path) ->
 
 
 def test_splits_of_the_hyperlinks_share_no_page(tmp_path: Path) -> None:
-    from whichone.benchmarks.builtin import builtin_benchmark
+    from whichone.benchmarks.by_name import builtin_benchmark
 
     kb = builtin_benchmark("builtin/amber").parent / "kb"
     counts = export_hyperlinks(kb, tmp_path / "links")
@@ -148,7 +148,7 @@ def test_splits_of_the_hyperlinks_share_no_page(tmp_path: Path) -> None:
 
 
 def test_the_hash_of_its_id_draws_a_page() -> None:
-    from whichone.benchmarks.builtin import builtin_benchmark
+    from whichone.benchmarks.by_name import builtin_benchmark
 
     kb = builtin_benchmark("builtin/amber").parent / "kb"
     links = pq.read_table(kb / "links.parquet").to_pylist()

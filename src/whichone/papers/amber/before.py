@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.relations import Account
 from whichone.errors import BadInput, sample
 from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT
 from whichone.papers.amber.instantiate import MADE_UP

@@ -10,8 +10,8 @@ from typing import Any, TypedDict, Unpack
 import msgspec
 import pyarrow as pa
 
-from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.relations import Account
 from whichone.corpus.cut import Cut
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from whichone.benchmarks.account import EXAMPLES, Account
+from whichone.benchmarks.relations import EXAMPLES, Account
 from whichone.papers.amber import names
 from whichone.papers.amber.relations import Pipeline
 from whichone.papers.amber.rules import popularity_gap

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from whichone.benchmarks.account import Account
-from whichone.benchmarks.licence import licence_text
+from whichone.benchmarks.benchmark import licence_text
+from whichone.benchmarks.relations import Account
 from whichone.files.folder import Folder
 from whichone.papers.amber.collection import Collection
 from whichone.papers.amber.rules import Rules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whichone.benchmarks.account import EXAMPLES, Account
+from whichone.benchmarks.relations import EXAMPLES, Account
 from whichone.papers.amber.relations import Pipeline
 
 if TYPE_CHECKING:

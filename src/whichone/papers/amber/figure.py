@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.relations import Account
 from whichone.errors import BadInput
 from whichone.papers.amber.before import check_before
 from whichone.papers.amber.instantiate import TASKS, Instantiation

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.relations import Account
 from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT, QUALIFIER_SLOT, Collection
 from whichone.papers.amber.false_claims import FalseValues, false_values
 from whichone.papers.amber.model import AmberBearer, AmberSet, AmberTuple

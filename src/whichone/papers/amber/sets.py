@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from whichone.benchmarks.account import Account, Step
+from whichone.benchmarks.relations import Account, Step
 from whichone.papers.amber.alignment import Aligned, Key, align
 from whichone.papers.amber.candidates import (
     Candidate,

@@ -15,9 +15,9 @@ from whichone.benchmarks.benchmark import (
     given_corpus,
     save_benchmark,
 )
+from whichone.benchmarks.benchmark_tables import PageIds
 from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.page_views import PageIds
 from whichone.corpus.passage_files import plain_title
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from whichone.benchmarks.account import Account
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.relations import (
+    Account,
     Relation,
     read_relations,
     spoken_relations,

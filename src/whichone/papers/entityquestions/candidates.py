@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.relations import Account
 from whichone.papers.entityquestions.fact import EntityFact, Object
 from whichone.papers.entityquestions.knowledge import Subject
 from whichone.papers.entityquestions.trex import Triple

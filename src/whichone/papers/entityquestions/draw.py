@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from whichone.benchmarks.account import Account
+from whichone.benchmarks.relations import Account
 from whichone.papers.entityquestions.buckets import (
     Triples,
     bucketed,

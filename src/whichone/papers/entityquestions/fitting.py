@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import pyarrow as pa
 
-from whichone.benchmarks.account import Account
-from whichone.benchmarks.relations import Relation
+from whichone.benchmarks.relations import Account, Relation
 from whichone.papers.entityquestions import knowledge
 from whichone.papers.entityquestions.fact import EntityFact
 

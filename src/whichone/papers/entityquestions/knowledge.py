@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import pyarrow as pa
 
-from whichone.benchmarks.account import EXAMPLES
+from whichone.benchmarks.relations import EXAMPLES
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

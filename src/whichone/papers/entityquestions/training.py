@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.published_questions import import_published
+from whichone.benchmarks.question_files import import_published
 from whichone.papers.entityquestions.build import build_entityquestions
 from whichone.papers.entityquestions.files import read_questions
 from whichone.training.sources import Corpus

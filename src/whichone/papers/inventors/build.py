@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.datasets import find_files
+from whichone.benchmarks.by_name import find_files
 from whichone.corpus.page_names import Named
 from whichone.errors import BadInput
 from whichone.files.lines import read_lines

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whichone.benchmarks.datasets import find_files
+from whichone.benchmarks.by_name import find_files
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import file_hash
 

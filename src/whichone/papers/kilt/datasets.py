@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from whichone.benchmarks.datasets import PublishedFile, listed_files
+from whichone.benchmarks.by_name import PublishedFile, listed_files
 from whichone.errors import UsageError, did_you_mean
 
 PAPER = "Petroni and others. KILT: a benchmark for knowledge intensive language tasks. NAACL 2021."

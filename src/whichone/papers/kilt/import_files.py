@@ -12,8 +12,8 @@ import msgspec
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
+from whichone.benchmarks.benchmark_tables import UsedSets
 from whichone.benchmarks.gold import GoldCheck, gold_titles, move_gold, titles_asked
-from whichone.benchmarks.used_sets import UsedSets
 from whichone.corpus.corpus import Corpus as GivenCorpus
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
 from whichone.corpus.make import corpus_beside

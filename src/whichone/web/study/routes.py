@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from whichone.benchmarks.three_choice import three_choices
+from whichone.benchmarks.bearer_labels import three_choices
 from whichone.errors import BadInput
 from whichone.web.exports import csv_response
 from whichone.web.forms import Form, creation, or_not_found, received

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from whichone.benchmarks.three_choice import ThreeChoice
+from whichone.benchmarks.bearer_labels import ThreeChoice
 from whichone.errors import UsageError
 from whichone.web.storage.database import Database, Readable, Row, Transaction
 

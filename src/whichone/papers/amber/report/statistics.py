@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.set_members import members
+from whichone.benchmarks.benchmark_tables import members
 from whichone.papers.amber.collection import builtin_names, load_collection
 from whichone.papers.amber.statistics import SetStatistics
 from whichone.report.statistics import PaperStatistics, PropertyCounts

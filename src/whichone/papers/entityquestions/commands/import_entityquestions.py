@@ -35,7 +35,7 @@ def command(
     whichone import entityquestions dev/P19.dev.json BENCH --passages passages.jsonl
     whichone import entityquestions dev BENCH --corpus CORPUS
     """
-    from whichone.benchmarks.published_questions import import_published
+    from whichone.benchmarks.question_files import import_published
     from whichone.cli.output import emit_benchmark
     from whichone.papers.entityquestions.files import read_questions
 

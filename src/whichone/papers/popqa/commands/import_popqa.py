@@ -29,7 +29,7 @@ def command(file: str, benchmark: str, passages: str | None, called: str, as_jso
     whichone import popqa test.tsv BENCH --passages passages.jsonl
     whichone import popqa test.tsv BENCH --corpus CORPUS
     """
-    from whichone.benchmarks.published_questions import import_published
+    from whichone.benchmarks.question_files import import_published
     from whichone.cli.output import emit_benchmark
     from whichone.papers.popqa.files import read_popqa
 

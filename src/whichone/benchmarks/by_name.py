@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import http.client
 import os
 import re
+import tempfile
 import time
+import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whichone.errors import BadInput, LockedFolder, Missing
-from whichone.files.folder import can_go_on
+from whichone import registry
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark_tables import KIND
+from whichone.benchmarks.package_index import SCHEME, package_address
+from whichone.errors import BadInput, LockedFolder, Missing, UsageError, WhichoneError, did_you_mean
+from whichone.files.folder import Folder, can_go_on
+from whichone.files.output import cache_folder, one_at_a_time
+from whichone.knowledge.formats.sources import pages_source
+from whichone.knowledge.formats.wiki_dumps import ViewsFile
+from whichone.knowledge.formats.wikidata import Selection, WikidataDump
+from whichone.knowledge.ingest import ingest
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import progress, talk
+from whichone.world.compile import compile_builtin
 
 ATTEMPTS = 5
 """How often a server may fail in a row without sending anything new."""
@@ -262,3 +278,231 @@ def _copy(response: Any, part: _Part, total: int | None) -> None:
             advance(len(block))
         file.flush()
         os.fsync(file.fileno())
+
+
+# The benchmarks that come with whichone: built from the built-in world when first asked for.
+
+
+def builtin_benchmark(name: str) -> Path:
+    """The folder of a built-in benchmark; made in the cache when it is not there yet."""
+    known = registry.names("builtins")
+    if name not in known:
+        raise UsageError(f"there is no benchmark {name!r}", hint=did_you_mean(name, known))
+    place = cache_folder() / "builtin" / _fingerprint()
+    target = place / name.removeprefix("builtin/")
+    if not _is_there(target, KIND):
+        kb = builtin_knowledge_base(place)
+        with one_at_a_time(place):
+            if not _is_there(target, KIND):
+                build_builtin(name, kb, target)
+    return target
+
+
+def builtin_knowledge_base(place: Path) -> Path:
+    """The built-in world, through the real dump formats and readers, as a knowledge base."""
+    kb = place / "kb"
+    if not _is_there(kb, KNOWLEDGE_BASE):
+        with one_at_a_time(place), tempfile.TemporaryDirectory() as temporary:
+            if not _is_there(kb, KNOWLEDGE_BASE):
+                ingest_dumps(compile_builtin(Path(temporary)), kb)
+    return kb
+
+
+def _is_there(folder: Path, kind: str) -> bool:
+    try:
+        Folder.open(folder, kind)
+    except WhichoneError:
+        return False
+    return True
+
+
+def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
+    """The four dumps of a compiled world into a knowledge base."""
+    ingest(
+        kb,
+        [
+            WikidataDump(dumps["wikidata.json.bz2"], Selection()),
+            pages_source(dumps["kilt_knowledgesource.json.gz"]),
+            ViewsFile(dumps["pagecounts-totals.bz2"]),
+        ],
+    )
+
+
+def build_builtin(name: str, kb: Path, out: Path) -> Benchmark:
+    """A built-in benchmark, by the paper that offers it, of a knowledge base of the built-in world."""
+    build: Callable[[Path, Path], Benchmark] = registry.find("builtins", name)
+    return build(kb, out)
+
+
+@functools.cache
+def _fingerprint() -> str:
+    """Of the world's source and of the code that turns it into a benchmark."""
+    digest = hashlib.sha256()
+    root = Path(str(files("whichone")))
+    for room in ("world", "knowledge", "corpus", "benchmarks", "papers", "files", "text"):
+        for path in sorted((root / room).rglob("*")):
+            if path.suffix in (".py", ".toml", ".md"):
+                digest.update(path.relative_to(root).as_posix().encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# Published datasets by name: where their files are, how large, under which licence.
+
+
+NOT_VERIFIED = "not verified"
+
+
+class PublishedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One file: its name here, its place in its collection's folder, its addresses in order."""
+
+    name: str
+    collection: str
+    file: str
+    addresses: tuple[str, ...]
+    about: str = ""
+    licence: str = ""
+    citation: str = ""
+    size: int | None = None
+    sha256: str | None = None
+
+    def path(self, folder: str | Path | None = None) -> Path:
+        """Where it is stored, or has to be put."""
+        return (Path(folder) if folder else data_folder()) / self.collection / self.file
+
+
+def data_folder() -> Path:
+    """`WHICHONE_DATA`, else `datasets` in the cache folder."""
+    folder = os.environ.get("WHICHONE_DATA")
+    return Path(folder) if folder else cache_folder() / "datasets"
+
+
+@functools.cache
+def published_files() -> dict[str, PublishedFile]:
+    """All that can be fetched: dumps and other general files, and what each paper offers.
+
+    A paper's `DATASETS` name a TOML file of its folder, or a function that gives the files.
+    """
+    files = listed_files(__package__ or "", "datasets.toml")
+    for name in registry.names("datasets"):
+        package, _, offered = registry.target("datasets", name).partition(":")
+        toml = offered.endswith(".toml")
+        files += listed_files(package, offered) if toml else registry.find("datasets", name)()
+    return {file.name: file for file in files}
+
+
+def listed_files(package: str, name: str) -> list[PublishedFile]:
+    """The files that a TOML file of a package describes."""
+    text = resources.files(package).joinpath(name).read_text("utf-8")
+    return [
+        file
+        for collection, entry in tomllib.loads(text).items()
+        for file in _files(collection, entry)
+    ]
+
+
+def _files(collection: str, entry: Mapping[str, Any]) -> list[PublishedFile]:
+    shared = {key: entry[key] for key in ("about", "licence", "citation")}
+    return [
+        PublishedFile(
+            name=f"{collection}/{name}",
+            collection=collection,
+            file=file_entry["file"],
+            addresses=tuple(
+                address.replace("{file}", file_entry["file"])
+                for address in file_entry.get("addresses", entry.get("addresses", ()))
+            ),
+            size=file_entry.get("size"),
+            sha256=file_entry.get("sha256"),
+            **shared,
+        )
+        for name, file_entry in entry["files"].items()
+    ]
+
+
+def find_files(name: str) -> list[PublishedFile]:
+    """The file of that name, or all below it: `kilt/nq-dev`, `kilt/nq`, `kilt`."""
+    known = published_files()
+    if name in known:
+        return [known[name]]
+    below = [file for key, file in known.items() if key.startswith((f"{name}/", f"{name}-"))]
+    if not below or ("/" not in name and not any(f.collection == name for f in below)):
+        choices = {*known, *(file.collection for file in known.values())}
+        raise UsageError(f"no dataset is called {name!r}", hint=did_you_mean(name, choices))
+    return [f for f in below if "/" in name or f.collection == name]
+
+
+def dataset_rows() -> list[dict[str, Any]]:
+    """What `whichone list datasets` prints."""
+    return [
+        {
+            "name": file.name,
+            "file": file.file,
+            "bytes": file.size,
+            "checked": "sha256" if file.sha256 else NOT_VERIFIED,
+            "here": file.path().exists(),
+            "licence": file.licence,
+            "about": file.about,
+            "citation": file.citation,
+            "addresses": list(file.addresses),
+        }
+        for file in published_files().values()
+    ]
+
+
+# Published datasets onto this machine.
+
+
+def fetch(
+    name: str,
+    folder: str | Path | None = None,
+    *,
+    offline: bool = False,
+    mirrors: Sequence[str] = (),
+    copy: str | Path | None = None,
+) -> list[dict[str, Any]]:
+    """Every file of that name; where it is kept, its sha256, and whether that is the published one.
+
+    `copy` is a copy on this machine to take instead, where the name means one file.
+    """
+    rows = []
+    files = find_files(name)
+    if copy is not None and len(files) != 1:
+        raise UsageError(f"{name} is {len(files)} files, --file is one", hint="name one of them")
+    for file in files:
+        own = [f"{mirror.rstrip('/')}/{file.collection}/{file.file}" for mirror in mirrors]
+        if copy is not None:
+            own = [Path(copy).resolve().as_uri()]
+        fetched = _fetched(file, own, folder, offline=offline, copied=copy is not None)
+        rows.append(
+            {
+                "name": file.name,
+                "path": str(fetched.path),
+                "bytes": fetched.bytes,
+                "sha256": fetched.sha256,
+                "checked": "sha256" if fetched.verified else NOT_VERIFIED,
+                "downloaded": fetched.downloaded,
+                "licence": file.licence,
+                "citation": file.citation,
+            }
+        )
+    return rows
+
+
+def _fetched(
+    file: PublishedFile,
+    own: Sequence[str],
+    folder: str | Path | None,
+    *,
+    offline: bool,
+    copied: bool,
+) -> Fetched:
+    """The file, from `own` addresses first; where a package's file is, is asked only when needed."""
+    place = file.path(folder)
+    ask = not (offline or copied or place.exists())
+    published = () if copied else file.addresses
+    addresses = [
+        package_address(a, file.file) if ask and a.startswith(SCHEME) else a for a in published
+    ]
+    wanted = Wanted(addresses=[*own, *addresses], size=file.size, sha256=file.sha256)
+    return fetch_file(wanted, place, offline=offline)

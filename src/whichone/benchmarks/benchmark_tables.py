@@ -1,0 +1,615 @@
+"""Queries and name sets as the tables of a benchmark, written as they come: none is kept in memory."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import tempfile
+from collections import Counter
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+    ValuesView,
+)
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from whichone.corpus.corpus import Corpus
+from whichone.errors import NAMED, BadInput, BrokenFolder, sample
+from whichone.files.arrow_records import (
+    IN_MEMORY,
+    KeyedSpool,
+    OnDisk,
+    Seen,
+    Selection,
+    Spool,
+    blocks,
+    existing,
+    merged,
+    numbers,
+    write_run,
+)
+from whichone.files.folder import Folder
+from whichone.files.lines import encode_text
+from whichone.files.mapped import Hashes, HashIndex, Rows, hashes
+from whichone.files.tables import TableSchema, group_batches, sort_rows, write_batches
+from whichone.records import Bearer, NameSet, Output, Query
+from whichone.text.language import base_code
+
+# The tables of a benchmark.
+
+
+KIND = "benchmark"
+
+_text, _texts = pa.string(), pa.list_(pa.string())
+
+QUERIES = TableSchema(
+    "queries",
+    pa.schema(
+        [
+            ("id", _text),
+            ("task", _text),
+            ("input", _text),
+            ("language", _text),
+            ("mention", _text),
+            ("name", _text),
+            ("name_set", _text),
+            ("role", _text),
+            ("relation", _text),
+            ("entity", _text),
+            ("gold_pages", _texts),
+            ("outputs", _text),  # JSON, a list of records.Output
+            ("attributes", _text),  # JSON, every other field of its source
+            ("place", pa.int64()),  # order in the source: files go out as they came in
+        ]
+    ),
+    ("place", "id"),
+)
+SETS = TableSchema(
+    "sets",
+    pa.schema(
+        [
+            ("set", _text),
+            ("name", _text),
+            ("collection", _text),
+            ("rank", pa.int32()),  # 0 is the head
+            ("entity", _text),
+            ("label", _text),
+            ("role", _text),
+            ("popularity", pa.float64()),
+            ("types", _texts),
+            ("pages", _texts),
+        ]
+    ),
+    ("set", "rank", "entity"),
+)
+
+
+# Queries and name sets as the tables of a benchmark, written as they come: none is kept in memory.
+
+
+BLOCK = 4_096
+SETS_AT_ONCE = 16_384
+_SET_RUNS = TableSchema(
+    "sets", pa.schema([("set", pa.string()), ("record", pa.string())]), ("set",)
+)
+_DECODED = {
+    "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
+    "attributes": msgspec.json.Decoder(dict[str, Any]).decode,
+}
+"""Fields of a query that its table keeps as JSON."""
+
+
+class QueryChecks:
+    """What must be true of all queries of a benchmark, counted block by block."""
+
+    def __init__(self, near: Path | None = None) -> None:
+        self.count = self.twice = self.without = 0
+        self.languages: Counter[str] = Counter()
+        self._seen = Seen(near)
+        self._twice: list[str] = []
+        self._without: list[str] = []
+
+    def add(self, queries: Sequence[Query]) -> None:
+        ids = [query.id for query in queries]
+        before = self._seen.add(ids, range(self.count, self.count + len(ids)))
+        twice = [i for i, earlier in zip(ids, before, strict=True) if earlier is not None]
+        without = [query.id for query in queries if not query.outputs]
+        self.twice += len(twice)
+        self.without += len(without)
+        self._twice += twice[: NAMED - len(self._twice)]
+        self._without += without[: NAMED - len(self._without)]
+        self.languages.update(query.language for query in queries)
+        self.count += len(ids)
+
+    def end(self, *, allow_no_gold: bool = False) -> None:
+        """Raise what is wrong with them."""
+        if self.twice:
+            raise BadInput(
+                f"{self.twice} query ids occur twice: {sample(self._twice, count=self.twice)}"
+            )
+        if not self.count:
+            raise BadInput("there are no queries")
+        if self.without and not allow_no_gold:
+            raise BadInput(
+                f"{self.without} queries have no gold: {sample(self._without, count=self.without)}",
+                hint="give each an answer or a gold page, or leave them out",
+            )
+
+    def main_language(self) -> str:
+        return main_language_of(self.languages)
+
+
+def main_language_of(counted: Counter[str]) -> str:
+    """What most questions are asked in, which their passages are taken to be in; empty for English."""
+    most = counted.most_common(1)
+    language = most[0][0] if most else "en"
+    return "" if base_code(language) == "en" else language
+
+
+def write_queries(
+    folder: Folder, queries: Iterable[Query], watch: Callable[[Sequence[Query]], None]
+) -> None:
+    """Write the table of queries; `watch` is given every block."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        place = 0
+        for block in blocks(queries, BLOCK):
+            watch(block)
+            yield from query_rows(block, place).combine_chunks().to_batches()
+            place += len(block)
+
+    rows = write_batches(folder.partial / QUERIES.file, batches(), QUERIES)
+    folder.adopt(QUERIES.file, rows=rows)
+
+
+def query_rows(queries: Sequence[Query], first: int = 0) -> pa.Table:
+    """Queries as rows; `first` is the place of the first one."""
+    fields = zip(*map(msgspec.structs.astuple, queries), strict=True)
+    columns: dict[str, Sequence[Any]] = dict(zip(Query.__struct_fields__, fields, strict=True))
+    for name in _DECODED:
+        columns[name] = [encode_text(value) for value in columns[name]]
+    columns["gold_pages"] = [sorted(query.gold_pages()) for query in queries]
+    columns["place"] = range(first, first + len(queries))
+    return QUERIES.from_columns(columns)
+
+
+def queries_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[Query]:
+    columns = (table.column(name).to_pylist() for name in Query.__struct_fields__)
+    decoders = (_DECODED.get(name) for name in Query.__struct_fields__)
+    return map(Query, *(map(d, c) if d else c for d, c in zip(decoders, columns, strict=True)))
+
+
+def queries_of_file(path: Path) -> Iterator[Query]:
+    """The queries of a table, a block at a time."""
+    with pq.ParquetFile(path) as file:
+        for batch in group_batches(file, BLOCK):
+            yield from queries_of_table(batch)
+
+
+def write_sets(folder: Folder, sets: Iterable[NameSet]) -> None:
+    """Write the table of name sets, sorted on disk where there are many."""
+    parts = blocks(sets, SETS_AT_ONCE)
+    first = next(parts, [])
+    second = next(parts, None)
+    if second is None:
+        folder.write(SETS, set_rows(first))
+        return
+    with tempfile.TemporaryDirectory(dir=folder.partial, prefix="sets-") as place:
+        runs = []
+        for number, part in enumerate([first, second]):
+            runs.append(_run(Path(place), number, part))
+        del first, second
+        runs += [_run(Path(place), n, part) for n, part in enumerate(parts, len(runs))]
+        decode = msgspec.json.Decoder(NameSet).decode
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for table in merged(runs, _SET_RUNS):
+                rows = set_rows(map(decode, table["record"].to_pylist()))
+                yield from sort_rows(rows, SETS).combine_chunks().to_batches()
+
+        rows = write_batches(folder.partial / SETS.file, batches(), SETS)
+    folder.adopt(SETS.file, rows=rows)
+
+
+def _run(place: Path, number: int, sets: Sequence[NameSet]) -> Path:
+    path = place / f"{number:05}.arrow"
+    table = pa.table({"set": [s.id for s in sets], "record": [encode_text(s) for s in sets]})
+    write_run(path, table, _SET_RUNS)
+    return path
+
+
+def set_rows(sets: Iterable[NameSet]) -> pa.Table:
+    return SETS.from_rows(
+        [
+            {
+                "set": s.id,
+                "name": s.name,
+                "collection": s.collection,
+                "rank": rank,
+                "entity": b.entity,
+                "label": b.label,
+                "role": b.role,
+                "popularity": b.popularity,
+                "types": list(b.types),
+                "pages": list(b.pages),
+            }
+            for s in sets
+            for rank, b in enumerate(s.bearers)
+        ]
+    )
+
+
+def sets_of_file(path: Path) -> Iterator[NameSet]:
+    """The name sets of a table, a block of rows at a time; those of one set follow one another."""
+    with pq.ParquetFile(path) as file:
+        rows = (row for batch in group_batches(file, BLOCK) for row in batch.to_pylist())
+        for key, members in groupby(rows, key=operator.itemgetter("set")):
+            first, *rest = members
+            bearers = tuple(
+                Bearer(
+                    entity=m["entity"],
+                    label=m["label"] or "",
+                    role=m["role"],
+                    popularity=m["popularity"],
+                    types=tuple(m["types"] or ()),
+                    pages=tuple(m["pages"] or ()),
+                )
+                for m in (first, *rest)
+            )
+            yield NameSet(
+                id=key, name=first["name"], collection=first["collection"], bearers=bearers
+            )
+
+
+# Which pages are about an entity, where a corpus says whom its passages are about; looked up on disk.
+
+
+class EntityPages:
+    """Pages by entity, in the order of the corpus; false where no passage is about anybody."""
+
+    def __init__(self, corpus: Corpus, near: str | Path | None = None) -> None:
+        self._corpus = corpus
+        self._index: HashIndex | None = None
+        if any(len(found) for found, _ in self._values()):
+            with tempfile.TemporaryDirectory(dir=existing(near), prefix=".entities-") as place:
+                HashIndex.write(Path(place), "entity", self._values())
+                self._index = HashIndex.open(Path(place), "entity")  # mapped: files may go
+
+    def _values(self) -> Iterator[tuple[Hashes, Rows]]:
+        first = 0
+        for batch in self._corpus.batches(["entity"]):
+            column = batch["entity"]
+            rows = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
+            yield hashes(column.drop_null().to_pylist()), first + rows
+            first += batch.num_rows
+
+    def __bool__(self) -> bool:
+        return self._index is not None
+
+    def __contains__(self, entity: object) -> bool:
+        return isinstance(entity, str) and next(self._rows(entity), None) is not None
+
+    def __getitem__(self, entity: str) -> list[str]:
+        pages = dict.fromkeys(str(self._corpus.value(r, "page")) for r in self._rows(entity))
+        if not pages:
+            raise KeyError(entity)
+        return list(pages)
+
+    def _rows(self, entity: str) -> Iterator[int]:
+        rows = self._index.rows(entity).tolist() if self._index is not None else ()
+        return (row for row in rows if self._corpus.value(row, "entity") == entity)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Entities and pages in the order of the corpus; a pair of several passages in a row comes once."""
+        before = None
+        for batch in self._corpus.batches(["entity", "page"]) if self else ():
+            for pair in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if pair[0] is not None and pair != before:
+                    yield pair
+                before = pair
+
+
+# Queries and name sets of a benchmark that has too many of them to keep: read from disk by their place or id.
+
+
+T = TypeVar("T")
+
+
+class StoredQueries(OnDisk[Query]):
+    """The queries of a table; of those that are asked for by their place one row group is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            metadata = pq.read_metadata(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+        rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+        self._starts = np.cumsum([0, *rows])
+        self._group: tuple[int, pa.Table] | None = None
+        self._computed: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __iter__(self) -> Iterator[Query]:
+        return queries_of_file(self._path)
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """What is computed over all of them, the first time that it is asked for."""
+        if name not in self._computed:
+            self._computed[name] = compute()
+        computed: T = self._computed[name]
+        return computed
+
+    def _at(self, number: int) -> Query:
+        return next(self._in_groups(np.array([number])))
+
+    def chosen(self, places: npt.NDArray[Any]) -> Iterator[Query]:
+        if len(places) < 2 or bool((np.diff(places) >= 0).all()):
+            return self._in_groups(places)
+        return self._lines.chosen(places)
+
+    @functools.cached_property
+    def _lines(self) -> Spool[Query]:
+        """All of them as lines: a few of many row groups in any order would read each group many times."""
+        return Spool(Query).extend(self)
+
+    def _in_groups(self, places: npt.NDArray[Any]) -> Iterator[Query]:
+        for start in range(0, len(places), BLOCK):
+            part = np.asarray(places[start : start + BLOCK], np.int64)
+            groups = np.searchsorted(self._starts, part, "right") - 1
+            bounds = [*np.flatnonzero(np.diff(groups, prepend=-1)).tolist(), len(part)]
+            for first, last in pairwise(bounds):
+                group = int(groups[first])
+                rows = part[first:last] - self._starts[group]
+                yield from queries_of_table(self._rows_of(group).take(pa.array(rows)))
+
+    def _rows_of(self, group: int) -> pa.Table:
+        if self._group is None or self._group[0] != group:
+            with pq.ParquetFile(self._path) as file:
+                self._group = group, file.read_row_group(group)
+        return self._group[1]
+
+
+def once(queries: Sequence[Query], name: str, compute: Callable[[], T]) -> T:
+    """What is computed over queries; over stored ones a single time."""
+    return queries.once(name, compute) if isinstance(queries, StoredQueries) else compute()
+
+
+class StoredSets(KeyedSpool[NameSet]):
+    """Name sets as lines on disk, looked up by their ids."""
+
+    def __init__(self, sets: Iterable[NameSet]) -> None:
+        super().__init__(NameSet, ((s.id, s) for s in sets))
+
+    def many(self, keys: Sequence[str]) -> list[NameSet | None]:
+        """The set of each id, None where there is none: each is read once."""
+        distinct = list(dict.fromkeys(filter(None, keys)))
+        known = dict(zip(distinct, super().many(distinct), strict=True))
+        return [known.get(key) for key in keys]
+
+
+# The queries of each name set, read together with the set: of a large benchmark some sets at a time.
+
+
+_BLOCK = 4_096
+
+Numbers = npt.NDArray[np.integer[Any]]
+
+
+class WithSets(Protocol):
+    """A benchmark, as far as it is needed here."""
+
+    @property
+    def queries(self) -> Sequence[Query]: ...
+    @property
+    def sets(self) -> Sequence[NameSet]: ...
+
+
+def first_places(
+    queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen
+) -> Numbers:
+    """For each query the place of the first one with its key, -1 where it has none; `seen` knows the keys afterwards."""
+    firsts, start = numbers(len(queries), np.int64, -1), 0
+    for block in blocks(queries, _BLOCK):
+        keys = {
+            start + n: text for n, query in enumerate(block) if (text := key(query)) is not None
+        }
+        for row, first in zip(keys, seen.add([*keys.values()], [*keys]), strict=True):
+            firsts[row] = row if first is None else first
+        start += len(block)
+    return firsts
+
+
+class AskedSets:
+    """The name sets of queries as numbers, -1 for a query without one, and the number of a set by its id."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self._places = Seen()
+        self.numbers = first_places(queries, lambda query: query.name_set, self._places)
+
+    def of(self, sets: Sequence[str]) -> list[int | None]:
+        """The number of each set, which is the place of its first query; None where no query has it."""
+        return self._places.numbers(sets)
+
+
+def asked_sets(queries: Sequence[Query]) -> AskedSets:
+    """The name sets of queries; of stored ones they are found once."""
+    return once(queries, "sets", lambda: AskedSets(queries))
+
+
+def set_numbers(queries: Sequence[Query]) -> Numbers:
+    """The name set of each query as the place of the set's first query; -1 for those without one."""
+    if isinstance(queries, Selection) and isinstance(queries.records, StoredQueries):
+        chosen: Numbers = asked_sets(queries.records).numbers[queries.places]
+        return chosen
+    return asked_sets(queries).numbers
+
+
+def asked_together(queries: Sequence[Query]) -> Iterator[list[Query]]:
+    """The queries of each name set, in their order; those without one are left out."""
+    asked = set_numbers(queries)
+    order = numbers(len(queries), np.int64)
+    order[:] = np.argsort(asked, kind="stable")
+    with_set = order[int((asked < 0).sum()) :]
+    chosen = zip(map(int, asked[with_set]), Selection(queries, with_set), strict=True)
+    for _, group in groupby(chosen, key=operator.itemgetter(0)):
+        yield [query for _, query in group]
+
+
+def rows_of_sets(asked: Numbers, wanted: Iterable[int]) -> npt.NDArray[np.int64]:
+    """The places of the queries of some sets, by the sets' numbers."""
+    chosen = np.array(sorted(wanted), np.int64)
+    parts = [
+        start + np.flatnonzero(np.isin(asked[start : start + IN_MEMORY], chosen))
+        for start in range(0, len(asked), IN_MEMORY)
+    ]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def members(benchmark: WithSets) -> Iterator[list[tuple[NameSet, list[Query]]]]:
+    """Blocks of name sets in their order, each with its queries in theirs; sets that nobody asks about are left out."""
+    return ([(s, queries) for s, _, queries in block] for block in members_with_rows(benchmark))
+
+
+def members_with_rows(
+    benchmark: WithSets,
+) -> Iterator[list[tuple[NameSet, npt.NDArray[np.int64], list[Query]]]]:
+    """The same with the places of the queries among all."""
+    queries = benchmark.queries
+    asked = asked_sets(queries)
+    order = numbers(len(queries), np.int64)
+    order[:] = np.argsort(asked.numbers, kind="stable")
+    in_order = numbers(len(queries), np.int64)
+    in_order[:] = asked.numbers[order]
+    for block in blocks(benchmark.sets, _BLOCK):
+        known = [(s, n) for s, n in zip(block, asked.of([s.id for s in block]), strict=True)]
+        sets = [(s, n) for s, n in known if n is not None]
+        places = np.array([n for _, n in sets], np.int64)
+        starts = np.searchsorted(in_order, places, "left")
+        ends = np.searchsorted(in_order, places, "right")
+        rows = [order[start:end] for start, end in zip(starts, ends, strict=True)]
+        every = list(Selection(queries, np.concatenate([np.empty(0, np.int64), *rows])))
+        bounds = pairwise(np.cumsum([0, *map(len, rows)]).tolist())
+        yield [
+            (s, places_of, every[a:b])
+            for (s, _), places_of, (a, b) in zip(sets, rows, bounds, strict=True)
+        ]
+
+
+# Name sets that questions need, each once, on disk: read in order or looked up.
+
+
+class UsedSets:
+    """Name sets in the order in which they were first used."""
+
+    def __init__(self, near: str | Path | None = None) -> None:
+        self._sets = Spool(NameSet, near)
+        self._seen = Seen(near)
+
+    def add(self, sets: Iterable[NameSet]) -> None:
+        given = list({s.id: s for s in sets}.values())
+        numbers = self._seen.numbers([s.id for s in given])
+        new = [s for s, known in zip(given, numbers, strict=True) if known is None]
+        first = len(self._sets)
+        self._seen.add([s.id for s in new], range(first, first + len(new)))
+        self._sets.extend(new)
+
+    def get(self, ids: Iterable[str]) -> dict[str, NameSet]:
+        """Those of these ids that there are."""
+        wanted = list(dict.fromkeys(ids))
+        numbers = zip(wanted, self._seen.numbers(wanted), strict=True)
+        return {identity: self._sets[n] for identity, n in numbers if n is not None}
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def __iter__(self) -> Iterator[NameSet]:
+        return iter(self._sets)
+
+
+# A corpus' pages as a set and their titles as a mapping, looked up in the corpus and never loaded.
+
+
+class PageIds(Set[str]):
+    """The ids of all pages; what it gives with `&` and `-` is a frozenset."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    @classmethod
+    def _from_iterable(cls, ids: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(ids)
+
+    def __contains__(self, page: object) -> bool:
+        return isinstance(page, str) and self._corpus.page_row(page) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        for batch in self._corpus.page_table.batches(["page"]):
+            yield from batch["page"].to_pylist()
+
+    def __len__(self) -> int:
+        return self._corpus.page_count
+
+
+class PageTitles(Mapping[str, str]):
+    """The title of each page by its id."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def __getitem__(self, page: str) -> str:
+        row = self._corpus.page_row(page)
+        if row is None:
+            raise KeyError(page)
+        return str(self._corpus.page_table.value(row, "title") or "")
+
+    def __contains__(self, page: object) -> bool:
+        return isinstance(page, str) and self._corpus.page_row(page) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (page for page, _ in self.pairs())
+
+    def __len__(self) -> int:
+        return self._corpus.page_count
+
+    def items(self) -> ItemsView[str, str]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[str]:
+        return _Values(self)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Pages and titles in the order of the corpus, read in batches."""
+        for batch in self._corpus.page_table.batches(["page", "title"]):
+            titles = (title or "" for title in batch["title"].to_pylist())
+            yield from zip(batch["page"].to_pylist(), titles, strict=True)
+
+
+class _Items(ItemsView[str, str]):
+    _mapping: PageTitles
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[str]):
+    _mapping: PageTitles
+
+    def __iter__(self) -> Iterator[str]:
+        return (title for _, title in self._mapping.pairs())
