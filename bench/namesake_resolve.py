@@ -20,7 +20,7 @@ from namesake_evidence import resolvable
 from namesake_worlds import TEXTS, invent
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.retrieval.namesake import NamesakeRetriever
-from whichone.runs.agents import SimulatedUser
+from whichone.runs.agent_runner import SimulatedUser
 
 
 def main() -> None:

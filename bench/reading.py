@@ -27,7 +27,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_answers
 from whichone.records import Answer, Output, Passage, Provenance, Query, ReadingTask
 from whichone.runs.read import run_reader
-from whichone.runs.settings import Setting, Shows
+from whichone.runs.shown import Setting, Shows
 
 REPLY = json.dumps(
     {

@@ -70,8 +70,7 @@ def write_run(number: int, queries: int, passages: int, place: Path) -> None:
     """A run in the files of runs: gold at a geometric place, other pages around it."""
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.files.folder import Folder
-    from whichone.runs.results import FAILURES
-    from whichone.runs.run import KIND, RANKINGS, TIMING
+    from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING
 
     pages = -(-passages // 3)
     asked = np.array(asked_pages(queries, pages))
@@ -112,8 +111,7 @@ def write_answers(queries: int, place: Path) -> None:
     """A reader's answers: right, those of the name's other bearer, or none."""
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.files.folder import Folder
-    from whichone.runs.answers import ANSWERS, KIND, LEFT_OUT, TIMING
-    from whichone.runs.results import FAILURES
+    from whichone.runs.run import ANSWERS, ANSWERS_KIND, ANSWERS_TIMING, FAILURES, LEFT_OUT
 
     benchmark = Benchmark.open(place / "benchmark")
     drawn = np.random.default_rng(0).random(queries)
@@ -130,9 +128,9 @@ def write_answers(queries: int, place: Path) -> None:
                 )
             yield pa.RecordBatch.from_pylist(rows, schema=ANSWERS.schema)
 
-    with Folder.create(place / "answers", KIND) as folder:
+    with Folder.create(place / "answers", ANSWERS_KIND) as folder:
         folder.write(ANSWERS, pa.RecordBatchReader.from_batches(ANSWERS.schema, batches()))
-        for schema in (FAILURES, LEFT_OUT, TIMING):
+        for schema in (FAILURES, LEFT_OUT, ANSWERS_TIMING):
             folder.write(schema, schema.from_rows([]))
         folder.commit(
             name="reader",

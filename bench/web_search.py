@@ -36,9 +36,8 @@ from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.save import save_corpus
 from whichone.files.folder import Folder
 from whichone.retrieval.indexes import adopt_folder
-from whichone.runs.results import FAILURES
+from whichone.runs.run import FAILURES, RANKINGS, TIMING
 from whichone.runs.run import KIND as RUN
-from whichone.runs.run import RANKINGS, TIMING
 
 _SYLLABLES = [
     a + b + c

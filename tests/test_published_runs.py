@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.runs.reproduce import reproduce
+from whichone.runs.retrieve import reproduce
 from whichone.runs.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent

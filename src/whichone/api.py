@@ -44,14 +44,13 @@ from whichone.measures.summary import (
 )
 from whichone.measures.summary import COLUMNS as SUMMARY_COLUMNS
 from whichone.records import Question, Ranking
-from whichone.runs.agents import RecordTable, SimulatedUser, run_agent, trace_of
-from whichone.runs.answers import Answers
-from whichone.runs.checks import Returns
+from whichone.runs.agent_runner import RecordTable, SimulatedUser, run_agent, trace_of
+from whichone.runs.provenance import Returns
 from whichone.runs.read import as_reader, run_reader
 from whichone.runs.retrieve import as_retriever
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 from whichone.runs.runner import run_retriever
-from whichone.runs.settings import Setting
+from whichone.runs.shown import Setting
 
 # Rows as a table of plain text, or of HTML for a notebook.
 

@@ -28,8 +28,8 @@ from whichone.measures.gate import Budgets, gate_folder
 from whichone.measures.scores import score_folder
 from whichone.measures.summary import asking, risk_coverage
 from whichone.report.report import make_report
-from whichone.runs.agents import RecordTable, run_agent, trace_of
-from whichone.runs.answers import Answers
+from whichone.runs.agent_runner import RecordTable, run_agent, trace_of
+from whichone.runs.run import Answers
 
 CITIES = ("Leeds", "Turin", "Oslo", "Porto", "Ghent", "Cork")
 DEPARTMENTS = ("Payroll", "Legal", "Sales", "Design", "Stock", "Press")

@@ -15,8 +15,7 @@ import whichone as package
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput
-from whichone.runs.answers import Answers
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 
 
 def typed(*words: object) -> str:

@@ -12,7 +12,7 @@ from whichone.benchmarks.benchmark import save_benchmark
 from whichone.measures.measure import Retrieved, parse_measure, parse_measures
 from whichone.measures.scores import score_run
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.runs.import_run import import_run
+from whichone.runs.run_files import import_run
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 pytest.importorskip("ir_measures")

@@ -29,11 +29,10 @@ from whichone.records import Answer, Ranking
 from whichone.report import panels
 from whichone.report.report import make_report
 from whichone.runs import run as run_module
-from whichone.runs.answers import Answers
 from whichone.runs.read import run_reader
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 from whichone.runs.runner import run_retriever
-from whichone.runs.settings import Setting
+from whichone.runs.shown import Setting
 
 MEASURES = parse_measures(["acc@1", "all_correct@1", "confused@20", "answer_in_top@2"])
 

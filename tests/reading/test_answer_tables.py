@@ -16,7 +16,7 @@ from whichone.report.answers_report import answer_sections, gold_and_other
 from whichone.report.report import make_report
 from whichone.runs.read import as_reader, read, run_reader
 from whichone.runs.runner import run_retriever
-from whichone.runs.settings import setting_for
+from whichone.runs.shown import setting_for
 
 
 @pytest.fixture

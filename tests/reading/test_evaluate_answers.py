@@ -33,7 +33,7 @@ def test_search_and_answer_together(toy, tmp_path):
     shown = str(result)
     assert "namesake" in shown and "acc" not in shown.splitlines()[-1]
     assert "<table>" in result._repr_html_() and result._repr_html_().count("<table>") == 3
-    from whichone.runs.answers import Answers
+    from whichone.runs.run import Answers
 
     assert Answers.open(tmp_path / "a").shown["lonely"] == (
         "p:vennick-rower#0",

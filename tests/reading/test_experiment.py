@@ -14,8 +14,7 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.experiment.plan import read_plan
 from whichone.experiment.run import dry_run, run_experiment
-from whichone.runs.answers import Answers
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 
 READERS = """
 [[reader]]

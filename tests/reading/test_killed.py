@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fake_server import Reply, completion
 
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 
 pytestmark = pytest.mark.slow
 

@@ -139,7 +139,7 @@ def test_says_what_leaves_the_machine(toy, capsys):
         toy.corpus, endpoint="https://models.example/v1", model="m", retries=0, cache="none"
     )
     reader.endpoint.probe = lambda form=None: None
-    from whichone.runs.settings import Setting
+    from whichone.runs.shown import Setting
 
     reader.prepare(21, Setting(depth=3))
     told = capsys.readouterr().err

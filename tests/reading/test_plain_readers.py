@@ -9,9 +9,9 @@ from whichone.measures.scores import score_folder
 from whichone.reading.llm import FunctionReader
 from whichone.reading.seq2seq import ExactTitle
 from whichone.records import Passage, Question, ReadingTask
-from whichone.runs.kb_lookup import KbLookup
+from whichone.runs.from_runs import KbLookup
 from whichone.runs.read import make_reader, read, run_reader
-from whichone.runs.settings import Setting
+from whichone.runs.shown import Setting
 
 
 def value(answers, measure, query):

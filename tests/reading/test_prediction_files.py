@@ -12,7 +12,7 @@ from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.measures.scores import score_folder
 from whichone.papers.kilt.import_files import Plan, import_kilt
-from whichone.runs.prediction_files import export_kilt, import_answers
+from whichone.runs.predictions import export_kilt, import_answers
 from whichone.runs.read import read
 
 

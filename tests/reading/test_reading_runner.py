@@ -7,9 +7,9 @@ import pytest
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.records import Answer
-from whichone.runs.answers import Answers
 from whichone.runs.read import run_reader
-from whichone.runs.settings import Setting
+from whichone.runs.run import Answers
+from whichone.runs.shown import Setting
 
 GOLD = Setting()
 

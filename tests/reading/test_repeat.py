@@ -28,7 +28,7 @@ def test_answers_that_differ_are_counted(toy, tmp_path, serve):
     assert found["questions"] == questions
     assert len(asked) >= 2 * questions
     texts = {q: a.text for q, a in made.answers.items()}
-    from whichone.runs.answers import Answers
+    from whichone.runs.run import Answers
 
     second = {q: a.text for q, a in Answers.open(tmp_path / "a-repeat-2").answers.items()}
     assert found["differing"] == sum(texts[q] != second[q] for q in texts)

@@ -13,7 +13,7 @@ from whichone.measures.comparison import compare
 from whichone.measures.scores import distinctly_named, score_folder, slice_rows
 from whichone.records import Answer
 from whichone.runs.read import read, run_reader
-from whichone.runs.settings import Setting
+from whichone.runs.shown import Setting
 
 
 class Names:

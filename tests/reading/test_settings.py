@@ -8,7 +8,7 @@ from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Provenance, Query, Ranking
 from whichone.runs.runner import run_retriever
-from whichone.runs.settings import Setting, Shows, setting_for
+from whichone.runs.shown import Setting, Shows, setting_for
 
 
 class Fixed:

@@ -10,7 +10,7 @@ from two_of_each_name import answers_of_both, benchmark_of_people
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.report.asking import asking_section, outcome_section, trace_section
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from two_of_each_name import answers_of_both, benchmark_of_people
 
 from whichone.errors import BadInput
 from whichone.report.show_answer import show_answer
-from whichone.runs.answers import Answers
 from whichone.runs.read import read
+from whichone.runs.run import Answers
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.runs.agents import SimulatedUser, run_agent
-from whichone.runs.answers import Answers
+from whichone.runs.agent_runner import SimulatedUser, run_agent
+from whichone.runs.run import Answers
 
 PEOPLE = {
     "1": ("Ada Park", "Payroll", "Leeds"),

@@ -9,7 +9,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Question, Ranking
-from whichone.runs.checks import RankingCheck
+from whichone.runs.provenance import RankingCheck
 
 QUESTION = Question(id="q1", text="?")
 

@@ -11,7 +11,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput
 from whichone.records import Output, Passage, Query, Ranking
-from whichone.runs.dpr_results import (
+from whichone.runs.predictions import (
     rankings_of_results,
     read_dpr_results,
     results_of_run,

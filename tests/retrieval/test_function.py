@@ -16,8 +16,8 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
 from whichone.report.show import command_of
 from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function, ranking
-from whichone.runs.import_run import import_run
 from whichone.runs.retrieve import as_retriever, make_retriever, retrieve
+from whichone.runs.run_files import import_run
 from whichone.versions import code_of
 
 QUESTIONS = [Question(id="a", text="one"), Question(id="b", text="two")]

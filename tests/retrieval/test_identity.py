@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.runs.identity import drawn, identified, model_hash, plugin_of
-from whichone.runs.results import sees
+from whichone.runs.provenance import drawn, identified, model_hash, plugin_of
 from whichone.runs.retrieve import as_retriever
+from whichone.runs.run import sees
 from whichone.runs.runner import run_retriever
 
 

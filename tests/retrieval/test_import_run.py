@@ -12,8 +12,8 @@ from whichone.corpus.corpus import from_trec, to_trec
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.report.export import export
-from whichone.runs.import_run import FORMATS, import_run
 from whichone.runs.run import Run
+from whichone.runs.run_files import FORMATS, import_run
 
 
 @pytest.fixture

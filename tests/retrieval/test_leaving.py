@@ -8,7 +8,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import WhichoneError
-from whichone.runs.leaves_machine import what_leaves
+from whichone.runs.provenance import what_leaves
 from whichone.runs.retrieve import retrieve
 
 

@@ -10,8 +10,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.records import Question
-from whichone.runs.answers import ANSWERS, KIND
 from whichone.runs.retrieve import make_retriever
+from whichone.runs.run import ANSWERS, ANSWERS_KIND
 from whichone.runs.runner import run_retriever
 
 
@@ -20,7 +20,7 @@ def answers(place: Path, benchmark_id: str, shown: list[str]) -> str:
         {"question": "q1", "text": "x", "passages": ["w:2#0"], "shown": shown, "notes": "{}"},
         {"question": "q2", "text": None, "passages": [], "shown": shown, "notes": "{}"},
     ]
-    with Folder.create(place, KIND) as folder:
+    with Folder.create(place, ANSWERS_KIND) as folder:
         folder.write(ANSWERS, ANSWERS.from_rows(rows))
         folder.commit(name="reader", parents={"benchmark": benchmark_id})
     return str(place)
@@ -40,7 +40,7 @@ def test_answers_that_cannot_be_used(small: Benchmark, tmp_path: Path) -> None:
     other = answers(tmp_path / "other", "other-000000000000", ["w:1#0"])
     with pytest.raises(BadInput, match="other-000000000000"):
         make_retriever("reader-order", small, tmp_path, {"answers": other})
-    with Folder.create(tmp_path / "none", KIND) as folder:
+    with Folder.create(tmp_path / "none", ANSWERS_KIND) as folder:
         folder.write(ANSWERS, ANSWERS.empty())
         folder.commit(name="reader", parents={"benchmark": small.id})
     with pytest.raises(BadInput, match="no passages"):

@@ -12,8 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.records import Ranking
-from whichone.runs.reproduce import reproduce
-from whichone.runs.retrieve import retrieve
+from whichone.runs.retrieve import reproduce, retrieve
 from whichone.runs.runner import run_retriever
 
 

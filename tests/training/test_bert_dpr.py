@@ -173,7 +173,7 @@ def test_template_questions_are_what_readers_learn_and_are_asked(
                 yield Answer(question=task.question.id, text="x")
 
     from whichone.runs.read import run_reader
-    from whichone.runs.settings import Setting
+    from whichone.runs.shown import Setting
 
     run_reader(Listening(), slots, tmp_path / "said", Setting(passages="gold"), name="listening")
     assert sum(text.startswith(("w40 ", "w41 ")) for text in asked) == 7

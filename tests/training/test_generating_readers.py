@@ -15,7 +15,7 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.reading.seq2seq import fitted_question, joined_input, prefixed
 from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 from whichone.training.reading_examples import ContextExamples
 
 pytest.importorskip("torch")

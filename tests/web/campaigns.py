@@ -11,7 +11,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.ambigdocs.import_files import import_ambigdocs
 from whichone.reading.llm import FunctionReader
 from whichone.runs.read import run_reader
-from whichone.runs.settings import Setting
+from whichone.runs.shown import Setting
 
 CITIES = ("Lisbon", "Oslo", "Quito")
 JOBS = ("painter", "jockey", "botanist")

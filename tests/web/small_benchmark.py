@@ -8,7 +8,7 @@ from typing import Any
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.adapters.adapted import FunctionRetriever
-from whichone.runs.agents import SimulatedUser, run_agent
+from whichone.runs.agent_runner import SimulatedUser, run_agent
 from whichone.runs.runner import run_retriever
 
 NAMES = ("Abe Lincoln", "Zoë Önö", "<script>alert(1)</script>", "Kim Park")

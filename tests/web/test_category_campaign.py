@@ -29,7 +29,7 @@ from whichone.papers.ambigdocs.campaign.tasks import make_category_tasks
 from whichone.papers.ambigdocs.scores.agreement import read_labels
 from whichone.papers.ambigdocs.scores.answers import read_any
 from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 from whichone.web.annotation.done import Done
 from whichone.web.app import make_app
 from whichone.web.served_folder import ServedFolder

@@ -15,8 +15,8 @@ from campaigns import as_person, make_campaign
 from leaderboards import make_board, submitted, whole_board
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.runs.export_run import export_amber_run, export_dpr_run, export_kilt_run
 from whichone.runs.run import Run
+from whichone.runs.run_files import export_amber_run, export_dpr_run, export_kilt_run
 from whichone.web.boards import board as board_module
 
 

@@ -14,7 +14,7 @@ from whichone.measures.comparison import cohen_kappa, fleiss_kappa
 from whichone.reading.llm import FunctionReader
 from whichone.runs.read import run_reader
 from whichone.runs.run import Run
-from whichone.runs.settings import Setting
+from whichone.runs.shown import Setting
 from whichone.web.study import study
 from whichone.web.study.routes import joined
 

@@ -22,8 +22,8 @@ from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.retrieval.adapters.adapted import FunctionRetriever
-from whichone.runs.export_run import export_dpr_run, export_trec_run
 from whichone.runs.run import Run
+from whichone.runs.run_files import export_dpr_run, export_trec_run
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
 from whichone.web.settings import Settings

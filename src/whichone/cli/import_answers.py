@@ -28,7 +28,7 @@ def command(
     whichone import answers BENCH predictions.jsonl ANSWERS --name "my system"
     """
     from whichone.cli.output import emit_json
-    from whichone.runs.prediction_files import import_answers
+    from whichone.runs.predictions import import_answers
 
     answer_run = import_answers(benchmark, file, answers, name=name, on_error=on_error)
     counts = answer_run.folder.manifest.counts

@@ -108,7 +108,7 @@ def command(
     from whichone.benchmarks.questions import QuestionFields, import_questions
     from whichone.cli.output import emit_benchmark
     from whichone.corpus.passage_files import PassageFields
-    from whichone.runs.corpora import open_corpus
+    from whichone.runs.run import open_corpus
 
     if (passages is None) == (corpus is None):
         raise UsageError("give --passages or --corpus, one of the two")

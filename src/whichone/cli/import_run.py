@@ -64,7 +64,7 @@ def command(
 
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.cli.output import emit_json, emit_table
-    from whichone.runs.import_run import import_run
+    from whichone.runs.run_files import import_run
 
     opened = Benchmark.open(benchmark)
     place = benchmark if benchmark.startswith("builtin/") else str(Path(benchmark).resolve())

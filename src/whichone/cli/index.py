@@ -44,7 +44,7 @@ def command(
     from whichone import registry
     from whichone.cli.output import emit_json
     from whichone.cli.retrieve import parse_options
-    from whichone.runs.corpora import open_corpus
+    from whichone.runs.run import open_corpus
 
     kind = registry.find("retrievers", retriever)
     if not hasattr(kind, "build"):

@@ -224,7 +224,7 @@ def corpus_option(function: F) -> F:
         if corpus is None:
             return function(**values)
         from whichone.benchmarks.benchmark import over_corpus
-        from whichone.runs.corpora import open_corpus
+        from whichone.runs.run import open_corpus
 
         with over_corpus(open_corpus(corpus)):
             return function(**values)

@@ -39,7 +39,7 @@ def command(
     from whichone.measures.comparison import names_needed
     from whichone.measures.measure import parse_measure
     from whichone.measures.scores import distinctly_named, score_folder
-    from whichone.runs.pilots import pilot_runs
+    from whichone.runs.run import pilot_runs
 
     place, runs = pilot_runs(folders)
     benchmark = benchmark or place

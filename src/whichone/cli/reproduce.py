@@ -25,7 +25,7 @@ def command(run: str, out: str | None, benchmark: str | None, as_json: bool) -> 
     whichone reproduce RUN RUN_AGAIN --benchmark BENCH
     """
     from whichone.cli.output import emit_json
-    from whichone.runs.reproduce import reproduce
+    from whichone.runs.retrieve import reproduce
 
     result = reproduce(run, out, benchmark=benchmark)
     if as_json:

@@ -65,7 +65,7 @@ def command(
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.cli.output import emit_json
     from whichone.cli.retrieve import parse_options
-    from whichone.runs.agents import named_agent, named_search
+    from whichone.runs.agent_runner import named_agent, named_search
 
     opened = Benchmark.open(benchmark)
     answer_run = answer_by_agent(

@@ -19,7 +19,7 @@ from whichone.files.folder import Folder, file_hash
 from whichone.files.manifest import MANIFEST
 from whichone.registry import names, target
 from whichone.runs.read import joined_name
-from whichone.runs.settings import Setting, setting_for
+from whichone.runs.shown import Setting, setting_for
 
 Status = Literal["done", "begun", "to do"]
 

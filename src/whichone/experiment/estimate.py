@@ -14,7 +14,7 @@ from whichone.errors import WhichoneError
 from whichone.experiment.cells import Cell, plain
 from whichone.files.folder import Folder
 from whichone.files.lines import read_lines
-from whichone.runs.settings import AMBIGDOCS, Setting, Shows
+from whichone.runs.shown import AMBIGDOCS, Setting, Shows
 
 CHARACTERS_A_TOKEN = 4.0
 ASSUMED_SECONDS = {"run": 0.01, "answers": 0.01, "llm": 2.0}

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean
-from whichone.runs.settings import KINDS
+from whichone.runs.shown import KINDS
 
 OF_RUNS = {"fusion": "runs", "rerank": "run"}
 """Retrievers that start from finished runs, and the option that names them."""

@@ -24,7 +24,7 @@ from whichone.measures.scores import other_values
 from whichone.records import Query, Question
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.run import Run
-from whichone.runs.settings import Shows, setting_for
+from whichone.runs.shown import Shows, setting_for
 
 _ASK = "Answer the question in a few words. If it cannot be told who is meant, ask which one."
 _OUTCOMES = ("right", "namesake", "several", "asked", "refused", "wrong")

@@ -28,9 +28,8 @@ from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.outcomes import Judging
 from whichone.measures.scores import Scores, estimate, score_folder, score_run, subset
 from whichone.measures.worst import Mistake, worst_answers, worst_mistakes
-from whichone.runs.answers import Answers
 from whichone.runs.retrieve import default_index_folder, make_retriever
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 from whichone.runs.runner import run_retriever
 
 Verdict = Literal["passed", "failed", "undecided"]

@@ -34,11 +34,8 @@ from whichone.measures.intervals import Estimate, clusters_of, interval
 from whichone.measures.measure import Answered, Measure, Retrieved, check_of, parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES, Judging
 from whichone.records import Answer, Passage, Query, page_of
-from whichone.runs.agents import trace_of
-from whichone.runs.answers import Answers
-from whichone.runs.ranked import of_many
-from whichone.runs.results import MARK, more_than_corpus, sees
-from whichone.runs.run import Run
+from whichone.runs.agent_runner import trace_of
+from whichone.runs.run import MARK, Answers, Run, more_than_corpus, of_many, sees
 from whichone.text import normalisers
 
 READ_TOGETHER = 500

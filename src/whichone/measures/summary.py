@@ -20,9 +20,8 @@ from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores, estimate, groups_of, score_answers, score_run
 from whichone.records import Query
-from whichone.runs.agents import trace_of
-from whichone.runs.answers import Answers
-from whichone.runs.run import Run
+from whichone.runs.agent_runner import trace_of
+from whichone.runs.run import Answers, Run
 
 COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
 TASK_ORDER = {"fc": 0, "sf": 1, "qa": 2}

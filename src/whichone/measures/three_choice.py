@@ -18,8 +18,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_answers
 from whichone.measures.summary import group_of, percent
 from whichone.records import Query
-from whichone.runs.answers import Answers
-from whichone.runs.ranked import of_many
+from whichone.runs.run import Answers, of_many
 
 _BLOCK = 4_096
 RULE = (

@@ -15,8 +15,7 @@ from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import as_answered, other_values, with_judgements
 from whichone.records import Query, page_of
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
-from whichone.runs.answers import Answers
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 from whichone.text import normalisers
 
 _WORD = re.compile(r"\w+")

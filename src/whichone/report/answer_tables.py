@@ -15,7 +15,7 @@ from whichone.measures.summary import summarise_answers, summary_measures
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
 from whichone.report.table import Table
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 
 MEASURE_NAMES = {"amber_f1": "F1", "accuracy": "accuracy", "complete": "complete"}
 

@@ -13,8 +13,7 @@ from whichone.measures.intervals import cluster_note
 from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
 from whichone.report.asking import asking_section, outcome_section, trace_section
 from whichone.report.page import Page, Section
-from whichone.runs.answers import KIND, Answers
-from whichone.runs.run import Run
+from whichone.runs.run import ANSWERS_KIND, Answers, Run
 
 
 def answers_among(
@@ -24,8 +23,8 @@ def answers_among(
     answers: list[Answers] = []
     runs: list[str | Path] = []
     for place in places:
-        folder = Folder.open(place, ("run", KIND))
-        if folder.manifest.kind == KIND:
+        folder = Folder.open(place, ("run", ANSWERS_KIND))
+        if folder.manifest.kind == ANSWERS_KIND:
             answers.append(Answers(folder))
         else:
             runs.append(place)

@@ -15,7 +15,7 @@ from whichone.measures.summary import Asking, asking
 from whichone.report.figure import PALETTE, Figure, drawing, finish
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 
 SHOWN = 5
 """Traces in a report: the first ones in which a search brought a namesake in before gold."""

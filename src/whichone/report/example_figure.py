@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark_tables import members
 from whichone.records import NameSet, Query
 from whichone.report.figure import GREY, HEAD, TAIL, Figure, drawing, finish, shortened
 from whichone.report.first_results import first_kind
-from whichone.runs.ranked import of_many
+from whichone.runs.run import of_many
 
 SHOWN = 6
 MOST_SYSTEMS = 4

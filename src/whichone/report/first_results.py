@@ -14,8 +14,7 @@ from whichone.files.arrow_records import blocks, numbers
 from whichone.measures.ranking_measures import first_rank, is_confused, kind_of_page
 from whichone.measures.scores import Scores
 from whichone.measures.summary import DEPTH
-from whichone.runs.ranked import of_many
-from whichone.runs.run import Run
+from whichone.runs.run import Run, of_many
 
 KINDS = ("gold", "namesake", "other", "nothing", "failed")
 GOLD, NAMESAKE = KINDS.index("gold"), KINDS.index("namesake")

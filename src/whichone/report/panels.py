@@ -26,8 +26,7 @@ from whichone.report.first_results import (
     first_kind,
     first_results,
 )
-from whichone.runs.ranked import of_many
-from whichone.runs.run import Run
+from whichone.runs.run import Run, of_many
 
 MOST = 200
 _BLOCK = 4_096

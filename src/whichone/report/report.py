@@ -42,8 +42,7 @@ from whichone.report.page import Page, Section
 from whichone.report.panels import MOST, clearest_panels, panel_html
 from whichone.report.popularity_figures import GapScale, gap_figure, long_tail
 from whichone.report.table import Table
-from whichone.runs.answers import Answers
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 
 RANKED = ("acc@1",)
 """What systems are ranked by."""

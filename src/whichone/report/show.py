@@ -16,9 +16,7 @@ from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST, Manifest, decode_manifest
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.report.show_answer import show_answer
-from whichone.runs.answers import Answers
-from whichone.runs.corpora import open_corpus
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run, open_corpus
 
 Shown = tuple[Any, str]
 

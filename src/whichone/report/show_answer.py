@@ -13,8 +13,8 @@ from whichone.measures.outcomes import outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import as_answered, other_values
 from whichone.records import Answer, page_of
-from whichone.runs.agents import TRACE, trace_of
-from whichone.runs.answers import Answers
+from whichone.runs.agent_runner import TRACE, trace_of
+from whichone.runs.run import Answers
 
 
 def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from whichone.measures.intervals import Estimate
-from whichone.runs.results import MARK, NOTE
+from whichone.runs.run import MARK, NOTE
 
 WIDE = 8
 """Tables with more columns than that put intervals below their values on paper."""

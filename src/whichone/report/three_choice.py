@@ -15,8 +15,7 @@ from whichone.report.answers_report import answers_among
 from whichone.report.page import Section
 from whichone.report.study_rows import people_rows
 from whichone.report.table import Cell, Table
-from whichone.runs.answers import Answers
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 from whichone.runs.three_choice import rank_three
 
 Ranked = Mapping[str, Sequence[str]]

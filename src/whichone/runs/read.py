@@ -3,23 +3,312 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
-from whichone.errors import UsageError
+from whichone.benchmarks.several import parts_of
+from whichone.errors import BadInput, UsageError, WhichoneError, masked
+from whichone.files.folder import Folder
+from whichone.progress import progress, talk
 from whichone.protocols import Reader
 from whichone.reading.llm import FunctionReader
+from whichone.records import Answer, Query, ReadingTask
 from whichone.retrieval.adapters.adapted import load_function
-from whichone.runs.answers import Answers
-from whichone.runs.reading_runner import ReadingRunner
-from whichone.runs.run import Run
-from whichone.runs.settings import Setting, setting_for
+from whichone.runs.provenance import drawn, identified, inputs_of, is_made_by
+from whichone.runs.run import ANSWERS_KIND, Answers, Run
+from whichone.runs.shown import (
+    Entry,
+    Setting,
+    Shown,
+    Shows,
+    begin,
+    checked_tasks,
+    entry_of,
+    finished_entries,
+    latency,
+    not_for_reader,
+    setting_for,
+    write_tables,
+)
+from whichone.versions import code_of, environment
+
+# The runner of readers: shows passages, checks what comes back, and keeps every answer as it comes.
+# It can be killed at any moment; started again it goes on after the last answer. A question that fails
+# is kept as a failure, counted, and scored as wrong; it is tried again when the run goes on.
+
+
+BLOCK = 256
+STOP_AFTER = 20
+"""After so many failures in a row something is wrong with the reader, not with the questions."""
+SYNC = 0.5
+"""Seconds of answers that a power cut may cost; a killed process costs none."""
+
+Cites = Literal["shown", "corpus", "anything"]
+"""What answers may rest on: a reader's on what it was shown, a whole RAG's on the corpus."""
+
+
+class ReadingRunner:
+    """Runs one reader over one benchmark's questions under one setting into one folder."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        benchmark: Benchmark,
+        setting: Setting,
+        *,
+        run: Run | None = None,
+        on_error: str = "skip",
+        block: int = BLOCK,
+        stop_after: int = STOP_AFTER,
+        cites: Cites = "shown",
+        limit: int | None = None,
+        retry: bool = False,
+        tasks: Sequence[str] = (),
+    ) -> None:
+        self.reader = reader
+        self.benchmark = benchmark
+        self.setting = setting
+        self.retrieved = run if setting.needs_run else None
+        self.shows = Shows(benchmark, setting, run)
+        self.on_error = on_error
+        self.block = block
+        self.stop_after = stop_after
+        self.cites = cites
+        self.queries = benchmark.queries
+        self.limit = limit
+        self.retry = retry
+        self.wanted = checked_tasks(tasks, reader, benchmark)
+
+    def run(
+        self,
+        path: Path,
+        *,
+        name: str,
+        description: Mapping[str, Any],
+        command: str | None = None,
+    ) -> Answers:
+        parameters = masked(
+            msgspec.to_builtins(
+                {
+                    "reader": identified(self.reader, description),
+                    "setting": self.setting,
+                    "limit": self.limit,
+                    **({"drawn": "by name"} if self.limit is not None else {}),
+                    **({"tasks": list(self.wanted)} if self.wanted else {}),
+                }
+            )
+        )
+        parents = self._parents(parameters["reader"])
+        code = code_of(self.reader)
+        inputs = inputs_of(self.reader, description)
+        done = _finished(path, parameters, parents, code, inputs)
+        if done is not None and done.name != name:
+            done = None
+        earlier = finished_entries(done) if done is not None and self.retry else {}
+        again = len(done.failures) + len(done.answers) - len(earlier) if done is not None else 0
+        if done is not None and not (self.retry and again):
+            at = done.folder.manifest.made.get("at")
+            failed = f"; {len(done.failures):,} failed, --retry asks them" if done.failures else ""
+            talk(f"{path}: was made this way at {at}; nothing is asked again{failed}")
+            return done
+        if done is not None:
+            talk(f"{path}: asking the {again:,} questions again that failed or got an empty reply")
+        started = time.perf_counter()
+        with Folder.create(path, ANSWERS_KIND, resume=True, extend=done is not None) as folder:
+            identity = {"parameters": parameters, "parents": parents}
+            kept = begin(folder, {**identity, **({"inputs": inputs} if inputs else {})})
+            kept = {**earlier, **kept}
+            shown = self._shown()
+            entries = self._entries(folder, kept, shown)
+            counts = write_tables(folder, self.queries, entries, shown)
+            account = getattr(self.reader, "usage", None)
+            folder.commit(
+                name=name,
+                parameters=parameters,
+                parents=parents,
+                counts=counts,
+                made={
+                    **environment(),
+                    **({"code": code} if code else {}),
+                    **({"inputs": inputs} if inputs else {}),
+                    "benchmark": self.benchmark.place,
+                    **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
+                    **({"command": command} if command else {}),
+                    "seconds": round(time.perf_counter() - started, 3),
+                    **latency(entries),
+                    **({"endpoint": account()} if account else {}),
+                },
+            )
+        return Answers.open(path)
+
+    def _shown(self) -> dict[str, Shown]:
+        left_out = not_for_reader(self.queries, self.reader, self.wanted)
+        able = [q for q in self.queries if q.id not in left_out]
+        if self.limit is not None:
+            chosen = drawn(able, self.limit, self.setting.seed)
+            beyond = f"only {self.limit:,} questions, drawn by name, are asked"
+            left_out |= {q.id: beyond for q in able if q.id not in chosen}
+        return {
+            q.id: Shown(left_out=left_out[q.id]) if q.id in left_out else self.shows.choose(q)
+            for q in self.queries
+        }
+
+    def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:
+        identity = msgspec.json.encode(reader, order="deterministic")
+        parents = {
+            "benchmark": self.benchmark.id,
+            "reader": hashlib.sha256(identity).hexdigest()[:16],
+            "setting": self.setting.hash,
+            **parts_of(self.benchmark),
+        }
+        if self.retrieved is not None:
+            parents["run"] = self.retrieved.folder.content_hash[:16]
+        return parents
+
+    def _entries(
+        self, folder: Folder, kept: dict[str, Entry], shown: Mapping[str, Shown]
+    ) -> dict[str, Entry]:
+        """Every question's entry: from the journal where it is answered, else read now."""
+        left = [q for q in self.queries if q.id not in kept and not shown[q.id].left_out]
+        if not left and not kept:
+            reason = next(s.left_out for s in shown.values() if s.left_out)
+            raise BadInput(f"no question of {self.benchmark.id} can be asked: {reason}")
+        prepare = getattr(self.reader, "prepare", None)
+        if prepare and left:
+            prepare(len(left), self.setting)
+        in_a_row, synced = 0, 0.0
+        with progress("reading", len(left), "questions") as advance:
+            for start in range(0, len(left), self.block):
+                part = left[start : start + self.block]
+                for entry in self._one_block(self._tasks(part, shown)):
+                    kept[entry.answer.question] = entry
+                    now = time.monotonic()
+                    folder.journal.append(msgspec.to_builtins(entry), sync=now - synced > SYNC)
+                    synced = now if now - synced > SYNC else synced
+                    in_a_row = in_a_row + 1 if entry.answer.error else 0
+                    self._stop(entry, in_a_row)
+                    advance(1)
+        if kept and all(entry.answer.error for entry in kept.values()):
+            raise BadInput(
+                f"all {len(kept)} questions failed, the last one so: {kept[left[-1].id].answer.error}"
+            )
+        return kept
+
+    def _tasks(self, part: Sequence[Query], shown: Mapping[str, Shown]) -> list[ReadingTask]:
+        in_words = bool(getattr(self.reader, "asks_in_words", False))
+        return self.shows.tasks(part, shown, in_words=in_words)
+
+    def _stop(self, entry: Entry, in_a_row: int) -> None:
+        error = entry.answer.error
+        if error and self.on_error == "fail":
+            raise BadInput(f"the reader failed: {error}", ids=[entry.answer.question])
+        if in_a_row >= self.stop_after:
+            raise BadInput(
+                f"the last {in_a_row} questions failed, the last one so: {error}",
+                hint="fix it and start again: it goes on where it stopped",
+            )
+
+    def _one_block(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
+        """Checked entries of a block; when the reader itself breaks, each question alone."""
+        given: list[Entry] = []
+        try:
+            for entry in self._read(tasks):
+                given.append(entry)
+                yield entry
+        except WhichoneError:
+            raise
+        except Exception as error:
+            if self.on_error == "fail":
+                problem = f"the reader {type(self.reader).__name__} failed: {_said(error)}"
+                raise BadInput(problem, ids=[t.question.id for t in tasks[len(given) :]]) from error
+            for task in tasks[len(given) :]:
+                yield self._alone(task)
+
+    def _alone(self, task: ReadingTask) -> Entry:
+        try:
+            return next(iter(list(self._read([task]))))
+        except WhichoneError:
+            raise
+        except Exception as error:
+            return entry_of(task, Answer(question=task.question.id, error=_said(error)), 0.0)
+
+    def _read(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
+        """What the reader gives for these tasks, checked, one by one as it comes."""
+        count = 0
+        last = time.perf_counter()
+        for answer in self.reader.read(tasks):
+            if count == len(tasks):
+                raise BadInput(
+                    f"the reader gives more answers than the {len(tasks)} questions it was asked"
+                )
+            self._check(tasks[count], answer)
+            now = time.perf_counter()
+            yield entry_of(tasks[count], answer, now - last)
+            last = now
+            count += 1
+        if count != len(tasks):
+            missing = [t.question.id for t in tasks[count:]]
+            raise BadInput(f"{len(tasks)} questions went in, {count} answers came out", ids=missing)
+
+    def _check(self, task: ReadingTask, answer: object) -> None:
+        asked = task.question.id
+        if not isinstance(answer, Answer):
+            raise BadInput(f"a reader gives Answers, not {type(answer).__name__}", ids=[asked])
+        if answer.question != asked:
+            raise BadInput(f"asked {asked}, answered {answer.question}", ids=[asked])
+        if not isinstance(answer.text, str | None):
+            raise BadInput("the text of an answer is neither text nor None", ids=[asked])
+        if self.cites == "anything":
+            return
+        known = {p.id for p in task.passages}
+        strangers = [
+            p
+            for p in answer.passages
+            if p not in known and (self.cites == "shown" or not self.shows.corpus.has(p))
+        ]
+        if strangers:
+            what = "it was not shown" if self.cites == "shown" else "that are not in the corpus"
+            raise BadInput(f"the answer rests on passages {what}: {strangers[:3]}", ids=[asked])
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _finished(
+    path: Path,
+    parameters: Mapping[str, Any],
+    parents: Mapping[str, str],
+    code: str | None,
+    inputs: Mapping[str, str],
+) -> Answers | None:
+    """The answers themselves when they are already there and were made the same way, by the same code."""
+    try:
+        answers = Answers.open(path)
+    except WhichoneError:
+        return None
+    manifest = answers.folder.manifest
+    same = manifest.parents == parents and manifest.parameters == parameters
+    if not same and "served" not in parameters["reader"]:  # an endpoint that is not up says nothing
+        reader = dict(manifest.parameters.get("reader", {}))
+        reader.pop("served", None)
+        less = {**manifest.parameters, "reader": reader}
+        others = {k: v for k, v in parents.items() if k != "reader"}
+        same = less == parameters and others.items() <= manifest.parents.items()
+    if not same:
+        return None
+    return answers if is_made_by(manifest.made, path, ANSWERS_KIND, code, inputs) else None
+
+
+# From a reader's name and options to answers on disk.
 
 
 def read_repeatedly(

@@ -3,14 +3,183 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from whichone.files.tables import TableSchema
-from whichone.runs.ranked import ROWS_IN_MEMORY, by_question, stored_rankings
-from whichone.runs.results import Results
+from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
+from whichone.corpus.corpus import KIND as CORPUS_KIND
+from whichone.corpus.corpus import Corpus, remember
+from whichone.errors import BadInput, BrokenFolder, Missing, UsageError
+from whichone.files.arrow_records import KeyedSpool, keyed, of_keys
+from whichone.files.folder import Folder, folder_kinds
+from whichone.files.manifest import MANIFEST, decode_manifest
+from whichone.files.tables import TableSchema, group_batches
+from whichone.progress import talk
+from whichone.records import Answer
+
+# What a run returned for each question: in memory where it is little, else in a file without a name.
+
+
+ROWS_IN_MEMORY = 2_500_000
+"""Rows of rankings that are kept as lists of strings; where there are more they stay on disk."""
+_ROWS = 65_536
+
+
+def by_question(table: pa.Table | pa.RecordBatch, column: str) -> Iterator[tuple[str, list[str]]]:
+    """A column's values for each question of a table in the order of questions and ranks.
+
+    Equal values are one object: most runs return a page many times.
+    """
+    whole = pa.table(table)
+    questions = pc.dictionary_encode(whole["question"].combine_chunks())
+    values = pc.dictionary_encode(whole[column].combine_chunks())
+    distinct = np.array(values.dictionary.to_pylist(), object)
+    places = values.indices.to_numpy()
+    owners = questions.indices.to_numpy()
+    bounds = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), len(owners)]
+    names = questions.dictionary.to_pylist()
+    for start, end in itertools.pairwise(bounds):
+        yield names[owners[start]], distinct[places[start:end]].tolist()
+
+
+def stored_rankings(path: Path, column: str, *, once: bool) -> KeyedSpool[list[str]]:
+    """The values of one column by question, on disk; of each question `once` takes every value once."""
+    rankings = _streamed(path, column)
+    return KeyedSpool(
+        list[str], ((q, [*dict.fromkeys(values)] if once else values) for q, values in rankings)
+    )
+
+
+def of_many(ranked: Mapping[str, Sequence[str]], questions: Sequence[str]) -> list[Sequence[str]]:
+    """The values of each question, none where it has none."""
+    return [values or () for values in of_keys(ranked, questions)]
+
+
+def _streamed(path: Path, column: str) -> Iterator[tuple[str, list[str]]]:
+    """The same as `by_question` of a whole file, some rows at a time."""
+    last: tuple[str, list[str]] | None = None
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in group_batches(file, _ROWS, ["question", column]):
+                for question, values in by_question(batch, column):
+                    if last is not None and last[0] == question:
+                        last[1].extend(values)
+                        continue
+                    if last is not None:
+                        yield last
+                    last = question, values
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+    if last is not None:
+        yield last
+
+
+# A folder of results over a benchmark: what a run and a folder of answers have in common, and what their system saw.
+
+
+MARK = "‡"
+NOTE = f"{MARK} saw more than the corpus"
+_OF_THE_BENCHMARK = ("gold", "bearer")
+"""Settings of reading that show passages chosen by who is asked about."""
+
+
+def sees(folder: Folder) -> tuple[str, ...]:
+    """As the run's or answers' manifest has it; empty where nothing is said."""
+    parameters, created = folder.manifest.parameters, folder.manifest.made
+    said = parameters.get("sees") or created.get("sees") or ()
+    results = [said] if isinstance(said, str) else [str(word) for word in said]
+    reader = parameters.get("reader")
+    if isinstance(reader, dict):
+        own = reader.get("sees") or ()
+        results += [own] if isinstance(own, str) else [str(word) for word in own]
+    setting = parameters.get("setting")
+    shown = str(setting.get("passages", "")) if isinstance(setting, dict) else ""
+    if any(word in shown for word in _OF_THE_BENCHMARK):
+        results.append("gold")
+    return tuple(dict.fromkeys(results))
+
+
+def more_than_corpus(seen: tuple[str, ...]) -> tuple[str, ...]:
+    """What a fair comparison over the corpus alone would not have."""
+    return tuple(word for word in seen if word not in ("corpus", "questions"))
+
+
+FAILURES = TableSchema(
+    "failures",
+    pa.schema([("question", pa.string()), ("error", pa.string())]),
+    ("question",),
+)
+
+
+class Results:
+    """What one system gave to the questions of one benchmark, and the questions it failed at."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        return cls(Folder.open(path, cls.kind))
+
+    @property
+    def path(self) -> Path:
+        return self.folder.root
+
+    @property
+    def name(self) -> str:
+        return self.folder.manifest.name
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The system's full description, with every parameter."""
+        return self.folder.manifest.parameters
+
+    @property
+    def benchmark_id(self) -> str:
+        return self.folder.manifest.parents["benchmark"]
+
+    @functools.cached_property
+    def failures(self) -> dict[str, str]:
+        """Questions that could not be answered, with the error."""
+        table = self.folder.table(FAILURES.name)
+        return dict(zip(table["question"].to_pylist(), table["error"].to_pylist(), strict=True))
+
+    def benchmark(self, where: Where | None = None) -> Benchmark:
+        """The benchmark these are over: where it was when they were made, or where it is said.
+
+        Of several the places of all are named.
+        """
+        place: Where | None = where or self.folder.manifest.made.get("benchmark")
+        if place is None:
+            raise BadInput(
+                "it does not say where its benchmark is",
+                file=self.path,
+                hint="name it with --benchmark",
+            )
+        benchmark = Benchmark.open(place)
+        if benchmark.id != self.benchmark_id:
+            named = place if isinstance(place, str | Path) else benchmark.place
+            raise BadInput(
+                f"the {self.kind} is over {self.benchmark_id}, but {named} is {benchmark.id}",
+                file=self.path,
+                hint="name the benchmark it was made on with --benchmark, or make it again",
+            )
+        return benchmark
+
+
+# A run on disk: rankings of all questions, failures, timing, and how it was made.
+
 
 KIND = "run"
 
@@ -82,3 +251,131 @@ class Run(Results):
     def _many(self) -> bool:
         rows = self.folder.manifest.files[RANKINGS.file].rows
         return rows is not None and rows > ROWS_IN_MEMORY
+
+
+# Answers on disk: what a reader said to every question, naming its run, reader and setting.
+
+
+ANSWERS_KIND = "answers"
+
+ANSWERS = TableSchema(
+    "answers",
+    pa.schema(
+        [
+            ("question", pa.string()),
+            ("text", pa.string()),  # null is a refusal, or a question back
+            ("asks", pa.string()),  # the question back
+            ("passages", pa.list_(pa.string())),  # those the answer rests on
+            ("shown", pa.list_(pa.string())),  # those the reader was shown, in their order
+            ("score", pa.float64()),
+            ("notes", pa.string()),  # JSON
+        ]
+    ),
+    ("question",),
+)
+LEFT_OUT = TableSchema(
+    "left_out",
+    pa.schema([("question", pa.string()), ("reason", pa.string())]),
+    ("question",),
+)
+ANSWERS_TIMING = TableSchema(
+    "timing",
+    pa.schema(
+        [
+            ("question", pa.string()),
+            ("seconds", pa.float64()),
+            ("prompt_tokens", pa.int64()),
+            ("tokens", pa.int64()),
+            ("cost", pa.float64()),
+            ("cached", pa.bool_()),
+        ]
+    ),
+    ("question",),
+)
+
+
+class Answers(Results):
+    """What one reader said to the questions of one benchmark under one setting."""
+
+    kind = ANSWERS_KIND
+
+    @functools.cached_property
+    def shown(self) -> Mapping[str, tuple[str, ...]]:
+        """The passages each question was shown with, in their order."""
+        rows = self.folder.rows_of(ANSWERS.name, ["question", "shown"])
+        pairs = ((row["question"], tuple(row["shown"] or ())) for row in rows)
+        return keyed(tuple[str, ...], pairs)
+
+    @functools.cached_property
+    def answers(self) -> Mapping[str, Answer]:
+        """By question; failed ones and those that were not asked are not among them."""
+        rows = self.folder.rows_of(ANSWERS.name)
+        return keyed(Answer, ((row["question"], _answer(row)) for row in rows))
+
+    @functools.cached_property
+    def left_out(self) -> dict[str, str]:
+        """Questions that the setting does not fit, with the reason."""
+        return {r["question"]: r["reason"] for r in self.folder.rows_of(LEFT_OUT.name)}
+
+
+def _answer(row: Mapping[str, Any]) -> Answer:
+    return Answer(
+        question=row["question"],
+        text=row["text"],
+        asks=row.get("asks"),
+        passages=tuple(row["passages"] or ()),
+        score=row["score"],
+        notes=msgspec.json.decode(row["notes"]) if row["notes"] else {},
+    )
+
+
+# Opens a corpus where its folder, or a benchmark that has one, is named.
+
+
+def open_corpus(where: str | Path) -> Corpus:
+    """A corpus folder, or the corpus of a benchmark (also a built-in one)."""
+    if str(where).startswith("builtin/"):
+        return Benchmark.open(where).corpus
+    folder = Folder.open(where, (CORPUS_KIND, BENCHMARK))
+    if folder.manifest.kind == BENCHMARK:
+        return Benchmark.open(where).corpus
+    corpus = Corpus.open(where)
+    remember(corpus)
+    return corpus
+
+
+# The runs over a benchmark that a question about it is answered from.
+
+
+def pilot_runs(folders: Sequence[str]) -> tuple[str | None, list[str]]:
+    """A benchmark's place, where one is among the folders, and the runs; without runs, those stored beside it."""
+    places = [folder for folder in folders if _kind(folder) == BENCHMARK]
+    runs = [folder for folder in folders if folder not in places]
+    if len(places) > 1:
+        raise UsageError(f"{len(places)} benchmarks are named, one is wanted")
+    if not places:
+        return None, runs
+    return places[0], runs or runs_beside(places[0])
+
+
+def runs_beside(place: str) -> list[str]:
+    """Runs over a benchmark in the folder where it is, and in the folders there."""
+    benchmark = Benchmark.open(place)
+    runs = [
+        str(path)
+        for path, kind in folder_kinds(Path(place).resolve().parent)
+        if kind == KIND and Run.open(path).benchmark_id == benchmark.id
+    ]
+    if len(runs) < 2:
+        raise Missing(
+            f"{len(runs) or 'no'} runs over {benchmark.name} are stored beside it, two or more are wanted",
+            where=place,
+            hint=f"whichone retrieve {place} RUN_A --retriever bm25, another RUN_B, then power {place} RUN_A RUN_B",
+        )
+    talk(f"from {len(runs)} runs: {', '.join(Path(run).name for run in runs)}")
+    return runs
+
+
+def _kind(folder: str) -> str:
+    manifest = Path(folder) / MANIFEST
+    return decode_manifest(manifest).kind if manifest.is_file() else ""

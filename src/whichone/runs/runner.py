@@ -26,11 +26,8 @@ from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.adapters.adapted import MEND_IT
-from whichone.runs.checks import RankingCheck, Returns
-from whichone.runs.declared import inputs_of, is_made_by
-from whichone.runs.identity import identified
-from whichone.runs.results import FAILURES
-from whichone.runs.run import KIND, NOTES, RANKINGS, TIMING, Run
+from whichone.runs.provenance import RankingCheck, Returns, identified, inputs_of, is_made_by
+from whichone.runs.run import FAILURES, KIND, NOTES, RANKINGS, TIMING, Run
 from whichone.versions import code_of, environment
 
 BLOCK = 256

@@ -18,7 +18,7 @@ from whichone.protocols import Retriever
 from whichone.records import NameSet
 from whichone.retrieval.adapters.adapted import load_function
 from whichone.retrieval.dense.encoder import encoders_kept
-from whichone.runs.checks import RankingCheck
+from whichone.runs.provenance import RankingCheck
 from whichone.runs.retrieve import make_retriever
 
 

@@ -22,9 +22,8 @@ from whichone.reading.seq2seq import NONE
 from whichone.records import Query, Question, Ranking
 from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
-from whichone.runs.reader_tasks import kind_of
 from whichone.runs.run import Run
-from whichone.runs.settings import Setting, Shows
+from whichone.runs.shown import Setting, Shows, kind_of
 from whichone.training.examples import Example, Negative, Text
 from whichone.training.negatives import BLOCK, ExampleMaker, nothing_to_learn
 

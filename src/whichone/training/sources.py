@@ -26,7 +26,7 @@ from whichone.files.folder import file_hash, folder_kinds
 from whichone.files.lines import open_binary
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import talk
-from whichone.runs.corpora import open_corpus
+from whichone.runs.run import open_corpus
 from whichone.training.examples import Example, each_dpr, each_example
 
 EXAMPLES, DPR = "examples", "DPR's json"

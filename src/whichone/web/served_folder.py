@@ -22,7 +22,7 @@ from whichone.errors import WhichoneError
 from whichone.files.folder import Folder, folder_kinds
 from whichone.files.output import cache_folder
 from whichone.names import fold
-from whichone.runs.answers import KIND as ANSWERS
+from whichone.runs.run import ANSWERS_KIND as ANSWERS
 from whichone.runs.run import KIND as RUN
 from whichone.web.explorer.indexes import Indexes
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import UsageError
-from whichone.runs.answers import Answers
 from whichone.runs.read import as_reader, run_reader
-from whichone.runs.settings import setting_for
+from whichone.runs.run import Answers
+from whichone.runs.shown import setting_for
 
 READERS = """
 def _first(passages):
@@ -126,7 +126,7 @@ def test_a_reader_is_not_asked_what_it_cannot_do(toy_amber, tmp_path: Path) -> N
 
 
 def test_questions_of_every_benchmark_are_question_answering() -> None:
-    from whichone.runs.reader_tasks import kind_of, not_for_reader
+    from whichone.runs.shown import kind_of, not_for_reader
 
     assert [kind_of(t) for t in ("EntityQuestions", "PopQA", "qa", "fc", "ambigdocs")] == [
         "qa", "qa", "qa", "fc", "ambigdocs",

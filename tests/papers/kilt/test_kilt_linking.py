@@ -14,7 +14,7 @@ from whichone.measures.scores import board_measures, of_papers, score_answers, s
 from whichone.papers.kilt.import_files import Plan, import_kilt
 from whichone.records import Output, Provenance, Query
 from whichone.report.report import make_report
-from whichone.runs.prediction_files import export_kilt, import_answers
+from whichone.runs.predictions import export_kilt, import_answers
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
 

@@ -89,7 +89,7 @@ def test_what_was_added_stays_here(bench: Benchmark, tmp_path: Path) -> None:
 def test_r_precision_splits_into_unique_and_shared_names(bench: Benchmark, tmp_path: Path) -> None:
     from whichone.measures.measure import parse_measures
     from whichone.measures.scores import score_run, slice_scores
-    from whichone.runs.import_run import import_run
+    from whichone.runs.run_files import import_run
 
     guesses = {"tail": "307", "head": "307", "full": "307", "film": "309", "both": "309"}
     file = write(

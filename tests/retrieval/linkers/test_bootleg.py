@@ -11,7 +11,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.records import Query
 from whichone.retrieval.bootleg import BootlegStyle
 from whichone.retrieval.linker import KnowledgeNames, Linker
-from whichone.runs.linker_predictions import EntityPages
+from whichone.runs.predictions import EntityPages
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
-from whichone.runs.import_run import import_run
-from whichone.runs.linker_predictions import FORMATS as LINKERS
+from whichone.runs.predictions import FORMATS as LINKERS
+from whichone.runs.run_files import import_run
 
 
 def bring(benchmark: Benchmark, tmp_path: Path, format: str, text: str, **more: Any) -> Any:

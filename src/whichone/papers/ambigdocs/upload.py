@@ -12,7 +12,7 @@ from whichone.errors import BadInput
 from whichone.papers.ambigdocs.files import documents_of, read_objects
 from whichone.papers.ambigdocs.queries import TASK, shown_document
 from whichone.papers.ambigdocs.records import Document
-from whichone.web.boards.upload_answers import Said, UploadFormat, gold_passages, source_ids
+from whichone.runs.predictions import Said, UploadFormat, gold_passages, source_ids
 
 
 def read_uploaded(file: Path, benchmark: Benchmark) -> Iterator[Said]:

@@ -33,9 +33,8 @@ from whichone.measures.scores import (
     score_run,
     usual_measures,
 )
-from whichone.runs.answers import Answers
 from whichone.runs.run import KIND as RUN
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 from whichone.web.boards.hidden import LEAST_COVERAGE, without_details
 from whichone.web.boards.upload_formats import (
     check_size,

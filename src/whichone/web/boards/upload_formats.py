@@ -14,11 +14,7 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.lines import open_binary, read_json_lines
 from whichone.records import Ranking, page_of
-from whichone.runs.answers import Answers
-from whichone.runs.import_run import import_run
-from whichone.runs.results import FAILURES
-from whichone.runs.run import KIND, RANKINGS, TIMING, Run
-from whichone.web.boards.upload_answers import (
+from whichone.runs.predictions import (
     Reader,
     UploadFormat,
     check,
@@ -28,6 +24,8 @@ from whichone.web.boards.upload_answers import (
     own_answers,
     read_answers,
 )
+from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING, Answers, Run
+from whichone.runs.run_files import import_run
 
 FORMATS = {
     "auto": "detect it",

@@ -12,7 +12,7 @@ from whichone.measures.answer_measures import step_of
 from whichone.measures.outcomes import ACT, CLAIMS, SEVERAL, Outcome, text_outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.records import Call, page_of
-from whichone.runs.agents import TRACE
+from whichone.runs.agent_runner import TRACE
 from whichone.web.explorer.bearers import SetLabels
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.site import Site

@@ -9,7 +9,7 @@ from typing import Any
 from whichone.measures.comparison import fleiss_kappa, mean_cohen_kappa
 from whichone.measures.intervals import interval
 from whichone.records import page_of
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 from whichone.text import normalisers
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.site import Site

@@ -17,8 +17,7 @@ from whichone.papers.amber.scores.scores import (
     evaluate_amber,
     ranked_pages,
 )
-from whichone.runs.results import FAILURES
-from whichone.runs.run import KIND, RANKINGS
+from whichone.runs.run import FAILURES, KIND, RANKINGS
 
 PAGES = st.sampled_from("abcdef")
 

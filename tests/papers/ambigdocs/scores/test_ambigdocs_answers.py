@@ -14,8 +14,8 @@ from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.papers.ambigdocs.scores.summary import score_all, summarise
 from whichone.records import Answer, ReadingTask
 from whichone.report.export import export
-from whichone.runs.reading_runner import ReadingRunner
-from whichone.runs.settings import Setting
+from whichone.runs.read import ReadingRunner
+from whichone.runs.shown import Setting
 
 QUESTION = {
     "qid": "1",

@@ -16,7 +16,7 @@ from whichone.papers.ambigdocs.scores.rules import DEFAULT, PUBLISHED
 from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.runs.read import as_reader, run_reader
-from whichone.runs.settings import setting_for
+from whichone.runs.shown import setting_for
 
 
 def document(title: str, answer: str, text: str = "", pid: str = "1") -> Document:

@@ -17,7 +17,7 @@ from whichone.papers.ambigdocs.scores.answers import predictions_of
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.papers.ambigdocs.scores.rules import DEFAULT, scored_documents
 from whichone.papers.ambigdocs.scores.score import score_prediction
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 from whichone.web.served_folder import ServedBenchmark
 
 _LEAST_CONTROLS = len(Category)

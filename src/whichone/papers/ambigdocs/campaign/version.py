@@ -12,8 +12,7 @@ import msgspec
 
 from whichone.files.folder import Folder
 from whichone.papers.ambigdocs.campaign.labels import Labels, majority
-from whichone.runs.answers import ANSWERS, KIND, LEFT_OUT, TIMING
-from whichone.runs.results import FAILURES
+from whichone.runs.run import ANSWERS, ANSWERS_KIND, ANSWERS_TIMING, FAILURES, LEFT_OUT
 from whichone.web.annotation.done import annotation_lines
 from whichone.web.annotation.queue import Plan
 
@@ -34,9 +33,9 @@ def new_answers(
     own = [d for d in tasks if d.task.system == name]
     labels = {d.task.query: (d, c) for d in own if d.settled and (c := majority(d, without))}
     manifest = folder.manifest
-    with Folder.create(path, KIND) as folders:
+    with Folder.create(path, ANSWERS_KIND) as folders:
         folders.write(ANSWERS, ANSWERS.from_rows(_rows(folder, labels, without)))
-        for schema in (FAILURES, LEFT_OUT, TIMING):
+        for schema in (FAILURES, LEFT_OUT, ANSWERS_TIMING):
             folders.write(schema, folder.table(schema.name))
         folders.write_bytes(LABELS, label_table([d for d, _ in labels.values()], without).encode())
         folders.write_bytes(
@@ -51,7 +50,7 @@ def new_answers(
             counts={**manifest.counts, **{f"campaign_{k}": results[k] for k in _COUNTS}},
             made=manifest.made,
         )  # fmt: skip
-    return Folder.open(path, KIND)
+    return Folder.open(path, ANSWERS_KIND)
 
 
 def _rows(

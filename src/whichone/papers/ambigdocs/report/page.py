@@ -37,7 +37,7 @@ from whichone.papers.ambigdocs.scores.score import PredictionScore
 from whichone.papers.ambigdocs.scores.sentences import MatchedSentence, matched_sentences
 from whichone.report.figure import Figure
 from whichone.report.page import Page, Section
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 
 MOST_ANSWERS = 50
 

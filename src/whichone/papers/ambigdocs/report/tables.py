@@ -23,7 +23,7 @@ from whichone.papers.ambigdocs.scores.summary import (
     score_all,
 )
 from whichone.report.table import Cell, Table
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 
 SHOWN = MEASURES
 COMPARED = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")

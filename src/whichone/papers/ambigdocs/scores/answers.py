@@ -12,7 +12,7 @@ from whichone.papers.ambigdocs.export_files import passages_by_id
 from whichone.papers.ambigdocs.files import prediction_object, read_predictions, write_objects
 from whichone.papers.ambigdocs.queries import gold_passage_ids, question_of, shown_document
 from whichone.papers.ambigdocs.records import Prediction
-from whichone.runs.answers import Answers
+from whichone.runs.run import Answers
 
 
 def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Prediction]:

@@ -21,8 +21,7 @@ from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
 from whichone.report.page import Section
 from whichone.report.table import Cell, Table
-from whichone.runs.answers import Answers
-from whichone.runs.run import Run
+from whichone.runs.run import Answers, Run
 
 KILT_MEASURES = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}
 OTHER_DATASETS = {"qa": "em", "sf": "accuracy", "fc": "accuracy", "el": "accuracy"}

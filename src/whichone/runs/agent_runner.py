@@ -16,15 +16,15 @@ from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever
 from whichone.records import Answer, Call, Passage, Question, Ranking, ReadingTask, Trace, page_of
 from whichone.retrieval.adapters.adapted import load_function
-from whichone.runs.answers import Answers
-from whichone.runs.checks import RankingCheck
+from whichone.runs.provenance import RankingCheck
 from whichone.runs.read import run_reader
 from whichone.runs.retrieve import (
     as_retriever,
     default_index_folder,
     make_retriever,
 )
-from whichone.runs.settings import Setting
+from whichone.runs.run import Answers
+from whichone.runs.shown import Setting
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _WORDS = 30

@@ -9,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import worded
 from whichone.benchmarks.several import own_id
-from whichone.errors import BadInput, UsageError
-from whichone.records import NameSet, Query, ReadingTask
-from whichone.runs.run import Run
+from whichone.errors import BadInput, UsageError, did_you_mean, sample
+from whichone.files.folder import Folder
+from whichone.progress import talk
+from whichone.protocols import USAGE, Reader
+from whichone.records import Answer, NameSet, Query, ReadingTask
+from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run
 from whichone.text import normalisers
 
 Passages = Literal["gold", "retrieved", "gold+retrieved", "none", "other-bearer"]
@@ -214,3 +217,164 @@ def _ranked(run: Run) -> dict[str, list[str]]:
     for question, passage in zip(questions, passages, strict=True):
         ranked.setdefault(question, []).append(passage)
     return ranked
+
+
+# The journal of a reading: one entry a question, kept as it comes, and the tables made of them.
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the journal: one question's answer, and what it took."""
+
+    answer: Answer
+    shown: tuple[str, ...] = ()
+    usage: dict[str, Any] = {}
+
+
+def entry_of(task: ReadingTask, answer: Answer, seconds: float) -> Entry:
+    notes = dict(answer.notes)
+    usage = {"seconds": seconds, **notes.pop(USAGE, {})}
+    return Entry(
+        msgspec.structs.replace(answer, notes=notes), tuple(p.id for p in task.passages), usage
+    )
+
+
+def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
+    """Answers that were already given, if they belong to this very work; failures not among them."""
+    folder.journal.mend()
+    entries = folder.journal.read()
+    if entries and entries[0] == identity:
+        all_entries = [msgspec.convert(entry, Entry) for entry in entries[1:]]
+        kept = {e.answer.question: e for e in all_entries if not e.answer.error}
+        if kept:
+            talk(f"going on with {folder.root}: {len(kept):,} questions are answered")
+        return kept
+    if entries:
+        talk(f"{folder.root}: what was begun there was other work; starting over")
+    for file in folder.partial.iterdir():
+        file.unlink()
+    folder.journal.append(identity)
+    return {}
+
+
+def finished_entries(answers: Answers) -> dict[str, Entry]:
+    """What finished answers contain, without the questions that failed or got an empty reply."""
+    usage = {
+        row.pop("question"): row for row in answers.folder.table(ANSWERS_TIMING.name).to_pylist()
+    }
+    return {
+        question: Entry(
+            answer,
+            answers.shown.get(question, ()),
+            {k: v for k, v in usage.get(question, {}).items() if v is not None},
+        )
+        for question, answer in answers.answers.items()
+        if answer.notes.get("form") != "empty"
+    }
+
+
+def write_tables(
+    folder: Folder,
+    queries: Sequence[Query],
+    entries: Mapping[str, Entry],
+    shown: Mapping[str, Shown],
+) -> dict[str, Any]:
+    """The tables, from the journal's entries in the benchmark's order; what to count."""
+    encode = msgspec.json.encode
+    read = [entries[q.id] for q in queries if q.id in entries]
+    good = [e for e in read if e.answer.error is None]
+    answers = [
+        {
+            "question": e.answer.question,
+            "text": e.answer.text,
+            "asks": e.answer.asks,
+            "passages": list(e.answer.passages),
+            "shown": list(e.shown),
+            "score": e.answer.score,
+            "notes": encode(e.answer.notes).decode() if e.answer.notes else None,
+        }
+        for e in good
+    ]
+    failures = [
+        {"question": e.answer.question, "error": e.answer.error} for e in read if e.answer.error
+    ]
+    left_out = [{"question": q.id, "reason": s} for q in queries if (s := shown[q.id].left_out)]
+    folder.write(ANSWERS, ANSWERS.from_rows(answers))
+    folder.write(FAILURES, FAILURES.from_rows(failures))
+    folder.write(LEFT_OUT, LEFT_OUT.from_rows(left_out))
+    folder.write(
+        ANSWERS_TIMING,
+        ANSWERS_TIMING.from_rows([{"question": e.answer.question, **e.usage} for e in read]),
+    )
+    return {
+        "questions": len(queries),
+        "answered": sum(e.answer.text is not None for e in good),
+        "asked": sum(e.answer.asks is not None for e in good),
+        "refused": sum(e.answer.text is None and e.answer.asks is None for e in good),
+        "empty": sum(e.answer.text is not None and not e.answer.text.strip() for e in good),
+        "failures": len(failures),
+        "left_out": len(left_out),
+        "shown_nothing": sum(not e.shown for e in read),
+        "passages_beyond_depth": sum(shown[e.answer.question].cut for e in read),
+    }
+
+
+def latency(entries: Mapping[str, Entry]) -> dict[str, Any]:
+    import numpy as np
+
+    asked = [e.usage for e in entries.values() if not e.usage.get("cached")]
+    seconds = [usage["seconds"] for usage in asked if "seconds" in usage]
+    if not seconds:
+        return {}
+    p50, p95 = np.percentile(seconds, [50, 95])
+    return {"latency_p50": round(float(p50), 6), "latency_p95": round(float(p95), 6)}
+
+
+# Which tasks a reader can do and is asked; every other question is left out, with the reason.
+
+
+OTHERS = frozenset({"fc", "sf", "el", "dialogue", "ambigdocs", "act"})
+"""Tasks that are no plain questions; every other name (EntityQuestions, PopQA and so on) is of question answering."""
+
+
+def kind_of(task: str) -> str:
+    """What a reader is asked to do: one of the tasks above, or to answer a question (qa)."""
+    return task if task in OTHERS else "qa"
+
+
+def tasks_of(reader: Reader) -> tuple[str, ...]:
+    """The tasks that a reader says it can do (its attribute `tasks`); none: any task."""
+    known = getattr(reader, "tasks", None) or ()
+    return (known,) if isinstance(known, str) else tuple(map(str, known))
+
+
+def checked_tasks(wanted: Sequence[str], reader: Reader, benchmark: Benchmark) -> tuple[str, ...]:
+    """The tasks asked for; refused where the benchmark has none of them, or the reader cannot do them."""
+    there = list(dict.fromkeys(q.task for q in benchmark.queries))
+    for task in wanted:
+        if task not in there:
+            raise UsageError(
+                f"{benchmark.id} has no question of the task {task!r}, only of {sample(there)}",
+                hint=did_you_mean(task, there),
+            )
+    able = tasks_of(reader)
+    beyond = [task for task in wanted if able and not {task, kind_of(task)} & set(able)]
+    if beyond:
+        name = getattr(reader, "name", type(reader).__name__)
+        raise UsageError(
+            f"the reader {name} cannot do the task {beyond[0]}, only {', '.join(able)}"
+        )
+    return tuple(dict.fromkeys(wanted))
+
+
+def not_for_reader(
+    queries: Sequence[Query], reader: Reader, wanted: Sequence[str]
+) -> dict[str, str]:
+    """By question: why it is not asked."""
+    able = tasks_of(reader)
+    reasons: dict[str, str] = {}
+    for query in queries:
+        if able and not {query.task, kind_of(query.task)} & set(able):
+            reasons[query.id] = f"the reader can do {', '.join(able)} only"
+        elif wanted and query.task not in wanted:
+            reasons[query.id] = f"only the task {', '.join(wanted)} is asked"
+    return reasons

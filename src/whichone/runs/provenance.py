@@ -1,0 +1,443 @@
+"""What the runner asks of a ranking before it believes it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput, Missing, UsageError, sample
+from whichone.files.folder import file_hash
+from whichone.files.manifest import MANIFEST
+from whichone.files.output import refuse_to_replace
+from whichone.records import Query, Question, Ranking, page_of
+from whichone.versions import code_of, own_code
+
+Returns = Literal["page", "passage"]
+Lookup: TypeAlias = Callable[[Sequence[str]], list[int | None]]
+_REMEMBERED = 100_000
+"""Ids that are not looked up again: rankings of one run have many passages in common."""
+
+
+class RankingCheck:
+    """Checks ids against a corpus; the first block decides whether they are pages or passages."""
+
+    def __init__(self, corpus: Corpus, returns: Returns | None = None) -> None:
+        self._corpus = corpus
+        self.returns = returns
+        self._seen: dict[Returns, set[str]] = {"page": set(), "passage": set()}
+
+    def _passages(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are passages."""
+        return self._known("passage", ids, self._corpus.rows)
+
+    def _pages(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are pages."""
+        return self._known("page", ids, self._corpus.page_rows)
+
+    def _known(self, kind: Returns, ids: Sequence[str], rows: Lookup) -> set[str]:
+        seen = self._seen[kind]
+        if len(seen) > _REMEMBERED:
+            seen.clear()
+        new = [identity for identity in ids if identity not in seen]
+        seen.update(i for i, row in zip(new, rows(new), strict=True) if row is not None)
+        return seen.intersection(ids)
+
+    def translate(self, ranking: Ranking) -> Ranking:
+        """Ids by which the corpus itself calls its passages, in our words; others as they are."""
+        if not self._corpus.has_source_ids:
+            return ranking
+        rows = self._corpus.by_source_id(ranking.passages)
+        if all(row is None for row in rows):
+            return ranking
+        ids = (
+            identity if row is None else self._corpus.ids([row])[0]
+            for identity, row in zip(ranking.passages, rows, strict=True)
+        )
+        return msgspec.structs.replace(ranking, passages=tuple(ids))
+
+    def infer(self, rankings: Sequence[Ranking], *, strict: bool = True) -> None:
+        """Decide what the ids are; an error when they fit both or neither.
+
+        Where single failures are kept (not `strict`), a stranger among known ids is no reason to stop.
+        """
+        ids = {identity for ranking in rankings for identity in ranking.passages}
+        if self.returns is not None or not ids:
+            return
+        listed = sorted(ids)
+        passages, pages = self._passages(listed), self._pages(listed)
+        if passages == ids and pages == ids:
+            raise UsageError(
+                f"the ids are both passages and pages ({sample(sorted(ids))})",
+                hint='say which: returns="page" or returns="passage" (--returns)',
+            )
+        enough = ids if strict else passages | pages
+        if not enough or (passages != enough and pages != enough):
+            strangers = sorted(ids - passages - pages)
+            if not strangers:
+                raise BadInput(
+                    f"some ids are pages ({sample(sorted(pages))}), some are passages"
+                    f" ({sample(sorted(passages - pages))})",
+                    hint="return the one or the other",
+                )
+            raise BadInput(
+                f"{len(strangers)} of {len(ids)} returned ids are not in the corpus:"
+                f" {sample(strangers)}",
+                hint=self.called(strangers[0]),
+            )
+        self.returns = "passage" if passages == enough else "page"
+
+    def called(self, stranger: str) -> str:
+        """What ids of this corpus look like, and what a stranger may have meant."""
+        some = range(min(3, len(self._corpus)))
+        passages = sample(self._corpus.ids(some))
+        pages = self._corpus.page_ids(range(min(3, self._corpus.page_count)))
+        description = f"passages of this corpus are called {passages}, pages {sample(pages)}"
+        sources = sorted({page.partition(":")[0] for page in pages if ":" in page})
+        meant = [m for s in sources if self._corpus.page_row(m := f"{s}:{stranger}") is not None]
+        if meant:
+            return f"{description}; did you mean {meant[0]}?"
+        return f"{description}; map your ids to these"
+
+    def check(self, question: Question, ranking: Ranking, k: int) -> Ranking:
+        """The ranking itself, or an error that says what is wrong with it."""
+        ids, scores = ranking.passages, ranking.scores
+        if ranking.question != question.id:
+            raise BadInput(f"asked {question.id}, answered {ranking.question}", ids=[question.id])
+        if scores and len(scores) != len(ids):
+            raise BadInput(f"{len(ids)} ids but {len(scores)} scores", ids=[question.id])
+        for identity, score in zip(ids, scores, strict=False):  # scores may be left out
+            if not math.isfinite(score):
+                raise BadInput(
+                    f"the score of {identity} is {score}, not a finite number", ids=[question.id]
+                )
+        if scores and scores[-1] > scores[0]:
+            raise BadInput(
+                f"the scores rise from {scores[0]:g} to {scores[-1]:g}",
+                ids=[question.id],
+                hint="a ranking is best first; turn the list, or give distances as negative scores",
+            )
+        if len(ids) > k:
+            raise BadInput(
+                f"{len(ids)} results where at most {k} were asked for", ids=[question.id]
+            )
+        if len(set(ids)) != len(ids):
+            twice = sorted({i for i in ids if ids.count(i) > 1})
+            raise BadInput(f"an id is returned twice: {sample(twice)}", ids=[question.id])
+        known = (self._pages if self.returns == "page" else self._passages)(ids)
+        strangers = [i for i in ids if i not in known]
+        if strangers:
+            other = (self._passages if self.returns == "page" else self._pages)(strangers)
+            if len(other) == len(strangers):
+                wrong, right = (
+                    ("passages", "page") if self.returns == "page" else ("pages", "passage")
+                )
+                raise BadInput(
+                    f"{wrong} came back where a {right} was expected: {sample(strangers)}",
+                    ids=[question.id],
+                    hint="return the one or the other for every question; --returns says which",
+                )
+            raise BadInput(
+                f"ids that are not in the corpus: {sample(strangers)}",
+                ids=[question.id],
+                hint=self.called(strangers[0]),
+            )
+        return ranking
+
+    def page(self, identity: str) -> str:
+        return identity if self.returns == "page" else page_of(identity)
+
+
+# Files that a user's own search, reader or agent reads: part of what makes a run, like its code.
+# A function or class declares them in an attribute: `search.inputs = ["synonyms.json"]`. Files that an option
+# names count without being declared.
+
+
+ATTRIBUTE = "inputs"
+
+
+def inputs_of(system: object, description: Mapping[str, Any]) -> dict[str, str]:
+    """The hash of each file or folder that a system declares, or that one of its options names."""
+    parts = getattr(system, "parts", None) or (system,)
+    declared = [place for part in parts if code_of(part) for place in _declared(own_code(part))]
+    for place in declared:
+        if not place.exists():
+            raise Missing(
+                "there is no such file, though it is declared as an input",
+                where=str(place),
+                hint="a path is relative to the folder in which whichone is started",
+            )
+    return {str(place): _content(place) for place in [*declared, *_named_by_options(description)]}
+
+
+def _declared(own: Any) -> Iterator[Path]:
+    declared = getattr(own, ATTRIBUTE, ())
+    if isinstance(declared, str | bytes | Path):
+        declared = [declared]
+    try:
+        places = [Path(place) for place in declared]
+    except TypeError:
+        name = getattr(own, "__qualname__", type(own).__name__)
+        raise UsageError(
+            f"{name}.{ATTRIBUTE} is a list of files that it reads, not {declared!r:.60}"
+        ) from None
+    yield from places
+
+
+def _named_by_options(description: Mapping[str, Any]) -> Iterator[Path]:
+    for name in ("options", "search"):
+        options = description.get(name)
+        if not isinstance(options, Mapping):
+            continue
+        if name == "search":
+            yield from _named_by_options(options)
+            continue
+        for value in options.values():
+            if isinstance(value, str) and value and _is_file(Path(value)):
+                yield Path(value)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long for a name, or with a null byte
+        return False
+
+
+def _content(path: Path) -> str:
+    if path.is_file():
+        return file_hash(path)[:16]
+    digest = hashlib.sha256()
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        digest.update(f"{file.relative_to(path)}\0{file_hash(file)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def is_made_by(
+    created: Mapping[str, Any], path: Path, kind: str, code: str | None, inputs: Mapping[str, str]
+) -> bool:
+    """Whether a finished folder was made by this code from these inputs.
+
+    Where it was not, a command that may not replace it ends with an error that names what has changed.
+    """
+    before = created.get(ATTRIBUTE, {})
+    changes = [
+        f"{name}, which it reads, {_how(before.get(name), inputs.get(name))}"
+        for name in sorted(before | dict(inputs))
+        if before.get(name) != inputs.get(name)
+    ]
+    if created.get("code") != code:
+        changes.append("its code has changed")
+    if changes:
+        refuse_to_replace(path, kind, sample(changes, 5))
+    return not changes
+
+
+def _how(before: str | None, now: str | None) -> str:
+    if before is None:
+        return "was not an input before"
+    return "is no input any more" if now is None else "has changed"
+
+
+# What changes a system's numbers beside its options: who wrote it, at which commit, and with which weights.
+
+
+def identified(system: object, description: Mapping[str, Any]) -> dict[str, Any]:
+    """A description with the plugin's version and commit, and the hashes of local models that it names."""
+    identity = dict(description)
+    if plugin := plugin_of(system):
+        identity["plugin"] = plugin
+    hashes = dict(_local_models(description))
+    if hashes:
+        identity["model_hashes"] = hashes
+    return identity
+
+
+def plugin_of(system: object) -> dict[str, str]:
+    """Package, version and commit of a system that is not whichone's own; empty for whichone's and for loose code."""
+    own = getattr(system, "own_code", system)
+    module = str(getattr(own, "__module__", "") or type(own).__module__)
+    top = module.partition(".")[0]
+    if top in ("whichone", "builtins", "__main__"):
+        return {}
+    distribution = _distribution_with(top, tuple(map(str, sys.path)))
+    if distribution is None:
+        return {}
+    identity = {"package": distribution.name, "version": distribution.version}
+    return {**identity, **_commit(distribution)}
+
+
+@cache
+def _distribution_with(package: str, path: tuple[str, ...]) -> metadata.Distribution | None:
+    """Which installed distribution a package came with; looked up once, as all distributions have to be read.
+
+    As `packages_distributions` says, which takes a second for the files of all distributions.
+    """
+    recorded = re.compile(rf"^{re.escape(package)}(/|\.py,|\.([^/,]+\.)?(so|pyd),)", re.M)
+    for distribution in metadata.distributions(path=list(path)):
+        listed = (distribution.read_text("top_level.txt") or "").split()
+        if listed and package not in listed:
+            continue
+        if listed or recorded.search(distribution.read_text("RECORD") or ""):
+            return distribution
+    return None
+
+
+def _commit(distribution: metadata.Distribution) -> dict[str, str]:
+    """From what pip wrote at installation; of an editable installation from its git checkout."""
+    text = distribution.read_text("direct_url.json")
+    if not text:
+        return {}
+    origin = msgspec.json.decode(text)
+    if commit := origin.get("vcs_info", {}).get("commit_id"):
+        return {"commit": str(commit)}
+    url = str(origin.get("url", ""))
+    if not url.startswith("file://"):
+        return {}
+    folder = url.removeprefix("file://")
+    head = _git(folder, "rev-parse", "HEAD")
+    if not head:
+        return {}
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": f"{head}+changes" if changed else head}
+
+
+def _git(folder: str, *words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, *words], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+_MODEL_FILES = ("*.safetensors", "*.bin", "*.onnx", "*.pt", "*.gguf")
+
+
+def _local_models(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Options that name a folder or file with weights, unless the description has their hash already."""
+    hashed = "weights" in description
+    for key, value in description.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", identity) for name, identity in _local_models(value))
+        elif isinstance(value, str) and value and not hashed and _has_weights(Path(value)):
+            yield key, model_hash(Path(value))
+
+
+def _has_weights(path: Path) -> bool:
+    try:
+        if path.is_file():
+            return any(path.match(pattern) for pattern in _MODEL_FILES)
+        return path.is_dir() and any(True for p in _MODEL_FILES for _ in path.rglob(p))
+    except OSError:
+        return False
+
+
+def model_hash(path: Path) -> str:
+    """Of a file, of a folder's manifest, or of the names and hashes of all files with weights."""
+    if path.is_file():
+        return file_hash(path)[:16]
+    if (path / MANIFEST).exists():
+        return file_hash(path / MANIFEST)[:16]
+    files = sorted({f for pattern in _MODEL_FILES for f in path.rglob(pattern)})
+    text = "\n".join(f"{f.relative_to(path)} {file_hash(f)}" for f in files)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def drawn(queries: Sequence[Query], limit: int, seed: int = 0) -> frozenset[str]:
+    """So many questions of a seeded draw of names: all tasks of a name, one name after the other.
+
+    The first questions of a file are those of one task, or of the most popular names.
+    """
+    groups: dict[str, list[str]] = {}
+    for query in queries:
+        groups.setdefault(query.name_set or query.name or query.entity or query.id, []).append(
+            query.id
+        )
+    names = sorted(groups)
+    order = np.random.default_rng(seed).permutation(len(names))
+    chosen: list[str] = []
+    for place in order:
+        chosen += groups[names[place]]
+        if len(chosen) >= limit:
+            break
+    return frozenset(chosen[:limit])
+
+
+# What a retriever would send to another machine, said before anything is sent.
+
+
+class _Service(NamedTuple):
+    """Which option names the address, and which one a store of the user's own, only read."""
+
+    address: str
+    default: str | None = None
+    own_store: str | None = None
+
+
+_SERVICES = {
+    "http": _Service("url"),
+    "opensearch": _Service("url", "http://localhost:9200", "index"),
+    "qdrant": _Service("url", None, "collection"),
+    "milvus": _Service("uri", None, "collection"),
+    "pgvector": _Service("dsn", "", "table"),
+    "postgres": _Service("dsn", "", "table"),
+    "rerank": _Service("endpoint"),
+}
+
+
+def what_leaves(name: str, options: Mapping[str, Any], benchmark: Benchmark) -> str | None:
+    """One sentence on what goes to which address; None where a retriever asks nobody.
+
+    What a function of the user's own sends cannot be known.
+    """
+    service = _SERVICES.get(name)
+    address = options.get(service.address, service.default) if service else None
+    host = _host(name, str(address)) if address is not None else None
+    if service is None or host is None:
+        return None
+    if host == "" or host in ("localhost", "::1") or host.startswith(("127.", "/")):
+        return f"asking {name} on this machine: nothing leaves it"
+    texts = f"{len(benchmark.queries):,} questions"
+    if name in ("qdrant", "milvus", "pgvector"):
+        texts = f"the vectors of {texts}"
+    if name == "rerank":
+        texts += f" with up to {options.get('depth', 100)} passages each"
+    if service.own_store and not options.get(service.own_store):
+        texts += f" and the {benchmark.passages.num_rows:,} passages of {benchmark.id}"
+    return f"what leaves this machine: {texts}, to {host}; no gold answers"
+
+
+def _host(name: str, address: str) -> str | None:
+    """The host alone, without user and password; empty for this machine, None for a file."""
+    if name in ("postgres", "pgvector"):
+        return _postgres_host(address)
+    parts = urlsplit(address)
+    return parts.hostname if parts.netloc else None
+
+
+def _postgres_host(dsn: str) -> str:
+    host = ""
+    if dsn:
+        try:
+            from psycopg.conninfo import conninfo_to_dict
+
+            host = str(conninfo_to_dict(dsn).get("host") or "")
+        except Exception:
+            return "the server of its dsn"  # it is refused when it is opened, with the reason
+    return host or os.environ.get("PGHOST", "")
