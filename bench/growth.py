@@ -491,9 +491,8 @@ SOURCES = 11
 
 def train_examples(place: Path, size: int, records: bool) -> None:
     """Multi-task examples of eleven KILT training files over one corpus, with BM25 and namesakes as negatives."""
-    from whichone.training.data import Plan, training_data
-    from whichone.training.settings import Settings
-    from whichone.training.sources import Corpus
+    from whichone.training.trainer import Settings
+    from whichone.training.training_data import Corpus, Plan, training_data
 
     asked, held = (size, need_small(place)) if records else (KILT_RECORDS, place / "corpus")
     over = SMALL if records else size
@@ -508,10 +507,8 @@ def train_examples(place: Path, size: int, records: bool) -> None:
 def reader_examples(place: Path, size: int) -> None:
     """What a reader learns from the same files."""
     from whichone.runs.retrieve import default_index_folder
-    from whichone.training.data import Plan
-    from whichone.training.reading_data import reading_queries
-    from whichone.training.reading_examples import reading_examples
-    from whichone.training.sources import Corpus
+    from whichone.training.reading_examples import reading_examples, reading_queries
+    from whichone.training.training_data import Corpus, Plan
 
     files = tuple(map(str, train_files(place, size, SMALL)))
     plan = Plan(sources=files, corpus=Corpus(folder=str(need_small(place))))

@@ -59,7 +59,7 @@ def main() -> None:
 def draw(work: Path) -> None:
     """`work/drawn`: the questions of `work/48k` that every system is asked."""
     from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-    from whichone.training.splits import share_of
+    from whichone.training.held_out import share_of
 
     whole = Benchmark.open(work / "48k")
     by_hash = sorted(whole.queries, key=lambda q: share_of(q.id))

@@ -16,8 +16,8 @@ DEPTH = 20
 def prepare(shared: Path, work: Path) -> None:
     """`train.jsonl.gz`, and for each benchmark its questions with candidates and its passages."""
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.training.negatives import ExampleMaker
-    from whichone.training.splits import check_leaks, name_of, share_of, without_leaks
+    from whichone.training.examples import ExampleMaker
+    from whichone.training.held_out import check_leaks, name_of, share_of, without_leaks
 
     work.mkdir(parents=True, exist_ok=True)
     whole = benchmark_48k(shared, work / "whole")

@@ -23,7 +23,7 @@ def benchmark_48k(shared: Path, folder: Path) -> Any:
 
 def test_queries(benchmark: Any) -> list[Any]:
     """HotpotQA whole (what is forgotten), and half of the names of the others."""
-    from whichone.training.splits import name_of, share_of
+    from whichone.training.held_out import name_of, share_of
 
     held = [q for q in benchmark.queries if q.attributes["gold_in_corpus"]]
     return [
@@ -35,9 +35,8 @@ def test_queries(benchmark: Any) -> list[Any]:
 
 def prepare(shared: Path, work: Path) -> None:
     """Everything that trainings need, as a few small files that can be carried to another machine."""
-    from whichone.training.examples import write_examples
-    from whichone.training.negatives import ExampleMaker
-    from whichone.training.splits import check_leaks, without_leaks
+    from whichone.training.examples import ExampleMaker, write_examples
+    from whichone.training.held_out import check_leaks, without_leaks
 
     work.mkdir(parents=True, exist_ok=True)
     benchmark = benchmark_48k(shared, work / "benchmark")
@@ -108,7 +107,7 @@ def read(path: Path) -> list[Any]:
 def builtin_examples(work: Path) -> list[Any]:
     """Questions and slots of the built-in AmbER sets: every one of them has namesakes."""
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.training.negatives import ExampleMaker
+    from whichone.training.examples import ExampleMaker
 
     benchmark = Benchmark.open("builtin/amber")
     queries = [q for q in benchmark.queries if q.task in ("qa", "sf")]

@@ -73,10 +73,9 @@ def _open(work: Path, checkpoint: str) -> None:
     import torch
 
     from whichone.retrieval.dense.sentence import Tokenised
-    from whichone.training.devices import quiet_libraries
     from whichone.training.examples import read_examples
-    from whichone.training.start import Start
-    from whichone.training.towers import Towers
+    from whichone.training.train_encoders import Start, Towers
+    from whichone.training.trainer import quiet_libraries
 
     quiet_libraries()
     torch.set_float32_matmul_precision("high")
@@ -112,7 +111,7 @@ def _job(name: str, seed: int) -> tuple[Any, dict[str, Any]]:
 
 
 def settings_of(name: str, seed: int) -> Any:
-    from whichone.training.settings import preset
+    from whichone.training.trainer import preset
 
     variant = dict(VARIANTS[name])
     base = variant.pop("preset", "default")
@@ -123,7 +122,7 @@ def settings_of(name: str, seed: int) -> Any:
 
 
 def examples_of(name: str, seed: int) -> tuple[list[Any], list[Any]]:
-    from whichone.training.data import watched
+    from whichone.training.training_data import watched
 
     variant = VARIANTS[name]
     examples = _held["examples"][variant.get("examples", "train")]
@@ -131,8 +130,7 @@ def examples_of(name: str, seed: int) -> tuple[list[Any], list[Any]]:
 
 
 def train(name: str, seed: int) -> tuple[Path, dict[str, Any]]:
-    from whichone.training.bi_encoder import BiEncoderTraining
-    from whichone.training.per_relation import train_per_relation
+    from whichone.training.train_encoders import BiEncoderTraining, train_per_relation
 
     learn, watch = examples_of(name, seed)
     folder = _held["work"] / "models" / f"{name}-{seed}"
@@ -154,7 +152,7 @@ def train(name: str, seed: int) -> tuple[Path, dict[str, Any]]:
 
 
 def search_folder(folder: Path) -> tuple[Any, dict[str, float]]:
-    from whichone.training.start import Start
+    from whichone.training.train_encoders import Start
 
     if not (folder / "relations").exists():
         return search(Start(str(folder)))
@@ -177,7 +175,7 @@ def search(start: Any, questions: Any = None) -> tuple[Any, dict[str, float]]:
 
     from whichone.retrieval.dense import sentence
     from whichone.retrieval.dense.exact_search import exact_top_k
-    from whichone.training.towers import Towers
+    from whichone.training.train_encoders import Towers
 
     device = _held["device"]
     towers = Towers.load(start, "both", 256, device)
@@ -212,7 +210,7 @@ def rerank(name: str, seed: int) -> tuple[tuple[Any, dict[str, float]], dict[str
     """Train a re-ranker, then put what BM25 found into its order."""
     import torch
 
-    from whichone.training.cross_encoder import CrossEncoderTraining, PairScorer
+    from whichone.training.train_encoders import CrossEncoderTraining, PairScorer
 
     learn, watch = examples_of(name, seed)
     folder = _held["work"] / "models" / f"{name}-{seed}"

@@ -13,8 +13,8 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.open_questions import sample_paq
 from whichone.cli import whichone
 from whichone.errors import BadInput
-from whichone.training.data import Plan, taken_queries
-from whichone.training.negatives import ExampleMaker
+from whichone.training.examples import ExampleMaker
+from whichone.training.training_data import Plan, taken_queries
 
 
 @pytest.fixture

@@ -194,7 +194,7 @@ def learned(place: Path) -> None:
     """A training of one weight: a checkpoint, then the model over an older one."""
     import torch
 
-    from whichone.training.checkpoints import Progress, load, save, save_model
+    from whichone.training.trainer import Progress, load, save, save_model
 
     class Weight:
         def __init__(self) -> None:

@@ -33,8 +33,8 @@ from whichone.reading.rag_model import (  # noqa: E402
     token_log_likelihood,
 )
 from whichone.retrieval.dense.dpr import open_side  # noqa: E402
-from whichone.training.rag import RagExample, RagOptions, RagStart, RagTraining  # noqa: E402
-from whichone.training.settings import Settings  # noqa: E402
+from whichone.training.train_rag import RagExample, RagOptions, RagStart, RagTraining  # noqa: E402
+from whichone.training.trainer import Settings  # noqa: E402
 
 NAMES = [f"name{n}" for n in range(6)]
 TOWNS = [f"town{n}" for n in range(6)]

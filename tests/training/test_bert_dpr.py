@@ -15,10 +15,10 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.reading.extractive import DprReader, DprReaderModel, best_span
 from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
-from whichone.training.dpr_reader import DprReaderTraining, answer_spans
 from whichone.training.examples import Example, Negative, Text
 from whichone.training.reading_examples import reading_examples
-from whichone.training.settings import Settings
+from whichone.training.train_readers import DprReaderTraining, answer_spans
+from whichone.training.trainer import Settings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

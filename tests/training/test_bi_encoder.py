@@ -9,8 +9,8 @@ import pytest
 
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.training.examples import Example, Text
-from whichone.training.settings import Settings, preset
-from whichone.training.start import Start
+from whichone.training.train_encoders import Start
+from whichone.training.trainer import Settings, preset
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
@@ -19,7 +19,7 @@ pytest.importorskip("sentence_transformers")
 @pytest.fixture
 def train(checkpoint: Path, made_examples: Any):
     def make(folder: Path, start: Start | None = None, **changes: Any):
-        from whichone.training.bi_encoder import BiEncoderTraining
+        from whichone.training.train_encoders import BiEncoderTraining
 
         settings = Settings(
             **{"epochs": 3, "batch": 8, "learning_rate": 1e-3, "longest": 16, "every": 2}
@@ -159,7 +159,7 @@ def test_too_little_memory_says_what_to_make_smaller(train: Any, tmp_path: Path)
 
 
 def test_devices_that_are_not_there() -> None:
-    from whichone.training.devices import chosen_device
+    from whichone.training.trainer import chosen_device
 
     assert chosen_device("cpu") == "cpu"
     with pytest.raises(UsageError, match="no device called 'gpu'"):
@@ -172,7 +172,7 @@ def test_devices_that_are_not_there() -> None:
 def test_another_training_in_the_folder_is_refused(
     train: Any, checkpoint: Path, dpr: Path, tmp_path: Path
 ) -> None:
-    from whichone.training.checkpoints import Progress
+    from whichone.training.trainer import Progress
 
     first = train(tmp_path / "a")
     first.folder.mkdir()
@@ -188,7 +188,7 @@ def test_another_training_in_the_folder_is_refused(
 
 
 def test_negatives_that_are_not_there(checkpoint: Path, tmp_path: Path) -> None:
-    from whichone.training.bi_encoder import BiEncoderTraining
+    from whichone.training.train_encoders import BiEncoderTraining
 
     start = Start(str(checkpoint))
     bare = [Example(id=str(n), question="w1", positive=Text("w1", "w2", str(n))) for n in range(8)]
@@ -200,7 +200,7 @@ def test_negatives_that_are_not_there(checkpoint: Path, tmp_path: Path) -> None:
 
 
 def test_gold_of_another_is_not_wrong(made_examples: Any) -> None:
-    from whichone.training.bi_encoder import also_gold
+    from whichone.training.train_encoders import also_gold
 
     first = made_examples(1)[0]
     batch = [first, Example(id="z", question="q", positive=first.positive, gold=("x0",))]

@@ -17,7 +17,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.records import Output, Passage, Provenance, Query, Question
 from whichone.retrieval.blink_models import BlinkText, MentionText
-from whichone.training.taken import Taken
+from whichone.training.held_out import Taken
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -248,7 +248,7 @@ def test_pairs_are_read_as_released(place: Path) -> None:
 
 
 def test_files_that_teach_nothing(place: Path, tmp_path: Path) -> None:
-    from whichone.training.linker_examples import link_examples
+    from whichone.training.train_linker import link_examples
 
     corpus = Corpus.open(place / "corpus")
     file = tmp_path / "x.jsonl"
@@ -264,7 +264,7 @@ def test_files_that_teach_nothing(place: Path, tmp_path: Path) -> None:
 
 def test_links_marked_dev_or_test_are_refused(place: Path, tmp_path: Path) -> None:
     """A file by its name; of a benchmark with all three splits the training records are taken."""
-    from whichone.training.linker_examples import link_examples
+    from whichone.training.train_linker import link_examples
 
     corpus = Corpus.open(place / "corpus")
     for name in ("aida-dev-kilt.jsonl", "aida-test-kilt.jsonl", "aida-train-kilt.jsonl"):

@@ -9,15 +9,15 @@ import pytest
 
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage
-from whichone.training.settings import Settings
-from whichone.training.start import Start
+from whichone.training.train_encoders import Start
+from whichone.training.trainer import Settings
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
 
 def training(start: Path, examples: Any, held_out: Any, folder: Path, **changes: Any):
-    from whichone.training.cross_encoder import CrossEncoderTraining
+    from whichone.training.train_encoders import CrossEncoderTraining
 
     settings = Settings(
         **{"epochs": 3, "batch": 8, "learning_rate": 3e-3, "longest": 24, "every": 2}
@@ -73,7 +73,7 @@ def test_it_learns_resumes_and_re_ranks(
 
 
 def test_others_are_never_right(made_examples: Any) -> None:
-    from whichone.training.cross_encoder import others
+    from whichone.training.train_encoders import others
 
     batch = made_examples(4)
     same_page = made_examples(1)[0]
@@ -95,7 +95,7 @@ def test_an_encoder_is_no_re_ranker_and_a_re_ranker_no_encoder(
     """Either would run, and order at random."""
     from whichone.retrieval.dense.encoder import need_encoder
     from whichone.retrieval.rerank import CrossEncoderOrder
-    from whichone.training.towers import Towers
+    from whichone.training.train_encoders import Towers
 
     with pytest.raises(BadInput, match="it is a BertModel, which scores no pairs"):
         CrossEncoderOrder(str(checkpoint), device="cpu")

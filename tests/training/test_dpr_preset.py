@@ -17,10 +17,8 @@ from whichone.errors import BadInput, Missing
 from whichone.experiment.plan import read_plan
 from whichone.records import Passage
 from whichone.retrieval.dense.vectors import published_vectors
-from whichone.training.bi_encoder import BiEncoderTraining
-from whichone.training.settings import preset
-from whichone.training.start import Start
-from whichone.training.towers import Towers
+from whichone.training.train_encoders import BiEncoderTraining, Start, Towers
+from whichone.training.trainer import preset
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

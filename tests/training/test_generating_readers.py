@@ -176,9 +176,9 @@ def test_a_t5_learns_all_tasks_and_reads_them(bench: Benchmark, tmp_path: Path) 
 
 
 def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> None:
-    from whichone.training.reader import _ENCODE, ReaderTraining
     from whichone.training.reading_examples import ReadingExample
-    from whichone.training.settings import Settings
+    from whichone.training.train_readers import _ENCODE, ReaderTraining
+    from whichone.training.trainer import Settings
 
     long = " ".join(f"x{n % 30}" for n in range(80))
     examples = [

@@ -12,11 +12,10 @@ from whichone.errors import UsageError
 from whichone.retrieval.late import maxsim
 from whichone.retrieval.sparse import Splade
 from whichone.retrieval.token_vectors import ColbertTokens
-from whichone.training.data import Plan
 from whichone.training.examples import Example, write_examples
-from whichone.training.retriever import train_retriever
-from whichone.training.settings import Settings
-from whichone.training.start import Start
+from whichone.training.train_encoders import Start, train_retriever
+from whichone.training.trainer import Settings
+from whichone.training.training_data import Plan
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -42,7 +41,7 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_maxsim_equals_one_at_a_time() -> None:
-    from whichone.training.late import all_maxsim
+    from whichone.training.train_encoders import all_maxsim
 
     generator = torch.Generator().manual_seed(0)
     questions = torch.randn(2, 3, 4, generator=generator)
@@ -84,7 +83,7 @@ def test_a_sparse_model_learns(masked: Path, examples: Path, tmp_path: Path) -> 
 
 
 def test_the_regulariser_by_hand() -> None:
-    from whichone.training.sparse import flops
+    from whichone.training.train_encoders import flops
 
     weights = torch.tensor([[1.0, 0.0, 2.0], [3.0, 0.0, 0.0]])
     assert float(flops(weights)) == pytest.approx(2.0**2 + 0 + 1.0**2)

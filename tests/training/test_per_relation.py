@@ -103,10 +103,9 @@ def test_wordings_tell_the_relation(tmp_path: Path) -> None:
 def test_per_relation_needs_a_fixed_index(
     checkpoint: Path, bench: Benchmark, tmp_path: Path
 ) -> None:
-    from whichone.training.data import Plan
-    from whichone.training.retriever import train_retriever
-    from whichone.training.settings import Settings
-    from whichone.training.start import Start
+    from whichone.training.train_encoders import Start, train_retriever
+    from whichone.training.trainer import Settings
+    from whichone.training.training_data import Plan
 
     plan, start = Plan(sources=(str(bench.folder.root),)), Start(str(checkpoint))
     with pytest.raises(UsageError, match="one index"):

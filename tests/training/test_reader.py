@@ -10,7 +10,7 @@ import pytest
 from whichone.errors import BadInput, Missing
 from whichone.records import Passage, Question, ReadingTask
 from whichone.training.reading_examples import ReadingExample
-from whichone.training.settings import Settings
+from whichone.training.trainer import Settings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -74,7 +74,7 @@ def task(text: str, *passages: tuple[str, str], kind: str = "qa") -> ReadingTask
 
 
 def train(kind: str, folder: Path, model, settings: Settings = SETTINGS) -> Path:
-    from whichone.training.reader import ReaderTraining
+    from whichone.training.train_readers import ReaderTraining
 
     checkpoint = save(folder / "checkpoint", model)
     at = ReaderTraining(
@@ -155,7 +155,7 @@ def test_claims_by_both_rules(tmp_path: Path) -> None:
 def test_stopped_and_resumed_gives_the_same_weights(tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
-    from whichone.training.reader import ReaderTraining
+    from whichone.training.train_readers import ReaderTraining
 
     checkpoint = save(tmp_path / "checkpoint", bert("BertForQuestionAnswering"))
     settings = Settings(epochs=2, batch=8, longest=48, every=3)
@@ -240,8 +240,8 @@ def test_negatives_by_tfidf_for_one_task_of_all_names(tmp_path: Path) -> None:
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.records import page_of
     from whichone.retrieval.baselines import TfIdf
+    from whichone.training.held_out import split_by_name
     from whichone.training.reading_examples import reading_examples
-    from whichone.training.splits import split_by_name
 
     benchmark = Benchmark.open("builtin/amber")
     train, test = split_by_name(benchmark.queries, 0.0)

@@ -12,15 +12,17 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
-from whichone.training.settings import Settings  # noqa: E402
-from whichone.training.start import Start  # noqa: E402
-from whichone.training.stopping import signals_wait  # noqa: E402
+from whichone.training.train_encoders import Start  # noqa: E402
+from whichone.training.trainer import (  # noqa: E402
+    Settings,
+    signals_wait,
+)
 
 
 @pytest.fixture
 def train(checkpoint: Path, made_examples: Any):
     def make(folder: Path, **changes: Any):
-        from whichone.training.bi_encoder import BiEncoderTraining
+        from whichone.training.train_encoders import BiEncoderTraining
 
         settings = Settings(
             **{"epochs": 2, "batch": 8, "learning_rate": 1e-3, "longest": 16, "patience": 0}

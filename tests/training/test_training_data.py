@@ -18,8 +18,8 @@ from whichone.corpus.make import make_corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import folder_kinds
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.training import negatives, splits
-from whichone.training.data import Plan, kinds_text, taken_queries, training_data
+from whichone.training import examples as training_examples
+from whichone.training import held_out
 from whichone.training.examples import (
     Example,
     Negative,
@@ -28,10 +28,17 @@ from whichone.training.examples import (
     read_examples,
     write_examples,
 )
-from whichone.training.reading_data import reading_queries
-from whichone.training.settings import Settings
-from whichone.training.sources import Corpus, kind_of
-from whichone.training.splits import check_leaks, split_by_name, without_leaks
+from whichone.training.held_out import check_leaks, split_by_name, without_leaks
+from whichone.training.reading_examples import reading_queries
+from whichone.training.trainer import Settings
+from whichone.training.training_data import (
+    Corpus,
+    Plan,
+    kind_of,
+    kinds_text,
+    taken_queries,
+    training_data,
+)
 
 SETTINGS = Settings(batch=2, kinds=("bm25", "namesake"))
 NO_OVERLAP = "data/entityquestions/one-off/no-overlap/P19/P19_no_overlap.train.json.gz"
@@ -133,7 +140,7 @@ def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Pa
 def test_sources_take_turns(made_examples: Any) -> None:
     from msgspec.structs import replace
 
-    from whichone.training.loop import round_robin
+    from whichone.training.trainer import round_robin
 
     few = [replace(e, source="few") for e in made_examples(3)]
     many = [replace(e, source="many", id=f"m{n}") for n, e in enumerate(made_examples(20))]
@@ -196,8 +203,8 @@ def test_blocks_change_no_example(
 ) -> None:
     plan = Plan(sources=(str(bench.folder.root),))
     whole = training_data(plan, SETTINGS, tmp_path / "work")
-    monkeypatch.setattr(negatives, "BLOCK", 3)
-    monkeypatch.setattr(splits, "BLOCK", 2)
+    monkeypatch.setattr(training_examples, "BLOCK", 3)
+    monkeypatch.setattr(held_out, "BLOCK", 2)
     blocks = training_data(plan, SETTINGS, tmp_path / "again")
     assert (blocks.learn, blocks.watch) == (whole.learn, whole.watch)
     assert blocks.never_seen == whole.never_seen

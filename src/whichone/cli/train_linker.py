@@ -77,8 +77,8 @@ def command(
     whichone retrieve BENCH RUN --retriever blink -o model=OUT/model -o mentions=spacy
     """
     from whichone.cli.output import emit_json
-    from whichone.training.linker import train_linker
-    from whichone.training.settings import preset as settings_of
+    from whichone.training.train_linker import train_linker
+    from whichone.training.trainer import preset as settings_of
 
     *sources, out = places
     if not sources:

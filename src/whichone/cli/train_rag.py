@@ -68,8 +68,8 @@ def command(
     whichone read BENCH ANSWERS --reader rag --passages none -o model=OUT/model
     """
     from whichone.cli.training_options import tell
-    from whichone.training.rag import RagOptions, RagStart, train_rag
-    from whichone.training.settings import preset as settings_of
+    from whichone.training.train_rag import RagOptions, RagStart, train_rag
+    from whichone.training.trainer import preset as settings_of
 
     plan, out = plan_of(values)
     trained = train_rag(

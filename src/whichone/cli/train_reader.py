@@ -100,13 +100,13 @@ def command(
     whichone train reader A B OUT --kind seq2seq --context retrieved --depth 3 --run RUN --checkpoint FOLDER
     """
     from whichone.cli.output import emit_json
-    from whichone.training.reader import Shown, train_reader
-    from whichone.training.settings import preset as settings_of
+    from whichone.training.train_readers import Shown, train_reader
+    from whichone.training.trainer import preset as settings_of
 
     plan, out = plan_of(changes)
     if kind == "dpr":
         from whichone.cli.training_options import tell
-        from whichone.training.dpr_reader import train_dpr_reader
+        from whichone.training.train_readers import train_dpr_reader
 
         chosen = "dpr-reader" if preset == "amber-reader" else preset
         created = train_dpr_reader(

@@ -37,8 +37,7 @@ def command(
     whichone train reranker BENCH OUT --checkpoint all-MiniLM-L6-v2
     whichone retrieve BENCH RERANKED --retriever rerank -o run=RUN -o model=OUT/best
     """
-    from whichone.training.retriever import train_reranker
-    from whichone.training.start import Start
+    from whichone.training.train_encoders import Start, train_reranker
 
     plan, out = plan_of(values)
     trained = train_reranker(

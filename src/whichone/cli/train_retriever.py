@@ -77,8 +77,7 @@ def command(
     whichone train retriever BENCH OUT --kind late --checkpoint all-MiniLM-L6-v2
     whichone retrieve BENCH RUN --retriever late -o model=OUT/best
     """
-    from whichone.training.retriever import train_retriever
-    from whichone.training.start import Start
+    from whichone.training.train_encoders import Start, train_retriever
 
     plan, out = plan_of(values)
     trained = train_retriever(

@@ -11,9 +11,8 @@ from whichone.cli.options import Words, json_option, seed_option
 from whichone.errors import UsageError
 
 if TYPE_CHECKING:
-    from whichone.training.data import Plan
-    from whichone.training.loop import Trained
-    from whichone.training.settings import Settings
+    from whichone.training.trainer import Settings, Trained
+    from whichone.training.training_data import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -117,8 +116,7 @@ def data_options(function: F) -> F:
 
 def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
     """The data that was asked for, and the folder to write; taken out of `values`."""
-    from whichone.training.data import Plan
-    from whichone.training.sources import Corpus
+    from whichone.training.training_data import Corpus, Plan
 
     *sources, out = values.pop("places")
     if not sources:
@@ -145,7 +143,7 @@ def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
 
 def settings_of(preset: str, values: dict[str, Any]) -> Settings:
     """The preset's settings with what is left of `values` changed in them."""
-    from whichone.training.settings import preset as named
+    from whichone.training.trainer import preset as named
 
     negatives = values.pop("negatives")
     kinds = None if not negatives else () if negatives == ("none",) else negatives

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,7 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import question_in_words
 from whichone.errors import BadInput, UsageError, sample
-from whichone.files.arrow_records import Spool, blocks
+from whichone.files.arrow_records import OnDisk, Spool, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
@@ -24,8 +24,27 @@ from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
 from whichone.runs.run import Run
 from whichone.runs.shown import Setting, Shows, kind_of
-from whichone.training.examples import Example, Negative, Text
-from whichone.training.negatives import BLOCK, ExampleMaker, nothing_to_learn
+from whichone.training.examples import (
+    BLOCK,
+    Example,
+    ExampleMaker,
+    Negative,
+    Text,
+    nothing_to_learn,
+)
+from whichone.training.held_out import Taken, name_of
+from whichone.training.training_data import (
+    DPR,
+    EXAMPLES,
+    Part,
+    Plan,
+    checked,
+    source_benchmark,
+    taken_queries,
+    test_queries,
+    wanted_sources,
+)
+from whichone.training.training_data import kind_of as training_data_kind_of
 
 DEPTH = 30
 
@@ -257,3 +276,84 @@ class ContextExamples:
         if identity in self.benchmark.corpus:
             return identity
         return next(iter(self.benchmark.corpus.passages_of(identity)), None)
+
+
+# The queries that readers learn from: training records alone, none that test data share.
+
+
+class AskedQuery(msgspec.Struct, frozen=True):
+    """A query as training and test data are compared."""
+
+    query: Query
+    question: str
+    name: str
+    gold: tuple[str, ...]
+    relation: str
+
+
+class QueriesOf(OnDisk[Query]):
+    """The queries alone."""
+
+    def __init__(self, asked: Sequence[AskedQuery]) -> None:
+        self._asked = asked
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def _at(self, number: int) -> Query:
+        return self._asked[number].query
+
+    def __iter__(self) -> Iterator[Query]:
+        return (asked.query for asked in self._asked)
+
+
+class SourceQueries(msgspec.Struct, frozen=True):
+    benchmark: Benchmark
+    queries: Sequence[Query]
+    taken: Taken
+
+
+class ReadingData(msgspec.Struct, frozen=True):
+    """Queries, which are on disk."""
+
+    parts: list[SourceQueries]
+    never_seen: Sequence[Query]
+
+
+def reading_queries(plan: Plan, seed: int, work: Path) -> ReadingData:
+    """Each source's benchmark with its training queries, refused or dropped as `plan` says."""
+    benchmarks: list[Benchmark] = []
+    parts: list[Part[AskedQuery]] = []
+    for source in wanted_sources(plan):
+        if training_data_kind_of(source) in (EXAMPLES, DPR):
+            raise UsageError(
+                "a reader learns from questions with answers over a corpus",
+                where=source,
+                hint="name a benchmark, or KILT's or EntityQuestions' files with --passages",
+            )
+        benchmark = source_benchmark(source, plan.corpus, work)
+        result = taken_queries(source, benchmark, plan, seed, work)
+        benchmarks.append(benchmark)
+        asked = Spool(AskedQuery, work).extend(_asked(query) for query in result.examples)
+        parts.append(Part(asked, result.taken, result.test, result.own_split))
+    named = test_queries(plan)
+    unseen = Spool(Query, work).extend(query for part in parts for query in part.test)
+    unseen.extend(named)
+    kept = checked(parts, named, plan)
+    return ReadingData(
+        [
+            SourceQueries(benchmark, QueriesOf(part.examples), part.taken)
+            for benchmark, part in zip(benchmarks, kept, strict=True)
+        ],
+        unseen,
+    )
+
+
+def _asked(query: Query) -> AskedQuery:
+    return AskedQuery(
+        query,
+        query.input,
+        name_of(query),
+        tuple(sorted(query.gold_pages())),
+        query.relation or "",
+    )

@@ -19,8 +19,7 @@ from whichone.errors import BadInput, UsageError, did_you_mean, missing_extra
 from whichone.names import title_key
 from whichone.retrieval.dense.dpr import is_dpr, open_side
 from whichone.retrieval.dense.encoder import Encoder, need_encoder
-from whichone.training.examples import Text
-from whichone.training.negatives import ExampleMaker
+from whichone.training.examples import ExampleMaker, Text
 
 Points = npt.NDArray[np.float32]
 LEAST = 5

@@ -23,8 +23,8 @@ from whichone.papers.entityquestions.release import export_entityquestions, writ
 from whichone.papers.entityquestions.report.figure import bucket_places, kinds
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.runs.retrieve import retrieve
-from whichone.training.data import Plan, training_data
-from whichone.training.settings import Settings
+from whichone.training.trainer import Settings
+from whichone.training.training_data import Plan, training_data
 
 OPTIONS = BuildOptions(
     only=("P19",), least_facts=5, buckets=("P19",), sizes=Sizes(test=10, dev=5, bucket=2)

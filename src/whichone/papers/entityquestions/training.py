@@ -9,7 +9,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.question_files import import_published
 from whichone.papers.entityquestions.build import build_entityquestions
 from whichone.papers.entityquestions.files import read_questions
-from whichone.training.sources import Corpus
+from whichone.training.training_data import Corpus
 
 
 class EntityQuestionsFiles:

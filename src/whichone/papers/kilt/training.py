@@ -8,8 +8,8 @@ from pathlib import Path
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.kilt.datasets import dataset_and_split
 from whichone.papers.kilt.import_files import Plan, import_kilt
-from whichone.training.sources import Corpus
-from whichone.training.taken import TRAIN, split_mark
+from whichone.training.held_out import TRAIN, split_mark
+from whichone.training.training_data import Corpus
 
 
 class KiltFiles:

@@ -19,15 +19,19 @@ from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_f
 from whichone.reading.rag_model import IGNORED, Marginal, RagModel, log_likelihood
 from whichone.reading.seq2seq import fitted_question
 from whichone.runs.retrieve import default_index_folder
-from whichone.training.checkpoints import save_model, training_folder
-from whichone.training.data import Plan
-from whichone.training.devices import chosen_device, quiet_libraries
 from whichone.training.examples import examples_hash
-from whichone.training.loop import Trained, Training
-from whichone.training.reading_data import ReadingData, reading_queries
-from whichone.training.reading_examples import GENERATED
-from whichone.training.settings import Settings
-from whichone.training.start import place_of
+from whichone.training.reading_examples import GENERATED, ReadingData, reading_queries
+from whichone.training.train_encoders import place_of
+from whichone.training.trainer import (
+    Settings,
+    Trained,
+    Training,
+    chosen_device,
+    quiet_libraries,
+    save_model,
+    training_folder,
+)
+from whichone.training.training_data import Plan
 from whichone.versions import environment
 
 if TYPE_CHECKING:
