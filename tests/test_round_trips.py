@@ -14,7 +14,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli import whichone
 from whichone.records import Output, Passage, Provenance, Query, Ranking
-from whichone.report.export import export
+from whichone.report.show import export
 from whichone.runs.runner import run_retriever
 
 

@@ -22,7 +22,7 @@ from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_of
-from whichone.report.export import export
+from whichone.report.show import export
 from whichone.runs.retrieve import retrieve
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, licence_text, with_licence
-from whichone.report.export import export
+from whichone.report.show import export
 
 WIKIPEDIA = "CC BY-SA"
 

@@ -15,7 +15,7 @@ from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.cli import whichone
 from whichone.corpus.make import make_corpus
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.report.export import export
+from whichone.report.show import export
 from whichone.retrieval.bm25 import Bm25
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve

@@ -22,8 +22,7 @@ from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.knowledge.lookup_build import LOOKUP, NAME_HASHES, NAME_NUMBERS, build_lookup
-from whichone.report.page import Page, Section
-from whichone.report.table import Table
+from whichone.report.page import Page, Section, Table
 from whichone.retrieval.dense.vectors import KIND as VECTORS
 from whichone.retrieval.dense.vectors import encode_corpus
 from whichone.retrieval.token_vectors import KIND as TOKENS

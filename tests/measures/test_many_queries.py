@@ -26,7 +26,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_answers, score_run, slice_scores, subset
 from whichone.measures.summary import summarise, summarise_answers, summary_measures
 from whichone.records import Answer, Ranking
-from whichone.report import panels
+from whichone.report import first_screen
 from whichone.report.report import make_report
 from whichone.runs import run as run_module
 from whichone.runs.read import run_reader
@@ -212,7 +212,7 @@ def test_report_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     runs = [tmp_path / "runs" / "run0", tmp_path / "runs" / "run1"]
     make_report(runs, tmp_path / "known" / "report.html", panels=5)
     few_in_memory(monkeypatch)
-    for module in (benchmark_tables, panels):
+    for module in (benchmark_tables, first_screen):
         monkeypatch.setattr(module, "IN_MEMORY", 8)
         monkeypatch.setattr(module, "_BLOCK", 16)
     make_report(runs, tmp_path / "stored" / "report.html", panels=5)

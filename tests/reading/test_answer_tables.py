@@ -11,8 +11,12 @@ from whichone.papers.kilt.report.answer_tables import (
     kilt_table,
     retrieval_table,
 )
-from whichone.report.answer_tables import confusion_cost_table, end_to_end_table
-from whichone.report.answers_report import answer_sections, gold_and_other
+from whichone.report.answer_sections import (
+    answer_sections,
+    confusion_cost_table,
+    end_to_end_table,
+    gold_and_other,
+)
 from whichone.report.report import make_report
 from whichone.runs.read import as_reader, read, run_reader
 from whichone.runs.runner import run_retriever

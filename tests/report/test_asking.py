@@ -9,7 +9,7 @@ import pytest
 from two_of_each_name import answers_of_both, benchmark_of_people
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.report.asking import asking_section, outcome_section, trace_section
+from whichone.report.answer_sections import asking_section, outcome_section, trace_section
 from whichone.runs.run import Answers
 
 

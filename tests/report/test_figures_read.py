@@ -8,9 +8,8 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.report.example_figure import clearest_pair
-from whichone.report.figure import shortened
-from whichone.report.popularity_figures import spread
+from whichone.report.figures import clearest_pair, spread
+from whichone.report.page import shortened
 
 
 def test_labels_beside_a_figure_are_apart() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from whichone.measures.intervals import Estimate
 from whichone.records import Output, Provenance, Query
-from whichone.report.first_results import outcome_of
-from whichone.report.first_screen import Shares, verdict
-from whichone.report.page import Page, Section
-from whichone.report.table import Table
+from whichone.report.first_screen import Shares, outcome_of, verdict
+from whichone.report.page import Page, Section, Table
 
 GOLD = ((Provenance(page="p:1"),),)
 QUERY = Query(id="q", task="qa", input="?", outputs=(Output(answer="a", provenance=GOLD),))

@@ -11,9 +11,9 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.report.corpus_tables import corpus_section, relation_table, shared_name_table
+from whichone.report.first_screen import clearest_panels, panel_html
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
-from whichone.report.panels import clearest_panels, panel_html
+from whichone.report.report import corpus_section, relation_table, shared_name_table
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever

@@ -12,7 +12,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores
 from whichone.papers.amber.report.templates import templates_section
 from whichone.records import Bearer, NameSet, Output, Query
-from whichone.report.popularity_figures import BINS, gap_bins, popularity_gap
+from whichone.report.figures import BINS, gap_bins, popularity_gap
 
 
 def query(identity: str, name_set: str, entity: str, role: str) -> Query:

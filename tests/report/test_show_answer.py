@@ -8,7 +8,7 @@ import pytest
 from two_of_each_name import answers_of_both, benchmark_of_people
 
 from whichone.errors import BadInput
-from whichone.report.show_answer import show_answer
+from whichone.report.show import show_answer
 from whichone.runs.read import read
 from whichone.runs.run import Answers
 

@@ -13,8 +13,8 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.intervals import Estimate
 from whichone.measures.scores import score_folder
+from whichone.report.page import Table
 from whichone.report.report import make_report
-from whichone.report.table import Table
 from whichone.runs.retrieve import as_retriever
 from whichone.runs.runner import run_retriever
 

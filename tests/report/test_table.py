@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whichone.measures.intervals import Estimate
-from whichone.report.table import Table
+from whichone.report.page import Table
 
 TABLE = Table(
     key="t",

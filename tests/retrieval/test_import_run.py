@@ -11,7 +11,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import from_trec, to_trec
 from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.report.export import export
+from whichone.report.show import export
 from whichone.runs.run import Run
 from whichone.runs.run_files import FORMATS, import_run
 

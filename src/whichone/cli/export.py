@@ -29,7 +29,7 @@ def command(folder: str, out: str, form: str, benchmark: str | None, as_json: bo
     whichone export KB source.jsonl --format kilt
     """
     from whichone.cli.output import emit_json, emit_table
-    from whichone.report.export import export
+    from whichone.report.show import export
 
     written = export(folder, out, form, benchmark)
     if as_json:

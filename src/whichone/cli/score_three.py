@@ -65,8 +65,7 @@ def command(
     import msgspec
 
     from whichone.cli.output import emit_json, emit_table, write_rows
-    from whichone.measures.three_choice import three_document, three_rows
-    from whichone.report.three_choice import three_choice_scores
+    from whichone.report.three_choice import three_choice_scores, three_document, three_rows
 
     rows, opened, choices = three_choice_scores(
         benchmark, places, retrievers, fewer=fewer, most=most, seed=seed, study=study

@@ -12,6 +12,7 @@ import numpy as np
 from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.several import BENCHMARK
 from whichone.errors import UsageError
 from whichone.measures.comparison import (
     LEVEL,
@@ -31,17 +32,25 @@ from whichone.measures.scores import (
     distinctly_named,
     estimate,
     score_run,
+    slice_scores,
 )
-from whichone.report.answers_report import answer_sections, answers_among, answers_report
-from whichone.report.entity_sample import knowledge_beside, popularity_sample
-from whichone.report.figure import Figure
-from whichone.report.first_results import first_results
-from whichone.report.first_screen import first_screen
+from whichone.report.answer_sections import answer_sections, answers_among, answers_report
+from whichone.report.figures import (
+    GapScale,
+    gap_figure,
+    knowledge_beside,
+    long_tail,
+    popularity_sample,
+)
+from whichone.report.first_screen import (
+    MOST,
+    clearest_panels,
+    first_results,
+    first_screen,
+    panel_html,
+)
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
-from whichone.report.page import Page, Section
-from whichone.report.panels import MOST, clearest_panels, panel_html
-from whichone.report.popularity_figures import GapScale, gap_figure, long_tail
-from whichone.report.table import Table
+from whichone.report.page import Cell, Figure, Page, Section, Table
 from whichone.runs.run import Answers, Run
 
 RANKED = ("acc@1",)
@@ -110,8 +119,7 @@ def _sections(
     knowledge: str | Path | None,
     study: str | Path | None,
 ) -> list[Section | None]:
-    from whichone.report.corpus_tables import corpus_section
-    from whichone.report.statistics import statistics_section
+    from whichone.report.name_set_tables import statistics_section
     from whichone.report.three_choice import three_choice_section
 
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
@@ -153,7 +161,7 @@ def _example(
 ) -> list[Figure]:
     if importlib.util.find_spec("matplotlib") is None:
         return []
-    from whichone.report.example_figure import example_figure
+    from whichone.report.figures import example_figure
 
     drawn = example_figure(ranked, benchmark)
     return [drawn] if drawn else []
@@ -256,3 +264,83 @@ def _meta(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) 
         "licence": licence or "see the benchmark's card",
         **details,
     }
+
+
+# Gold pages found, for any benchmark: by dataset or relation, shared or unique names.
+
+
+def corpus_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
+    """Sections for benchmarks that know which of their names are shared, or that have relations."""
+    tables = []
+    keys: set[str] = set()
+    related = with_role = False
+    for query in benchmark.queries:
+        keys.update(query.attributes)
+        related, with_role = related or bool(query.relation), with_role or bool(query.role)
+    if "shared_name" in keys:
+        by = [*(key for key in (BENCHMARK, "dataset") if key in keys), "shared_name"]
+        tables.append(shared_name_table(systems, by))
+    if related and not with_role:
+        tables.append(relation_table(systems))
+    return Section("Unique and shared names", tables) if tables else None
+
+
+def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
+    """Accuracy at 1, 5 and 20 and confusion, split into unique and shared names."""
+    rows: list[Sequence[Cell]] = []
+    for scores in systems:
+        for where, estimates in slice_scores(scores, by):
+            if where["shared_name"] is None:
+                continue  # queries of another benchmark, which do not say
+            name = "shared" if where["shared_name"] else "unique"
+            rows.append(
+                (
+                    ": ".join(str(v) for k, v in where.items() if k != "shared_name" and v)
+                    or "all",
+                    name,
+                    scores.system,
+                    *(estimates[m] for m in ("acc@1", "acc@5", "acc@20", "confused@20")),
+                    estimates["acc@1"].n,
+                )
+            )
+    return Table(
+        key="shared-names",
+        title="Unique and shared names",
+        columns=(
+            "dataset",
+            "names",
+            "system",
+            "acc@1",
+            "acc@5",
+            "acc@20",
+            "confused@20",
+            "queries",
+        ),
+        rows=sorted(rows, key=lambda r: (str(r[0]), str(r[1]))),
+        note="A name is shared when another page of the corpus has the same title once parentheses are removed "
+        "and case is folded.",
+    )
+
+
+def relation_table(systems: Sequence[Scores]) -> Table:
+    """Accuracy at 20 for each relation, macro and micro."""
+    cells: dict[str, dict[str, Cell]] = {}
+    macro: dict[str, Cell] = {}
+    micro: dict[str, Cell] = {}
+    for scores in systems:
+        values = []
+        for where, estimates in slice_scores(scores, ["relation"]):
+            cells.setdefault(str(where["relation"]), {})[scores.system] = estimates["acc@20"]
+            values.append(estimates["acc@20"].value or 0.0)
+        macro[scores.system] = f"{100 * sum(values) / len(values):.1f}"
+        micro[scores.system] = slice_scores(scores)[0][1]["acc@20"]
+    names = [s.system for s in systems]
+    rows: list[Sequence[Cell]] = [(r, *(cells[r].get(n) for n in names)) for r in sorted(cells)]
+    rows += [("macro", *(macro[n] for n in names)), ("micro", *(micro[n] for n in names))]
+    return Table(
+        key="relations",
+        title="A gold page among the first 20, by relation",
+        columns=("relation", *names),
+        rows=rows,
+        note="A gold page among the first 20. Macro is the mean of the relations, micro the mean of the queries.",
+    )

@@ -2,21 +2,336 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from whichone.benchmarks.bearer_labels import Fewer, ThreeChoices, three_choices
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, UsageError
-from whichone.measures.intervals import cluster_note
-from whichone.measures.three_choice import ThreeRow, score_three
-from whichone.report.answers_report import answers_among
-from whichone.report.page import Section
-from whichone.report.study_rows import people_rows
-from whichone.report.table import Cell, Table
-from whichone.runs.run import Answers, Run
-from whichone.runs.three_choice import rank_three
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from whichone import registry
+from whichone.benchmarks.bearer_labels import Fewer, ThreeChoice, ThreeChoices, three_choices
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.errors import BadInput, Missing, UsageError, sample
+from whichone.files.arrow_records import Seen, blocks, numbers
+from whichone.measures.intervals import Estimate, cluster, cluster_note, clusters_of, interval
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import score_answers
+from whichone.measures.summary import collection_of, group_of, percent
+from whichone.progress import progress
+from whichone.protocols import Retriever
+from whichone.records import NameSet, Query
+from whichone.report.answer_sections import answers_among
+from whichone.report.page import Cell, Section, Table
+from whichone.retrieval.adapters.adapted import load_function
+from whichone.retrieval.dense.encoder import encoders_kept
+from whichone.runs.provenance import RankingCheck
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.run import Answers, Run, of_many
+
+# AmbER's Table 8: which of three bearers' pages a system puts first, and a reader's exact match.
+
+
+_BLOCK = 4_096
+RULE = (
+    "of the three pages the one that a run ranks best is its choice; a run whose list contains none of "
+    "them has chosen none, and is wrong"
+)
+
+
+class ThreeRow(msgspec.Struct, frozen=True):
+    """One system on one collection; a retriever has an accuracy, a reader an exact match."""
+
+    system: str
+    collection: str
+    items: int
+    accuracy: Estimate | None = None
+    none_found: Estimate | None = None
+    em: Estimate | None = None
+
+
+def score_three(
+    benchmark: Benchmark,
+    choices: ThreeChoices,
+    ranked: Mapping[str, Mapping[str, Sequence[str]]],
+    answers: Sequence[Answers] = (),
+) -> list[ThreeRow]:
+    """Rows by collection; `ranked` contains for each system the pages of each query, best first."""
+    if not choices.items:
+        skipped_text = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
+        raise BadInput(
+            f"no question of {benchmark.name} has three bearers' pages ({skipped_text})",
+            hint="--fewer pad fills up names with two bearers",
+        )
+    places = _places(choices.items, benchmark.queries)
+    clusters = clusters_of(benchmark.queries).numbers
+    rows = []
+    for system, pages in ranked.items():
+        right, none = _chosen(choices.items, pages)
+        for collection, own in places.by_collection:
+            groups = clusters[places.rows[own]]
+            estimates = [interval(values[own], groups) for values in (right, none)]
+            rows.append(ThreeRow(system, collection, len(own), *estimates))
+    for answer in answers:
+        exact = _exact_matches(answer, benchmark)[places.rows]
+        for collection, own in places.by_collection:
+            asked = own[~np.isnan(exact[own])]
+            if len(asked):
+                em = interval(exact[asked], clusters[places.rows[asked]])
+                rows.append(ThreeRow(answer.name, collection, len(asked), em=em))
+    return sorted(rows, key=lambda row: row.collection)
+
+
+def _chosen(items: Sequence[ThreeChoice], pages: Mapping[str, Sequence[str]]) -> tuple[Any, Any]:
+    """For each item whether the gold page is the best ranked of its three, and whether none of them is ranked."""
+    right, none = numbers(len(items), np.float64), numbers(len(items), np.float64)
+    place = 0
+    for block in blocks(items, _BLOCK):
+        lists = of_many(pages, [item.query for item in block])
+        firsts = [
+            next((p for p in ranked if p in item.pages), None)
+            for item, ranked in zip(block, lists, strict=True)
+        ]
+        where = slice(place, place + len(block))
+        right[where] = [f == item.gold for f, item in zip(firsts, block, strict=True)]
+        none[where] = [first is None for first in firsts]
+        place += len(block)
+    return right, none
+
+
+class _Places(msgspec.Struct):
+    """The row of each item's query, and the items of each collection in the order of their names."""
+
+    rows: npt.NDArray[np.int64]
+    by_collection: list[tuple[str, npt.NDArray[np.int64]]]
+
+
+def _places(items: Sequence[ThreeChoice], queries: Sequence[Query]) -> _Places:
+    known = Seen()
+    for first, block in enumerate(blocks(items, _BLOCK)):
+        start = first * _BLOCK
+        known.add([item.query for item in block], range(start, start + len(block)))
+    rows, groups, names = numbers(len(items), np.int64), numbers(len(items), np.int32), {"": 0}
+    for first, queried in enumerate(blocks(queries, _BLOCK)):
+        for n, place in enumerate(known.numbers([query.id for query in queried])):
+            if place is not None:
+                rows[place] = first * _BLOCK + n
+                groups[place] = names.setdefault(group_of(queried[n]) or "all", len(names))
+    listed = [(name, np.flatnonzero(groups == group)) for name, group in sorted(names.items())]
+    return _Places(rows, [(name, own) for name, own in listed if len(own)])
+
+
+def _exact_matches(answers: Answers, benchmark: Benchmark) -> npt.NDArray[np.float64]:
+    """The exact match of each query."""
+    if answers.benchmark_id != benchmark.id:
+        raise BadInput(
+            f"the answers are over {answers.benchmark_id}, not {benchmark.id}", file=answers.path
+        )
+    return score_answers(answers, benchmark, parse_measures(["em"])).values["em"]
+
+
+def three_document(
+    rows: Sequence[ThreeRow], benchmark: Benchmark, choices: ThreeChoices
+) -> dict[str, Any]:
+    """One JSON document: per system and collection its figures, as fractions."""
+    systems: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        figures = {"accuracy": row.accuracy, "none_found": row.none_found, "em": row.em}
+        systems.setdefault(row.system, {})[row.collection] = {
+            name: estimate.brief() if estimate is not None else None
+            for name, estimate in figures.items()
+        }
+    padded = sum(item.padded > 0 for item in choices.items)
+    return {
+        "benchmark": benchmark.id,
+        "items": len(choices.items),
+        "padded": padded,
+        "skipped": choices.skipped,
+        "systems": systems,
+        "rule": RULE,
+        "intervals": cluster_note(benchmark.queries),
+    }
+
+
+def three_rows(rows: Sequence[ThreeRow]) -> list[dict[str, Any]]:
+    """Rows for a terminal, in percent as the paper prints them."""
+    return [
+        {
+            "collection": row.collection,
+            "system": row.system,
+            "right page": percent(row.accuracy) if row.accuracy else "-",
+            "none of the three": percent(row.none_found) if row.none_found else "-",
+            "EM": percent(row.em) if row.em else "-",
+            "items": row.items,
+        }
+        for row in rows
+    ]
+
+
+# The human row of AmbER's Table 8: the answers that people gave in a study of `whichone serve`.
+
+
+COLUMNS = ("person", "query", "right", "exact", "check")
+EXPORT = "export it from the study's page: /study/KEY/export/answers.csv"
+
+
+def people_rows(file: str | Path, benchmark: Benchmark) -> list[ThreeRow]:
+    """A row a collection: how often people picked the right page, and marked the answer.
+
+    Whoever failed an attention check is left out, as on the study's own page.
+    """
+    rows = _answers(Path(file))
+    failed = {row["person"] for row in rows if row["check"] == "1" and row["right"] != "1"}
+    counted = [row for row in rows if row["check"] != "1" and row["person"] not in failed]
+    if not counted:
+        raise BadInput("the study has no answer of anyone who passed its checks", file=file)
+    queries = {query.id: query for query in benchmark.queries}
+    groups: dict[str, list[tuple[Query, Mapping[str, str]]]] = {}
+    strangers: list[str] = []
+    for row in counted:
+        # an exported cell that a spreadsheet would take for a formula begins with an apostrophe
+        query = queries.get(row["query"]) or queries.get(row["query"].removeprefix("'"))
+        if query is None:
+            strangers.append(row["query"])
+        else:
+            groups.setdefault(collection_of(query) or "all", []).append((query, row))
+    if strangers:
+        raise BadInput(
+            f"the study asked questions that {benchmark.id} does not have: {sample(strangers)}",
+            file=file,
+        )
+    return [
+        _row(collection, answered, len({row["person"] for row in counted}))
+        for collection, answered in sorted(groups.items())
+    ]
+
+
+def _row(
+    collection: str, answered: Sequence[tuple[Query, Mapping[str, str]]], people: int
+) -> ThreeRow:
+    clusters = [":".join(cluster(query)) for query, _ in answered]
+    right, exact = (
+        interval([float(row[column] == "1") for _, row in answered], clusters)
+        for column in ("right", "exact")
+    )
+    items = len({query.id for query, _ in answered})
+    return ThreeRow(f"people ({people})", collection, items, accuracy=right, em=exact)
+
+
+def _answers(file: Path) -> list[dict[str, str]]:
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as text:
+            reader = csv.DictReader(text)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise BadInput(
+                    f"these are not the answers of a study: no column {', '.join(missing)}",
+                    file=file,
+                    hint=EXPORT,
+                )
+            rows = [{name: row[name] or "" for name in COLUMNS} for row in reader]
+    except OSError as error:
+        raise Missing(f"cannot read the study's answers: {error}", hint=EXPORT) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"not a CSV file: {error}", file=file, hint=EXPORT) from error
+    for number, row in enumerate(rows, 2):
+        if not {row["right"], row["exact"], row["check"]} <= {"0", "1"}:
+            raise BadInput("right, exact and check are 0 or 1", file=file, line=number)
+    return rows
+
+
+# Any retriever on corpora of three pages: each item of AmbER's Table 8 is searched on its own.
+
+
+def rank_three(
+    retriever: str,
+    benchmark: Benchmark,
+    items: Sequence[ThreeChoice],
+    options: dict[str, Any] | None = None,
+) -> dict[str, list[str]]:
+    """For each item's query the three pages in the order in which the retriever finds them.
+
+    The retriever is made anew for every three pages: words are rare or frequent among these alone.
+    """
+    kind = load_function(retriever) if ":" in retriever else registry.find("retrievers", retriever)
+    if not hasattr(kind, "over"):
+        raise UsageError(
+            f"{retriever} cannot be given a corpus of three pages",
+            hint="make a run with a deep -k and name the run; its ranking is cut to the three pages",
+        )
+    ranked: dict[str, list[str]] = {}
+    with (
+        encoders_kept(),
+        tempfile.TemporaryDirectory(prefix="whichone-three-") as folder,
+        progress("choosing", len(items), "items") as advance,
+    ):
+        for n, (small, members) in enumerate(_corpora(benchmark, items, Path(folder))):
+            opened_retriever = make_retriever(
+                retriever, small, Path(folder) / f"index-{n}", dict(options or {})
+            )
+            ranked.update(_ranked_pages(opened_retriever, small))
+            advance(len(members))
+    return ranked
+
+
+def _ranked_pages(retriever: Retriever, small: Benchmark) -> Iterator[tuple[str, list[str]]]:
+    check = RankingCheck(small.corpus)
+    questions = small.questions()
+    depth = len(small.corpus)
+    rankings = [check.translate(r) for r in retriever.search(questions, depth)]
+    check.infer(rankings)
+    for question, ranking in zip(questions, rankings, strict=True):
+        check.check(question, ranking, depth)
+        yield question.id, list(dict.fromkeys(map(check.page, ranking.passages)))
+
+
+def _corpora(
+    benchmark: Benchmark, items: Sequence[ThreeChoice], folder: Path
+) -> Iterator[tuple[Benchmark, list[ThreeChoice]]]:
+    """A small benchmark for each three pages, with all the items that are asked of these."""
+    groups: dict[tuple[str, ...], list[ThreeChoice]] = {}
+    for item in items:
+        groups.setdefault(tuple(sorted(item.pages)), []).append(item)
+    wanted = {page for pages in groups for page in pages}
+    rows: dict[str, list[int]] = {}
+    for n, page in enumerate(benchmark.passages["page"].to_pylist()):
+        if page in wanted:
+            rows.setdefault(page, []).append(n)
+    names = list(benchmark.corpus.further_names(wanted))
+    queries = {query.id: query for query in benchmark.queries}
+    sets = {name_set.id: name_set for name_set in benchmark.sets}
+    for n, (pages, members) in enumerate(groups.items()):
+        asked = [queries[item.query] for item in members]
+        own = {query.name_set or "" for query in asked}
+        yield (
+            save_benchmark(
+                folder / f"three-{n}",
+                name=benchmark.name,
+                queries=asked,
+                passages=benchmark.passages.take([row for page in pages for row in rows[page]]),
+                names=[(page, name) for page, name in names if page in pages],
+                sets=[_among(sets[key], pages) for key in sorted(own & sets.keys())],
+                allow_no_gold=True,
+            ),
+            members,
+        )
+
+
+def _among(name_set: NameSet, pages: Sequence[str]) -> NameSet:
+    """The bearers whose pages are among the three."""
+    kept = (
+        msgspec.structs.replace(bearer, pages=tuple(p for p in bearer.pages if p in pages))
+        for bearer in name_set.bearers
+    )
+    return msgspec.structs.replace(name_set, bearers=tuple(b for b in kept if b.pages))
+
+
+# The three-document choice (AmbER, Table 8) of runs, retrievers and readers, and its table.
+
 
 Ranked = Mapping[str, Sequence[str]]
 

@@ -8,7 +8,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.report.export import export
+from whichone.report.show import export
 
 KINDS = {"surgeon": "head", "bishop": "tail"}
 

@@ -15,7 +15,7 @@ from inspect_ai._eval.task.hf import task_create_from_hf
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.report.export import export
+from whichone.report.show import export
 
 
 def test_croissant_describes_every_file_and_table(released: Path) -> None:

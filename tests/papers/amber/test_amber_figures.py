@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput
-from whichone.report.entity_sample import knowledge_beside, popularity_sample
-from whichone.report.study_rows import people_rows
+from whichone.report.figures import knowledge_beside, popularity_sample
+from whichone.report.three_choice import people_rows
 from whichone.runs.retrieve import retrieve
 
 HEADER = (

@@ -15,7 +15,7 @@ from whichone.measures.scores import Scores, score_run
 from whichone.papers.entityquestions.report.figure import bucket_places, curve, figure_1, kinds
 from whichone.papers.entityquestions.report.page import applying, entityquestions_section
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
-from whichone.report.table import Table
+from whichone.report.page import Table
 from whichone.runs.run import Run
 from whichone.runs.runner import Runner
 

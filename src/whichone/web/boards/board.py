@@ -14,7 +14,7 @@ from whichone.errors import WhichoneError
 from whichone.measures.comparison import RULE, low_is_good
 from whichone.measures.intervals import Estimate, interval_note
 from whichone.measures.measure import OFFICIAL
-from whichone.report.table import Table
+from whichone.report.page import Table
 from whichone.web.boards.hidden import rounded, step_of
 from whichone.web.boards.submissions import About
 from whichone.web.storage.database import Database, Readable, Row, Transaction

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup, escape
 
-from whichone.report.figure import shortened
+from whichone.report.page import shortened
 
 _WIDTH, _ROW = 360, 40
 _BAR = 290

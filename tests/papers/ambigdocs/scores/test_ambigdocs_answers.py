@@ -13,7 +13,7 @@ from whichone.papers.ambigdocs.scores.rules import Rules
 from whichone.papers.ambigdocs.scores.score import score_prediction
 from whichone.papers.ambigdocs.scores.summary import score_all, summarise
 from whichone.records import Answer, ReadingTask
-from whichone.report.export import export
+from whichone.report.show import export
 from whichone.runs.read import ReadingRunner
 from whichone.runs.shown import Setting
 

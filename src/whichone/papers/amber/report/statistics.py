@@ -8,7 +8,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import members
 from whichone.papers.amber.collection import builtin_names, load_collection
 from whichone.papers.amber.statistics import SetStatistics
-from whichone.report.statistics import PaperStatistics, PropertyCounts
+from whichone.report.name_set_tables import PaperStatistics, PropertyCounts
 
 _TASKS = {"qa": "Question Answering", "sf": "Slot Filling", "fc": "Fact checking"}
 

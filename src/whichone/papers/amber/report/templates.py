@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.amber.collection import builtin_names, load_collection
 from whichone.report.name_set_tables import TASKS
-from whichone.report.page import Section
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Section, Table
 from whichone.runs.run import Run
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from whichone.papers.ambigdocs.report.tables import AmbigSystem, bearer_counts, ranked_mentions
 from whichone.papers.ambigdocs.scores.categories import Category, Mention
 from whichone.papers.ambigdocs.scores.score import PredictionScore
-from whichone.report.figure import Figure, drawing, finish
+from whichone.report.page import Figure, drawing, finish
 
 COLOURS = {
     "complete": "#1a7f37",

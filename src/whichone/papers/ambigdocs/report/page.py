@@ -35,8 +35,7 @@ from whichone.papers.ambigdocs.scores.categories import Mention
 from whichone.papers.ambigdocs.scores.rules import DEFAULT, Rules, scored_documents
 from whichone.papers.ambigdocs.scores.score import PredictionScore
 from whichone.papers.ambigdocs.scores.sentences import MatchedSentence, matched_sentences
-from whichone.report.figure import Figure
-from whichone.report.page import Page, Section
+from whichone.report.page import Figure, Page, Section
 from whichone.runs.run import Answers
 
 MOST_ANSWERS = 50

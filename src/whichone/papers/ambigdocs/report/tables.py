@@ -22,7 +22,7 @@ from whichone.papers.ambigdocs.scores.summary import (
     measure_values,
     score_all,
 )
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Table
 from whichone.runs.run import Answers
 
 SHOWN = MEASURES

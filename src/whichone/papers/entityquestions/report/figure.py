@@ -12,7 +12,7 @@ from whichone.measures.measure import Measure
 from whichone.measures.scores import Scores, estimate
 from whichone.papers.entityquestions.buckets import BUCKETS, buckets_of
 from whichone.records import Query
-from whichone.report.figure import PALETTE, Figure, drawing, finish
+from whichone.report.page import PALETTE, Figure, drawing, finish
 
 LEAST_QUERIES = 100
 MOST_RELATIONS = 4

@@ -10,7 +10,7 @@ from whichone.benchmarks.relations import published_relations
 from whichone.benchmarks.several import benchmark_of
 from whichone.measures.scores import Scores, slice_scores, subset
 from whichone.records import Passage, Query, page_of
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Table
 from whichone.runs.run import Run
 
 K = 20

@@ -9,7 +9,7 @@ from whichone.benchmarks.several import benchmark_of
 from whichone.measures.scores import Scores, slice_scores, subset
 from whichone.papers.entityquestions.report.tables import K, macro_average, question_of
 from whichone.records import Query
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Table
 
 _TUNED = re.compile(r"^(?P<name>.+?)\s*\[(?P<relation>[^\[\]]+)\](?P<marks>.*)$")
 

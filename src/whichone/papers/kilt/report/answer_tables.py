@@ -19,8 +19,7 @@ from whichone.papers.kilt.scores.headline import METRIC
 from whichone.papers.kilt.statistics import is_kilt
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
-from whichone.report.page import Section
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Section, Table
 from whichone.runs.run import Answers, Run
 
 KILT_MEASURES = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}

@@ -10,7 +10,7 @@ from whichone.files.lines import write_atomic
 from whichone.papers.kilt.convert.original import Original
 from whichone.papers.kilt.mapping.map_task import BINS, Account, map_original, map_task
 from whichone.papers.kilt.mapping.plan import MapPlan
-from whichone.report.figure import PALETTE, Figure, drawing, finish
+from whichone.report.page import PALETTE, Figure, drawing, finish
 
 
 def map_tasks(

@@ -9,8 +9,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores
 from whichone.papers.kilt.datasets import datasets
 from whichone.papers.kilt.statistics import is_kilt
-from whichone.report.page import Section
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Section, Table
 from whichone.runs.run import Run
 
 NAMES = {True: "shared", False: "unique", None: "no gold page"}

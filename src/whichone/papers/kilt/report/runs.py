@@ -12,8 +12,7 @@ from whichone.papers.kilt.report.answer_tables import retrieval_table
 from whichone.papers.kilt.report.statistics import datasets_per_page_figure
 from whichone.papers.kilt.statistics import PagesInDatasets, is_kilt
 from whichone.records import Query
-from whichone.report.page import Section
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Section, Table
 from whichone.runs.run import Run
 
 TASKS = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.kilt.statistics import LEGEND, datasets_per_page, is_kilt, table_6
-from whichone.report.figure import PALETTE, Figure, drawing, finish
-from whichone.report.statistics import PaperStatistics
-from whichone.report.table import Table
+from whichone.report.name_set_tables import PaperStatistics
+from whichone.report.page import PALETTE, Figure, Table, drawing, finish
 
 
 def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:

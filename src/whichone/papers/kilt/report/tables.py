@@ -9,8 +9,7 @@ from whichone.measures.intervals import interval_note
 from whichone.papers.kilt.datasets import PAPER, SPLITS, Dataset, datasets
 from whichone.papers.kilt.report.files import Scored, System, open_system, score_systems
 from whichone.papers.kilt.report.mentions import mentions_section
-from whichone.report.page import Page, Section
-from whichone.report.table import Cell, Table
+from whichone.report.page import Cell, Page, Section, Table
 
 SHORT = {"accuracy": "Accuracy", "em": "EM", "f1": "F1", "rougel": "Rouge-L"}
 KILT_SHORT = {"accuracy": "KILT-AC", "em": "KILT-EM", "f1": "KILT-F1", "rougel": "KILT-RL"}
