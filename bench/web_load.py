@@ -30,11 +30,10 @@ import numpy as np
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.papers.ambigdocs.campaign.labels import AskedBearer, CategoryTask
 from whichone.records import Output, Passage, Provenance, Query
-from whichone.web.annotation import queue
+from whichone.web.annotation import task_queue
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task
-from whichone.web.links import Links
-from whichone.web.storage.database import open_database
-from whichone.web.tokens import Tokens, secret_in
+from whichone.web.storage import open_database
+from whichone.web.web_site import Links, Tokens, secret_in
 
 CAMPAIGN = "0123456789abcdef"
 
@@ -68,8 +67,8 @@ def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str
     benchmark = save_benchmark(folder / "bench", name="load", queries=[query], passages=passages)
     database = open_database(database_url)
     tasks = made_tasks(kind, people * (clicks + 8) // 3 + people)
-    plan = queue.Plan(seed=0, kind=kind)
-    queue.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
+    plan = task_queue.Plan(seed=0, kind=kind)
+    task_queue.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
     links = Links(database, Tokens(secret_in(folder / "secret")))
     scope = f"campaign:{CAMPAIGN}"
     created = links.create_all("annotator", [f"p{n}" for n in range(people)], scope, 86_400)

@@ -264,7 +264,7 @@ def test_the_explorer_filters_by_benchmark(place: Path, tmp_path: Path) -> None:
     from starlette.testclient import TestClient
 
     from whichone.web.app import make_app
-    from whichone.web.settings import Settings
+    from whichone.web.web_site import Settings
 
     shutil.copytree(place / "amber", tmp_path / "served" / "amber")
     shutil.copytree(place / "runs" / "both", tmp_path / "served" / "run")

@@ -27,7 +27,7 @@ from whichone.retrieval.dense.vectors import KIND as VECTORS
 from whichone.retrieval.dense.vectors import encode_corpus
 from whichone.retrieval.token_vectors import KIND as TOKENS
 from whichone.retrieval.token_vectors import store_tokens
-from whichone.web.storage.sqlite import SqliteDatabase
+from whichone.web.storage import SqliteDatabase
 
 NUMBERS = TableSchema("numbers", pa.schema([("n", pa.int64())]), ("n",))
 

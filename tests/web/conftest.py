@@ -15,7 +15,7 @@ from web_server import postgres_server
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.web.app import make_app
-from whichone.web.settings import Settings
+from whichone.web.web_site import Settings
 
 
 @pytest.fixture(scope="session")

@@ -11,20 +11,25 @@ import pytest
 from campaigns import annotate, as_person, begin, form_token, make_campaign
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.web.annotation import queue
-from whichone.web.annotation.done import Done, done_tasks, people_of
-from whichone.web.annotation.evidence import Annotation, Judged
-from whichone.web.annotation.evidence_merge import (
+from whichone.web.annotation import task_queue
+from whichone.web.annotation.campaign_kind import Done, done_tasks, people_of
+from whichone.web.annotation.evidence_kind import (
     accepted,
     controls,
     evidence_results,
     gold_rejected,
     low_overlap,
 )
-from whichone.web.annotation.evidence_tasks import AskedPassage, Task, make_tasks, overlap
-from whichone.web.served_folder import ServedFolder
-from whichone.web.storage.database import open_database
-from whichone.web.table_reader import TableReader
+from whichone.web.annotation.evidence_tasks import (
+    Annotation,
+    AskedPassage,
+    Judged,
+    Task,
+    make_tasks,
+    overlap,
+)
+from whichone.web.served_folder import ServedFolder, TableReader
+from whichone.web.storage import open_database
 
 
 def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | None:
@@ -153,13 +158,13 @@ def test_work_left_lying_is_given_to_others(
 ) -> None:
     database = open_database(str(tmp_path / "a.sqlite"))
     task = Task("q", "?", ("a",), (AskedPassage("p#0", control=True),))
-    plan = queue.Plan(seed=0)
-    queue.make_campaign(database, "c", "b", "t", plan, [task])
+    plan = task_queue.Plan(seed=0)
+    task_queue.make_campaign(database, "c", "b", "t", plan, [task])
     for name in ("a", "b", "c"):
-        assert queue.next_task(database, "c", name) is not None
-    assert queue.next_task(database, "c", "d") is None
-    monkeypatch.setattr(queue, "_STALE", -1.0)
-    assert queue.next_task(database, "c", "d") is not None
+        assert task_queue.next_task(database, "c", name) is not None
+    assert task_queue.next_task(database, "c", "d") is None
+    monkeypatch.setattr(task_queue, "_STALE", -1.0)
+    assert task_queue.next_task(database, "c", "d") is not None
     database.close()
 
 
@@ -171,7 +176,7 @@ def test_an_answer_that_came_too_late_is_not_called_kept(
     page = begin(client, which)  # the local admin takes the task
     names = re.findall(r'name="(enough:[^"]+)" value="yes"', page)
     fields = dict.fromkeys(names, "no") | {"form_token": form_token(page), "reason": "nothing"}
-    monkeypatch.setattr(queue, "_STALE", -1.0)
+    monkeypatch.setattr(task_queue, "_STALE", -1.0)
     for name in ("a", "b", "c"):
         assert say(client, which, name, lambda t, p: True) == 0
     late = client.post(f"/annotate/{which}/task/0", data=fields)
@@ -217,7 +222,7 @@ def test_gold_is_rejected_by_two_of_those_who_count(
         p: Annotation({"g#0": Judged(enough, "x")}) for p, enough in zip("abc", gold, strict=True)
     }
     second = {} if again is None else {"d": Annotation({"g#0": Judged(again, "x")})}
-    done = Done(0, task, queue.SETTLED, said, second, {})
+    done = Done(0, task, task_queue.SETTLED, said, second, {})
     assert gold_rejected(done, frozenset(left_out)) is rejected
 
 
@@ -263,7 +268,7 @@ def test_evidence_that_two_people_paste_is_merged(client: Any, key: str, setting
 def test_a_question_lives_on_by_pasted_evidence(client: Any, key: str, settings: Any) -> None:
     which = make_campaign(client, key, questions=1)
     site = client.app.state.site
-    asked = queue.everything(site.database, which)[0]["query"]
+    asked = task_queue.everything(site.database, which)[0]["query"]
     other = "wiki:30" if asked != "q30" else "wiki:31"
     text = Benchmark.open(settings.folder / "small").passages.to_pylist()
     wanted = next(p for p in text if p["id"] == f"{other}#0")["text"]

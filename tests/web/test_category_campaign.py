@@ -30,10 +30,10 @@ from whichone.papers.ambigdocs.scores.agreement import read_labels
 from whichone.papers.ambigdocs.scores.answers import read_any
 from whichone.papers.ambigdocs.scores.categories import Category
 from whichone.runs.run import Answers
-from whichone.web.annotation.done import Done
+from whichone.web.annotation.campaign_kind import Done
 from whichone.web.app import make_app
 from whichone.web.served_folder import ServedFolder
-from whichone.web.settings import Settings
+from whichone.web.web_site import Settings
 
 
 @pytest.fixture(scope="session")

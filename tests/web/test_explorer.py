@@ -24,11 +24,11 @@ from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.retrieve import retrieve
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
-from whichone.web.explorer import queries as index_queries
-from whichone.web.explorer.benchmark_index import build_benchmark_index
-from whichone.web.explorer.views import highlighted
+from whichone.web.explorer import listing as index_queries
+from whichone.web.explorer.explorer_index import build_benchmark_index
+from whichone.web.explorer.explorer_views import highlighted
 from whichone.web.served_folder import ServedFolder
-from whichone.web.settings import Settings
+from whichone.web.web_site import Settings
 
 
 def names(client: Any, key: str, **wanted: str) -> list[str]:

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from whichone.errors import NewerFormat
 from whichone.web.app import make_app
 from whichone.web.boards.submissions import write_upload
-from whichone.web.settings import Settings
-from whichone.web.storage.database import open_database
+from whichone.web.storage import open_database
+from whichone.web.web_site import Settings
 
 OLD = Path(__file__).parents[1] / "fixtures" / "web-database-1.sql"
 STUDY, CAMPAIGN, BOARD = "0123456789abcdef", "fedcba9876543210", "0011223344556677"

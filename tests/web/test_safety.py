@@ -16,11 +16,9 @@ from starlette.testclient import TestClient
 
 from whichone.errors import BadInput
 from whichone.web.app import make_app
-from whichone.web.boards.upload_formats import unpack
+from whichone.web.boards.submissions import unpack
 from whichone.web.limits import POLICY, Buckets
-from whichone.web.settings import Settings
-from whichone.web.site import clean
-from whichone.web.tokens import Tokens
+from whichone.web.web_site import Settings, Tokens, clean
 
 WRITES = (
     "/study", "/study/0123456789abcdef/pick", "/annotate", "/annotate/0123456789abcdef/task/0",

@@ -23,10 +23,10 @@ from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
-from whichone.web.explorer import indexes, listing, set_numbers
-from whichone.web.explorer.indexes import Indexes
-from whichone.web.explorer.queries import opened
-from whichone.web.settings import Settings
+from whichone.web.explorer import explorer_index, listing
+from whichone.web.explorer.explorer_index import Indexes
+from whichone.web.explorer.listing import opened
+from whichone.web.web_site import Settings
 
 LETTERS = "aaabbcdé ñ李x"
 
@@ -267,7 +267,7 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
 def test_a_large_benchmark_is_indexed_while_the_page_waits(
     client: Any, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "SMALL", 3)
+    monkeypatch.setattr(explorer_index, "SMALL", 3)
     first = client.get(f"/b/{key}")
     assert first.status_code == 503
     assert "small is being indexed (24 rows)" in first.text
@@ -287,8 +287,8 @@ def test_an_index_that_cannot_be_made_says_why(
     def broken(*_: Any) -> None:
         raise BadInput("no room on the disk")
 
-    monkeypatch.setattr(indexes, "SMALL", 3)
-    monkeypatch.setattr(indexes, "build_benchmark_index", broken)
+    monkeypatch.setattr(explorer_index, "SMALL", 3)
+    monkeypatch.setattr(explorer_index, "build_benchmark_index", broken)
     for _ in range(100):
         answer = client.get(f"/b/{key}")
         if answer.status_code != 503:
@@ -311,8 +311,8 @@ def test_sets_are_numbered_by_their_head(tmp_path: Path, monkeypatch: pytest.Mon
         queries=[Query(id="q", task="qa", input="?", outputs=(Output(answer="x"),))],
     )  # fmt: skip
     for batch in (1, 2, 4, 100):
-        monkeypatch.setattr(set_numbers, "_BATCH", batch)
-        found = set_numbers.number_sets(small.folder.path("sets.parquet"))
+        monkeypatch.setattr(explorer_index, "_SET_NUMBERS_BATCH", batch)
+        found = explorer_index.number_sets(small.folder.path("sets.parquet"))
         assert found.number.tolist() == [2, 3, 4, 1]
         assert found.bearers.tolist() == [3, 2, 2, 2]
         assert np.isnan(found.gap).tolist() == [False, True, True, False]

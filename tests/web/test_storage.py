@@ -16,14 +16,12 @@ from web_server import served, visitor
 
 from whichone.errors import BadInput, UsageError
 from whichone.papers.ambigdocs.campaign.labels import CategoryTask
-from whichone.web.annotation import queue
-from whichone.web.annotation.evidence import Annotation, Judged
-from whichone.web.annotation.evidence_tasks import AskedPassage, Task
+from whichone.web.annotation import task_queue
+from whichone.web.annotation.evidence_tasks import Annotation, AskedPassage, Judged, Task
 from whichone.web.app import make_app
-from whichone.web.links import Links
 from whichone.web.served_folder import ServedFolder
-from whichone.web.storage.database import Transaction, open_database
-from whichone.web.tokens import Tokens, secret_in
+from whichone.web.storage import Transaction, open_database
+from whichone.web.web_site import Links, Tokens, secret_in
 
 
 def test_work_is_committed_or_undone_alone(database_url: str) -> None:
@@ -56,15 +54,15 @@ def test_work_is_committed_or_undone_alone(database_url: str) -> None:
 def test_tasks_go_to_three_people_each_however_many_ask_at_once(database_url: str) -> None:
     database = open_database(database_url)
     tasks = [Task(f"q{n}", "?", ("a",), (AskedPassage("p#0", control=True),)) for n in range(10)]
-    queue.make_campaign(database, "c", "b", "t", queue.Plan(seed=0), tasks)
+    task_queue.make_campaign(database, "c", "b", "t", task_queue.Plan(seed=0), tasks)
     said = Annotation({"p#0": Judged(True, "x")})
 
     def kept(number: int, name: str) -> bool:
-        return database.write(lambda t: queue.keep(t, "c", number, name, said))
+        return database.write(lambda t: task_queue.keep(t, "c", number, name, said))
 
     def person(name: str) -> int:
         done = 0
-        while (given := queue.next_task(database, "c", name)) is not None:
+        while (given := task_queue.next_task(database, "c", name)) is not None:
             assert kept(given.number, name)
             assert not kept(given.number, name)
             done += 1
@@ -109,8 +107,8 @@ def test_a_kill_loses_nothing_that_was_confirmed(
             else CategoryTask(query=f"q{n}", **asked)
             for n in range(2000)
         ]  # fmt: skip
-        plan = queue.Plan(seed=0, kind=kind)
-        queue.make_campaign(database, campaign, benchmark.id, "t", plan, tasks)
+        plan = task_queue.Plan(seed=0, kind=kind)
+        task_queue.make_campaign(database, campaign, benchmark.id, "t", plan, tasks)
         for n in range(12):
             link = links.create("annotator", person=f"{kind}{n}", scope=f"campaign:{campaign}")
             given[kind, link.person] = links.token(link)

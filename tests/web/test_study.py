@@ -16,7 +16,7 @@ from whichone.runs.read import run_reader
 from whichone.runs.run import Run
 from whichone.runs.shown import Setting
 from whichone.web.study import study
-from whichone.web.study.routes import joined
+from whichone.web.study.study_routes import joined
 
 
 def send(client: Any, place: str, **fields: Any) -> Any:

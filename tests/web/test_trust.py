@@ -28,11 +28,9 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.measures.intervals import Estimate
 from whichone.web.app import make_app
-from whichone.web.boards import scorer, scoring
-from whichone.web.boards.board import set_marks
-from whichone.web.boards.hidden import rounded, without_details
-from whichone.web.settings import Settings
-from whichone.web.tokens import secret_in
+from whichone.web.boards import board_scoring, board_worker
+from whichone.web.boards.board import rounded, set_marks, without_details
+from whichone.web.web_site import Settings, secret_in
 
 
 def opened(settings: Settings, **changes: Any) -> TestClient:
@@ -288,7 +286,7 @@ def test_a_child_that_dies_is_tried_twice(
     def dies(self: Any, job: Any, row: Any) -> None:
         tries.append(job.name)
 
-    monkeypatch.setattr(scorer.Scorer, "_in_child", dies)
+    monkeypatch.setattr(board_worker.Scorer, "_in_child", dies)
     board = make_board(client, key)
     row = submitted(client, board, b"q00 Q0 wiki:00 1 1.0 t", "trec", "mine")
     assert row["state"] == "refused"
@@ -318,7 +316,7 @@ def test_what_killed_the_server_twice_is_refused_when_it_starts(
 def test_too_many_records_and_too_deep_rankings_are_refused(
     client: Any, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from whichone.web.boards.upload_formats import check_size
+    from whichone.web.boards.submissions import check_size
 
     file = tmp_path / "x"
     file.write_bytes(b'{"question": "q"}\n' * 1200)
@@ -328,7 +326,7 @@ def test_too_many_records_and_too_deep_rankings_are_refused(
     with pytest.raises(BadInput, match="longer than"):
         check_size(file, "kilt", 12, 1000)
     deep = b"\n".join(b"q00 Q0 wiki:0%d#%d %d 1.0 t" % (n % 3, n % 2, n) for n in range(6))
-    monkeypatch.setattr(scoring, "DEEPEST", 2)
+    monkeypatch.setattr(board_scoring, "DEEPEST", 2)
     file.write_bytes(deep)
     with pytest.raises(BadInput, match="more records"):
         check_size(file, "trec", 2, 2)
@@ -369,7 +367,7 @@ def test_half_open_connections_end(served_folder: Path, tmp_path: Path) -> None:
     import uvicorn
     from web_server import free_port, wait_for
 
-    from whichone.web.protocol import impatient_protocol
+    from whichone.web.limits import impatient_protocol
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -452,13 +450,13 @@ def test_a_full_disk_is_answered_with_a_page(client: Any, key: str) -> None:
 def test_no_room_for_an_upload_is_answered_with_a_page(
     client: Any, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from whichone.web.boards import routes
+    from whichone.web.boards import board_routes
 
     def no_room(*arguments: Any, **options: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     board = make_board(client, key)
-    monkeypatch.setattr(routes, "submit_file", no_room)
+    monkeypatch.setattr(board_routes, "submit_file", no_room)
     who = as_person(client, "ann", "submitter", f"board:{board}")
     answer = client.post(
         f"/api/boards/{board}/submissions", headers=who, files={"file": b"x"},

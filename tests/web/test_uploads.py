@@ -26,7 +26,7 @@ from whichone.runs.run import Run
 from whichone.runs.run_files import export_dpr_run, export_trec_run
 from whichone.runs.runner import run_retriever
 from whichone.web.app import make_app
-from whichone.web.settings import Settings
+from whichone.web.web_site import Settings
 
 Open = Callable[[Path], tuple[Any, str]]
 

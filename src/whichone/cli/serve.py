@@ -93,7 +93,7 @@ def command(
     from pathlib import Path
 
     from whichone.web.app import serve
-    from whichone.web.settings import Settings
+    from whichone.web.web_site import Settings
 
     folders = [Path(place).resolve() for place in folder]
     settings = Settings(

@@ -12,17 +12,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from whichone.web.annotation.queue import campaigns
+from whichone.web.annotation.task_queue import campaigns
 from whichone.web.boards.board import boards
-from whichone.web.exports import csv_response
-from whichone.web.forms import Form, received
-from whichone.web.links import Link, place_of_scope
-from whichone.web.pages import go, show, when
-from whichone.web.site import Site, clean, site_of
-from whichone.web.storage.database import Transaction
+from whichone.web.pages import (
+    COOKIE,
+    Form,
+    csv_response,
+    go,
+    may_read,
+    received,
+    scheme_of,
+    set_cookie,
+    show,
+    when,
+)
+from whichone.web.storage import Transaction
 from whichone.web.study.study import studies
-from whichone.web.tokens import DAY, Role
-from whichone.web.visitors import COOKIE, may_read, scheme_of, set_cookie
+from whichone.web.web_site import DAY, Link, Role, Site, clean, place_of_scope, site_of
 
 
 def delete_person(site: Site, link: str) -> bool:

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,18 +19,40 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whichone.errors import WhichoneError
 from whichone.versions import versions
-from whichone.web import access, health
-from whichone.web.annotation import routes as annotation
-from whichone.web.boards import routes as boards
-from whichone.web.boards.scorer import Scorer
-from whichone.web.explorer import routes as explorer
-from whichone.web.explorer.indexes import NotReady
+from whichone.web import access
+from whichone.web.annotation import annotation_routes as annotation
+from whichone.web.boards import board_routes as boards
+from whichone.web.boards.board_worker import Scorer
+from whichone.web.explorer import explorer_routes as explorer
+from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.limits import Guard, TooLarge, TooSlow
 from whichone.web.pages import asset, show, template_environment
-from whichone.web.settings import LOOPBACK, Settings
-from whichone.web.site import Site, open_site, site_of
-from whichone.web.storage.database import StorageUnavailable
-from whichone.web.study import routes as study
+from whichone.web.storage import StorageUnavailable
+from whichone.web.study import study_routes as study
+from whichone.web.web_site import LOOPBACK, Settings, Site, open_site, site_of
+
+# Whether the server works: for those who watch over it.
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/health")
+def health(request: Request) -> Response:
+    """200 when the database answers and the scorer runs, else 503; it names no data."""
+    site = site_of(request)
+    try:
+        site.database.read("select 1 as one")
+        database = "ok"
+    except StorageUnavailable:
+        database = "does not answer"
+    scorer = "ok" if request.app.state.scorer.running else "does not run"
+    fine = database == scorer == "ok"
+    return JSONResponse({"database": database, "scorer": scorer}, 200 if fine else 503)
+
+
+# The web application: all rooms behind one guard.
+
 
 _TOKEN = re.compile(r"(token=)[^&\s]+")
 
@@ -98,7 +120,14 @@ def make_app(settings: Settings) -> FastAPI:
         lifespan=life,
     )
     app.state.site, app.state.scorer, app.state.templates = site, scorer, template_environment()
-    for room in (annotation, study, explorer, boards, access, health):  # the busiest first
+    for room in (
+        annotation,
+        study,
+        explorer,
+        boards,
+        access,
+        sys.modules[__name__],
+    ):  # the busiest first
         # not include_router, which would build every route once more, at the first request
         app.router.routes.extend(room.router.routes)
     app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
@@ -199,7 +228,7 @@ async def _no_room(request: Request, error: Exception) -> Response:
 def serve(settings: Settings) -> None:
     """Run until stopped; prints the address, with the admin's link where one is needed."""
     from whichone.progress import talk
-    from whichone.web.protocol import run_server
+    from whichone.web.limits import run_server
 
     app: ASGIApp = make_app(settings)
     site: Site = app.state.site  # type: ignore[attr-defined]

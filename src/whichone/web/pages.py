@@ -2,18 +2,134 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from whichone.web.site import site_of
-from whichone.web.visitors import visitor_or_nobody
+from whichone.web.boards.board import hidden_benchmarks
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.storage import StorageUnavailable
+from whichone.web.web_site import DAY, Person, Role, clean, new_id, site_of
+
+# Who asks, and what they may do: by a bearer token, or by the cookie that a link left.
+
+
+COOKIE = "whichone"
+_NOT_LOCAL = ("authorization", "forwarded", "via", "x-forwarded-for", "x-real-ip")
+"""Headers of a request that does not come from this machine's own browser: a token's, a proxy's."""
+
+
+def visitor(request: Request) -> Person | None:
+    """Who asks; on a server without login whoever has no token is the admin of this machine."""
+    known: Person | None
+    if hasattr(request.state, "person"):
+        known = request.state.person
+        return known
+    site = site_of(request)
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    token = bearer.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")
+    person = site.links.person(token)
+    if person is None and site.local is not None and _is_local(request):
+        person = site.local
+    request.state.person = person
+    return person
+
+
+def visitor_or_nobody(request: Request) -> Person | None:
+    """The same for pages that must be shown when the database does not answer."""
+    try:
+        return visitor(request)
+    except StorageUnavailable:
+        return None
+
+
+def _is_local(request: Request) -> bool:
+    """Proxies speak HTTP/1.0 to what is behind them unless configured otherwise; browsers do not."""
+    by_proxy = any(name in request.headers for name in _NOT_LOCAL)
+    return not by_proxy and request.scope.get("http_version") != "1.0"
+
+
+def may_read(request: Request, role: Role = "reader", scope: str = "") -> Person | None:
+    """Lets a reader in, or everybody where the server is public; raises for the others."""
+    person = visitor(request)
+    if person is not None and person.may(role, scope):
+        return person
+    if person is None and site_of(request).settings.public and role == "reader":
+        return None
+    raise _refused(person, role)
+
+
+def must_be(request: Request, role: Role, scope: str = "") -> Person:
+    """The same where the page is about the person who asks."""
+    person = may_read(request, role, scope)
+    if person is None:
+        raise _refused(person, role)
+    return person
+
+
+def _refused(person: Person | None, role: Role) -> HTTPException:
+    if person is None:
+        return HTTPException(401, f"this needs a link for the role {role}")
+    if person.scope:
+        return HTTPException(403, "your link is for another page")
+    return HTTPException(403, f"this needs a link for the role {role}")
+
+
+def may_call(
+    request: Request, role: Role | None, scope: str = "", *, bearer: bool = False
+) -> Person:
+    """Lets a writer through by role and rate; the API wants a bearer token or the form's own."""
+    site = site_of(request)
+    person = visitor(request)
+    key = person.id if person else f"host {request.client.host if request.client else ''}"
+    if not site.writes.take(key):
+        raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "5"})
+    if person is None or (role is not None and not person.may(role, scope)):
+        raise _refused(person, role or "reader")
+    by_cookie = "authorization" not in request.headers
+    if (
+        bearer
+        and by_cookie
+        and not site.tokens.form_is_ours(person, request.headers.get("x-form-token", ""))
+    ):
+        raise HTTPException(403, "send a token as Authorization: Bearer, or the X-Form-Token")
+    return person
+
+
+def scheme_of(request: Request) -> str:
+    """What the visitor's browser speaks, as a proxy in front reports it."""
+    scheme = request.headers.get("x-forwarded-proto", "").strip().lower()
+    return scheme if scheme in ("http", "https") else request.url.scheme
+
+
+def set_cookie(request: Request, response: Response, token: str) -> None:
+    response.set_cookie(
+        COOKIE,
+        token,
+        max_age=int(30 * DAY),
+        httponly=True,
+        samesite="lax",
+        secure=scheme_of(request) == "https",
+        path="/",
+    )
+
+
+# How a page is shown: its template, the visitor, and the way on after a form.
+
 
 _ROOMS = ("explorer", "study", "annotation", "boards")
 _TEMPLATES = ("whichone.web", *(f"whichone.web.{room}" for room in _ROOMS))
@@ -62,3 +178,151 @@ def go(place: str) -> Response:
 def when(seconds: float) -> str:
     """A moment as people write it; distinguishes what has the same title."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+
+
+# Rows as CSV files that spreadsheets open without running anything in them.
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """A table of the rows; columns are those of the first row when they are not named."""
+    listed = list(rows)
+    names = list(columns) or list(dict.fromkeys(name for row in listed for name in row))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for row in listed:
+        writer.writerow([_cell(row.get(name)) for name in names])
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
+
+
+def csv_response(
+    rows: Iterable[Mapping[str, Any]], name: str, columns: Sequence[str] = ()
+) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(csv_text(rows, columns), media_type="text/csv", headers=headers)
+
+
+# Forms as every room receives them: who sent one, its fields cleaned and checked, what it makes.
+
+
+T = TypeVar("T")
+_MOST_FIELDS = 200
+_LONGEST_TITLE = 200
+
+
+class Form:
+    """What one person sent; every field is text that both databases can keep."""
+
+    def __init__(self, person: Person, fields: FormData) -> None:
+        self.person, self._fields = person, fields
+
+    def text(self, name: str, default: str = "", longest: int = 20_000) -> str:
+        value = self._fields.get(name, default)
+        return default if isinstance(value, UploadFile) or value is None else clean(value, longest)
+
+    def number(self, name: str, default: int, low: int, high: int) -> int:
+        try:
+            number = int(self.text(name, str(default)) or default)
+        except ValueError:
+            raise HTTPException(422, f"{name} must be a whole number") from None
+        if not low <= number <= high:
+            raise HTTPException(422, f"{name} must lie between {low:,} and {high:,}")
+        return number
+
+    def fraction(self, name: str, default: float) -> float:
+        try:
+            number = float(self.text(name) or default)
+        except ValueError:
+            raise HTTPException(422, f"{name} must be a number") from None
+        if not 0 <= number <= 1:
+            raise HTTPException(422, f"{name} must lie between 0 and 1")
+        return number
+
+    def yes(self, name: str) -> bool:
+        return self.text(name) == "yes"
+
+    def with_prefix(self, prefix: str) -> dict[str, str]:
+        """The fields whose names begin so, by the rest of their names."""
+        return {
+            clean(name.removeprefix(prefix), 500): self.text(name)
+            for name in self._fields
+            if name.startswith(prefix)
+        }
+
+    def choice(self, name: str, choices: Sequence[str], default: str = "") -> str:
+        value = self.text(name, default)
+        if value not in choices:
+            raise HTTPException(422, f"{name} must be one of {', '.join(choices)}")
+        return value
+
+    def address(self, name: str) -> str:
+        """A web address, or nothing."""
+        value = self.text(name, longest=500).strip()
+        if value and not value.startswith(("https://", "http://")):
+            raise HTTPException(422, f"{name} must begin with https://")
+        return value
+
+    def file(self, name: str) -> UploadFile:
+        file = self._fields.get(name)
+        if not isinstance(file, UploadFile):
+            raise HTTPException(422, "choose a file")
+        return file
+
+
+async def received(request: Request, role: Role | None, scope: str = "") -> Form:
+    """Lets a form in: a role, a limit on how often, and proof that the form was ours."""
+    person = may_call(request, role, scope)
+    if not request.headers.get("content-type", "").startswith(
+        ("application/x-www-form-urlencoded", "multipart/form-data")
+    ):
+        raise HTTPException(415, "a form is expected")
+    form = Form(person, await request.form(max_files=1, max_fields=_MOST_FIELDS))
+    if "authorization" not in request.headers and not site_of(request).tokens.form_is_ours(
+        person, form.text("form_token")
+    ):
+        await request.close()
+        raise HTTPException(403, "this form was not made for you, or is too old; open it again")
+    return form
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A study, campaign or leaderboard about to be made: its key and title, what it is over."""
+
+    key: str
+    title: str
+    served: ServedBenchmark
+    form: Form
+
+
+async def creation(request: Request, *, shows_gold: bool) -> Creation:
+    """An admin's form for something new over a benchmark; people see no gold that is hidden."""
+    form = await received(request, "admin")
+    site = site_of(request)
+    served = site.folder.benchmark(form.text("benchmark"))
+    if served is None:
+        raise HTTPException(422, "choose a benchmark")
+    if shows_gold and served.id in await run_in_threadpool(hidden_benchmarks, site):
+        raise HTTPException(422, "a leaderboard hides the gold of this benchmark: choose another")
+    title = form.text("title", longest=_LONGEST_TITLE).strip() or served.name
+    return Creation(new_id(), title, served, form)
+
+
+def or_not_found(value: T | None, what: str) -> T:
+    """What a key in an address means."""
+    if value is None:
+        raise HTTPException(404, f"there is no such {what}")
+    return value

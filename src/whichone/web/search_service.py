@@ -21,8 +21,7 @@ from whichone.errors import WhichoneError
 from whichone.namesake import Hit, Namesake
 from whichone.versions import versions
 from whichone.web.limits import Guard, TooLarge, TooSlow
-from whichone.web.settings import LOOPBACK, Settings
-from whichone.web.tokens import Tokens, secret_in
+from whichone.web.web_site import LOOPBACK, Settings, Tokens, secret_in
 
 Right = Literal["search", "change"]
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
@@ -261,7 +260,7 @@ async def _too_slow(request: Request, error: Exception) -> Response:
 def serve_search(index: str | Path, settings: Settings) -> None:
     """Run until stopped; prints the address and the tokens."""
     from whichone.progress import talk
-    from whichone.web.protocol import run_server
+    from whichone.web.limits import run_server
 
     app = make_search_app(index, settings)
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host

@@ -5,25 +5,252 @@ from __future__ import annotations
 import csv
 import io
 import random
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
 
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import Corpus
-from whichone.web.annotation.done import version_path
-from whichone.web.annotation.evidence import Annotation, Judged, check_annotation
-from whichone.web.annotation.evidence_merge import Judgements, evidence_results, low_overlap
-from whichone.web.annotation.evidence_tasks import Task, make_tasks
-from whichone.web.annotation.evidence_version import new_benchmark
-from whichone.web.annotation.kind import GivenAnnotation, MadeTasks
-from whichone.web.annotation.pasted import Resolved, pasted_texts, resolve
-from whichone.web.annotation.queue import Given, Plan
-from whichone.web.forms import Form
-from whichone.web.served_folder import ServedBenchmark
-from whichone.web.site import Site, clean
-from whichone.web.table_reader import TableReader
+from whichone.measures.comparison import fleiss_kappa, mean_cohen_kappa
+from whichone.records import Output, Provenance, Query, page_of
+from whichone.text.normalisers import best_rouge_l, sentence_words
+from whichone.web.annotation.campaign_kind import (
+    MAJORITY,
+    Done,
+    GivenAnnotation,
+    MadeTasks,
+    annotation_lines,
+    flagged_people,
+    people_of,
+    version_path,
+)
+from whichone.web.annotation.evidence_tasks import (
+    Annotation,
+    Judged,
+    Resolved,
+    Task,
+    agreed,
+    check_annotation,
+    left_over,
+    make_tasks,
+    pasted_texts,
+    resolve,
+)
+from whichone.web.annotation.task_queue import PEOPLE, Given, Plan
+from whichone.web.pages import Form
+from whichone.web.served_folder import ServedBenchmark, TableReader
+from whichone.web.web_site import Site, clean
+
+# What a campaign for evidence comes to: a majority of two merges, agreement, controls.
+
+
+Judgements = Done[Task, Annotation]
+NOBODY: frozenset[str] = frozenset()
+
+
+def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
+    """Passages that a majority found enough; in the second queue also whoever looked again."""
+    votes = [a for person, a in done.first.items() if person not in without]
+    kept = []
+    for passage in done.task.passages:
+        yes = sum(a.passages[passage.id].enough for a in votes)
+        again = all(
+            a.passages[passage.id].enough for p, a in done.second.items() if p not in without
+        )
+        if yes >= MAJORITY and again:
+            kept.append(passage.id)
+    return kept
+
+
+def low_overlap(done: Judgements, texts: Mapping[str, str], limit: float) -> bool:
+    """Whether no accepted passage reaches the limit of ROUGE-L with any gold answer."""
+    kept = accepted(done)
+    if not kept or not limit:
+        return False
+    golds = [sentence_words(answer) for answer in done.task.answers]
+    best = max(best_rouge_l(sentence_words(texts.get(p, "")), golds) for p in kept)
+    return best < limit
+
+
+def controls(task: Task, said: Annotation) -> tuple[int, int]:
+    """How many gold passages a task contains, and how many a person accepted."""
+    gold = [p.id for p in task.passages if p.control]
+    return len(gold), sum(said.passages[p].enough for p in gold)
+
+
+def gold_rejected(done: Judgements, without: frozenset[str] = NOBODY) -> bool:
+    """Whether two people rejected the gold, or whoever looked again; one person alone does not."""
+    gold = {p.id for p in done.task.passages if p.control}
+    if not gold.isdisjoint(accepted(done, without)):
+        return False
+    first = [a for person, a in done.first.items() if person not in without]
+    again = [a for person, a in done.second.items() if person not in without]
+    return any(
+        sum(not a.passages[g].enough for a in first) >= MAJORITY
+        or any(not a.passages[g].enough for a in again)
+        for g in gold
+    )
+
+
+def new_passages(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
+    gold = {p.id for p in done.task.passages if p.control}
+    return [p for p in accepted(done, without) if p not in gold]
+
+
+def dropped(
+    done: Judgements, resolved: Mapping[str, Resolved], without: frozenset[str] = NOBODY
+) -> bool:
+    """A question whose gold is rejected goes, unless two people pasted the same other evidence."""
+    return gold_rejected(done, without) and not agreed(done, resolved, without)
+
+
+def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
+    """For each person what they said of each passage of the first queue."""
+    ratings: dict[str, dict[Any, Any]] = {}
+    for done in tasks:
+        for person, said in done.first.items():
+            for identity, judged in said.passages.items():
+                ratings.setdefault(person, {})[done.number, identity] = judged.enough
+    return ratings
+
+
+def evidence_results(
+    tasks: Sequence[Judgements],
+    gold_pages: Callable[[str], frozenset[str]],
+    resolved: Mapping[str, Resolved],
+    *,
+    without_flagged: bool = False,
+) -> dict[str, Any]:
+    """Counts, agreement, people, pasted evidence, and pages per question before and after."""
+    people = people_of(tasks, controls)
+    without = frozenset(flagged_people(people)) if without_flagged else NOBODY
+    ratings = ratings_of(tasks)
+    settled = [d for d in tasks if d.settled]
+    kept = [d for d in settled if not dropped(d, resolved, without)]
+    before = [len(gold_pages(d.task.query)) for d in kept]
+    after = [len(_pages_after(d, gold_pages(d.task.query), resolved, without)) for d in kept]
+    said_all = [a for d in tasks for a in (*d.first.values(), *d.second.values())]
+    over = left_over(tasks, resolved, without)
+    return {
+        "tasks": len(tasks),
+        "annotations": len(said_all),
+        "finished": sum(d.full for d in tasks),
+        "in_second_queue": sum(d.waiting for d in tasks),
+        "dropped": len(settled) - len(kept),
+        "passages_added": sum(len(new_passages(d, without)) for d in kept),
+        "pasted": sum(bool(a.other.strip()) for a in said_all),
+        "pasted_merged": sum(len(agreed(d, resolved, without)) for d in kept),
+        "pasted_left_over": over,
+        "kept_by_pasted": sum(gold_rejected(d, without) for d in kept),
+        "reasons": sum(bool(a.reason.strip()) for a in said_all),
+        "pages_before": fmean(before) if before else None,
+        "pages_after": fmean(after) if after else None,
+        "cohen": mean_cohen_kappa(ratings),
+        "fleiss": fleiss_kappa(ratings),
+        "people": people,
+        "flagged": flagged_people(people),
+    }
+
+
+def _pages_after(
+    done: Judgements,
+    gold: frozenset[str],
+    resolved: Mapping[str, Resolved],
+    without: frozenset[str],
+) -> frozenset[str]:
+    added = frozenset(
+        page_of(p) for p in (*new_passages(done, without), *agreed(done, resolved, without))
+    )
+    return added if gold_rejected(done, without) else gold | added
+
+
+# The new version of a benchmark that a campaign for evidence makes, with its history.
+
+
+ANNOTATIONS = "annotations.jsonl"
+_COUNTS = ("finished", "dropped", "passages_added", "pasted_merged", "in_second_queue")
+
+
+def new_benchmark(
+    benchmark: Benchmark, tasks: Sequence[Judgements], path: Path, *, campaign: str, plan: Plan,
+    results: Mapping[str, Any], resolved: Mapping[str, Resolved], without: frozenset[str] = NOBODY,
+) -> Benchmark:  # fmt: skip
+    """The benchmark with the passages people accepted, without questions whose gold they rejected."""
+    settled = {d.task.query: d for d in tasks if d.settled}
+    titles = benchmark.page_titles
+    queries = []
+    for query in benchmark.queries:
+        done = settled.get(query.id)
+        if done is None:
+            queries.append(query)
+        elif not dropped(done, resolved, without):
+            added = _evidence(done, resolved, without, titles)
+            queries.append(_with_evidence(query, added, gold_rejected(done, without)))
+    return save_benchmark(
+        path,
+        name=benchmark.name,
+        queries=queries,
+        corpus=benchmark.corpus,
+        sets=benchmark.sets,
+        card=f"{benchmark.card}\n\n{_history(benchmark, campaign, results)}",
+        parameters={**benchmark.folder.manifest.parameters, "campaign": campaign,
+                    "campaign_plan": msgspec.to_builtins(plan), "left_out_people": sorted(without)},
+        sources=benchmark.folder.manifest.sources,
+        parents={**benchmark.folder.manifest.parents, "benchmark": benchmark.id},
+        counts={k: results[k] for k in _COUNTS},
+        files={ANNOTATIONS: annotation_lines(tasks)},
+    )  # fmt: skip
+
+
+def _evidence(
+    done: Judgements, resolved: Mapping[str, Resolved], without: frozenset[str],
+    titles: Mapping[str, str],
+) -> list[Provenance]:  # fmt: skip
+    """The passages that two accepted, with what they marked, then those that two pasted."""
+    evidence: list[tuple[str, dict[str, Any]]] = []
+    for identity in new_passages(done, without):
+        said = {p: a.passages[identity] for p, a in done.first.items() if p not in without}
+        yes = {person: judged for person, judged in said.items() if judged.enough}
+        spans = sorted({judged.span for judged in yes.values()})
+        evidence.append((identity, {"annotators": sorted(yes), "spans": spans}))
+    for identity, people in agreed(done, resolved, without).items():
+        evidence.append((identity, {"annotators": people, "pasted": True}))
+    return [
+        Provenance(page=page_of(p), title=titles.get(page_of(p)), passage=p, attributes=attributes)
+        for p, attributes in evidence
+    ]
+
+
+def _with_evidence(query: Query, added: Sequence[Provenance], replaced: bool) -> Query:
+    """New passages as further sets of provenance of the first output, or in place of rejected ones."""
+    if not added or not query.outputs:
+        return query
+    first: Output = query.outputs[0]
+    before = () if replaced else first.provenance
+    output = msgspec.structs.replace(first, provenance=(*before, *((p,) for p in added)))
+    rest = query.outputs[1:]
+    if replaced:
+        rest = tuple(msgspec.structs.replace(o, provenance=()) for o in rest)
+    return msgspec.structs.replace(query, outputs=(output, *rest))
+
+
+def _history(benchmark: Benchmark, campaign: str, results: Mapping[str, Any]) -> str:
+    return (
+        f"## Annotated version of {benchmark.id}\n\n"
+        f"Campaign {campaign}: {results['finished']} questions judged by {PEOPLE} people each, "
+        f"{results['dropped']} dropped because their gold passage was rejected, "
+        f"{results['passages_added']} passages added by a majority of {MAJORITY}, "
+        f"{results['pasted_merged']} more that {MAJORITY} people pasted. "
+        f"Every annotation is in {ANNOTATIONS}, under pseudonyms.\n"
+    )
+
+
+# KILT's campaign (section 4): which passages hold enough evidence to answer?
+
 
 LOW_OVERLAP = 0.15
 

@@ -7,14 +7,17 @@ ranks pages gives a page's first passage. The gold passage is mixed in as contro
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from whichone.corpus.corpus import Corpus
+from whichone.errors import BadInput
 from whichone.records import Query, page_of
 from whichone.text import normalisers
-from whichone.web.served_folder import ServedBenchmark, ServedRun
-from whichone.web.table_reader import TableReader
+from whichone.web.annotation.campaign_kind import MAJORITY, Done
+from whichone.web.served_folder import ServedBenchmark, ServedRun, TableReader
 
 PASSAGES = 4
 LEAST_OVERLAP = 0.1
@@ -142,3 +145,145 @@ def _gold_passage(query: Query, texts: dict[str, dict[str, str]]) -> str | None:
             answers = query.answers()
             return max(on_page, key=lambda i: overlap(on_page[i], answers))
     return None
+
+
+# What a person says of a question's passages: enough evidence or not, and the words that contain it.
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What one person said of one passage."""
+
+    enough: bool
+    span: str = ""
+
+
+class Annotation(msgspec.Struct, frozen=True):
+    """What one person said of one task."""
+
+    passages: dict[str, Judged]
+    other: str = ""
+    """Other evidence, pasted, where no passage has enough."""
+    reason: str = ""
+
+
+def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> None:
+    """Every passage judged; a span in each that has enough; evidence or a reason where none has."""
+    asked = {p.id for p in task.passages}
+    if said.passages.keys() != asked:
+        raise BadInput("say of every passage whether it has enough evidence")
+    for identity, judged in said.passages.items():
+        if not judged.enough:
+            continue
+        span = " ".join(judged.span.split())
+        if not span:
+            raise BadInput(
+                "mark the words that contain the evidence in each passage that has enough"
+            )
+        if span not in " ".join(texts.get(identity, "").split()):
+            raise BadInput(f"these words are not in the passage: {span[:80]}")
+    if not any(j.enough for j in said.passages.values()) and not (
+        said.other.strip() or said.reason.strip()
+    ):
+        raise BadInput(
+            "where no passage has enough, paste other evidence, or say why there is none"
+        )
+
+
+# Other evidence that people pasted: which passage of the corpus it is, and where two agree.
+# The pasted words must appear in a passage as they are (case, punctuation and blanks aside), or contain a
+# whole passage. Words that appear in several pages, or in none, are left to the admin.
+
+
+LEAST_WORDS = 4
+"""Fewer words appear in too many passages to say which was meant."""
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """Where a pasted text appears in the corpus, or why that cannot be said."""
+
+    passage: str | None = None
+    title: str = ""
+    problem: str = ""
+
+
+class Pasted(msgspec.Struct, frozen=True):
+    """What one person pasted to one question."""
+
+    query: str
+    question: str
+    person: str
+    text: str
+    passage: str | None
+    title: str
+    problem: str
+
+
+def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> list[str]:
+    said = [a for d in tasks for a in (*d.first.values(), *d.second.values())]
+    return sorted({a.other.strip() for a in said if a.other.strip()})
+
+
+def resolve(tables: TableReader, corpus: Corpus, texts: Sequence[str]) -> dict[str, Resolved]:
+    """The passage of each pasted text; one look through the corpus for all of them."""
+    resolved: dict[str, Resolved] = {}
+    wanted = []
+    for text in texts:
+        if len(text.split()) < LEAST_WORDS:
+            resolved[text] = Resolved(problem=f"fewer than {LEAST_WORDS} words")
+        else:
+            wanted.append(text)
+    held = tables.holding(corpus, wanted)
+    for text in wanted:
+        places = held.get(text, [])
+        pages = {page_of(identity) for identity, _ in places}
+        if not places:
+            resolved[text] = Resolved(problem="not in the corpus")
+        elif len(pages) > 1:
+            resolved[text] = Resolved(problem=f"appears in {len(pages)} pages")
+        else:
+            resolved[text] = Resolved(places[0][0], places[0][1])
+    return resolved
+
+
+def agreed(
+    done: Done[Task, Annotation],
+    resolved: Mapping[str, Resolved],
+    without: frozenset[str] = frozenset(),
+) -> dict[str, list[str]]:
+    """Passages that two people pasted, with who did; passages that were asked about are no news."""
+    asked = {p.id for p in done.task.passages}
+    people: dict[str, list[str]] = {}
+    for person, said in (*done.first.items(), *done.second.items()):
+        place = resolved.get(said.other.strip())
+        if person in without or place is None or place.passage is None or place.passage in asked:
+            continue
+        people.setdefault(place.passage, []).append(person)
+    return {p: sorted(who) for p, who in sorted(people.items()) if len(who) >= MAJORITY}
+
+
+def left_over(
+    tasks: Sequence[Done[Task, Annotation]],
+    resolved: Mapping[str, Resolved],
+    without: frozenset[str] = frozenset(),
+) -> list[dict[str, Any]]:
+    """What was pasted and is not merged, with the reason, for the admin."""
+    pages = []
+    for done in tasks:
+        merged = agreed(done, resolved, without) if done.settled else {}
+        asked = {p.id for p in done.task.passages}
+        for person, said in (*done.first.items(), *done.second.items()):
+            text = said.other.strip()
+            if not text:
+                continue
+            place = resolved.get(text, Resolved(problem="not looked for"))
+            if place.passage in merged:
+                continue
+            problem = place.problem or (
+                "was asked about" if place.passage in asked
+                else "the question is not finished" if not done.settled else "only one person"
+            )  # fmt: skip
+            pages.append(
+                Pasted(done.task.query, done.task.question, person, text, place.passage,
+                       place.title, problem)
+            )  # fmt: skip
+    return [msgspec.structs.asdict(p) for p in pages]

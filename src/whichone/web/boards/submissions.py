@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from whichone.web.storage.database import Database, Row, Transaction
+from whichone import registry
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.files.lines import open_binary, read_json_lines
+from whichone.records import Ranking, page_of
+from whichone.runs.predictions import (
+    Reader,
+    UploadFormat,
+    check,
+    converted,
+    kilt_answers,
+    missing_rows,
+    own_answers,
+    read_answers,
+)
+from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING, Answers, Run
+from whichone.runs.run_files import import_run
+from whichone.web.storage import Database, Row, Transaction
 
 ON_DISK = "run"
 """The format of a run that is stored in the served folder."""
@@ -156,3 +175,197 @@ def submissions_of(database: Database, board: str) -> list[Row]:
         "where board = ? order by made, submission",
         (board,),
     )
+
+
+# Files that people upload, as a run or as answers: unpacked within limits, messages with their line.
+
+
+FORMATS = {
+    "auto": "detect it",
+    "amber": "AmbER predictions",
+    "kilt": "KILT predictions",
+    "dpr": "DPR results",
+    "trec": "TREC run",
+    "whichone": "whichone rankings or answers (JSON lines)",
+}
+EXAMPLES = {
+    "auto": "any of the following",
+    "amber": '{"id": "QUERY", "output": {"provenance": [{"wikipedia_id": "307"}]}}',
+    "kilt": '{"id": "QUERY", "output": [{"answer": "TEXT", "provenance": [{"wikipedia_id": "307"}]}]}',
+    "dpr": '[{"question": "TEXT", "answers": [], "ctxs": [{"id": "PASSAGE", "text": "", "score": "1.5"}]}]',
+    "trec": "QUERY Q0 PAGE-OR-PASSAGE 1 1.5 TAG",
+    "whichone": '{"question": "QUERY", "passages": ["PASSAGE"]} or {"question": "QUERY", "text": "TEXT"}',
+}
+"""One record of each, shown where files are submitted."""
+OF_PAPERS: dict[str, UploadFormat] = registry.every("uploads")
+FORMATS |= {name: offered.title for name, offered in OF_PAPERS.items()}
+EXAMPLES |= {name: offered.example for name, offered in OF_PAPERS.items()}
+_BLOCK = 1 << 20
+_LONGEST_LINE = 16 << 20
+_FIRST = 1 << 16
+
+
+def detected_format(file: Path) -> str:
+    """The format of a file by its first record."""
+    with file.open("rb") as source:
+        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+    first = start.splitlines()[0] if start else b""
+    if start.startswith(b"["):
+        if b'"ctxs"' in start:
+            return "dpr"
+        if b'"gen_answer"' in start or b'"qid"' in start:
+            return "ambigdocs"
+    elif start.startswith(b"{"):
+        try:
+            record = msgspec.json.decode(first)
+        except msgspec.DecodeError:
+            record = {}
+        for field, format in (("gen_answer", "ambigdocs"), ("ctxs", "dpr"), ("passages", "whichone"),
+                              ("text", "whichone")):  # fmt: skip
+            if field in record:
+                return format
+        if "output" in record:
+            return "amber" if isinstance(record["output"], dict) else "kilt"
+    elif len(first.split()) == 6:
+        return "trec"
+    raise BadInput(
+        "line 1: the format cannot be detected",
+        hint="choose it, or compare the file with the examples",
+    )
+
+
+def check_size(file: Path, format: str, queries: int, deepest: int) -> None:
+    """Refuses a file with more records than there can be, before anything of it is kept in memory."""
+    most = queries * deepest if format == "trec" else 10 * queries + 1000
+    records = 0
+    with file.open("rb") as source:
+        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+        if start.startswith(b"["):
+            return  # one document; the limit on memory is what bounds it
+        source.seek(0)
+        while line := source.readline(_LONGEST_LINE):
+            records += 1
+            if len(line) >= _LONGEST_LINE:
+                raise BadInput(f"longer than {_LONGEST_LINE:,} bytes", line=records)
+            if records > most and line.strip():
+                raise BadInput(
+                    f"more records than the {most:,} that {queries:,} queries can have",
+                    line=records,
+                )
+
+
+def unpack(packed: Path, out: Path, most: int) -> int:
+    """Copies what a file contains, decompressed; stops as soon as it is more than it may be."""
+    size = 0
+    with open_binary(packed) as source, out.open("wb") as target:
+        try:
+            while block := source.read(_BLOCK):
+                size += len(block)
+                if size > most:
+                    raise BadInput(f"unpacked it is more than the {most:,} bytes that are taken")
+                target.write(block)
+        except (EOFError, OSError, ValueError) as error:
+            raise BadInput(f"cannot be unpacked: {error}") from error
+        except Exception as error:
+            if type(error).__module__.startswith("zstandard"):
+                raise BadInput(f"cannot be unpacked: {error}") from error
+            raise
+    return size
+
+
+def message_for_uploader(error: BadInput, file: Path) -> str:
+    """A message for whoever uploaded the file: its line or record, not the server's paths."""
+    hint = error.hint or ""
+    if "--on-error" in hint:
+        hint = "say that missing queries count as wrong, or give every query a ranking"
+    return _where(error, file) + error.message + (f" ({hint})" if hint else "")
+
+
+def _where(error: BadInput, file: Path) -> str:
+    """The line; in a JSON list the record, or the line of the byte that cannot be read."""
+    data = file.read_bytes()
+    listed = data[:256].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"[")
+    if error.line is not None:
+        return f"record {error.line}: " if listed else f"line {error.line}: "
+    if byte := re.search(r"\(byte (\d+)\)", error.message):
+        lines = data.count(b"\n", 0, int(byte[1]))
+        return f"line {lines + 1}: "
+    if "truncated" in error.message or "not closed" in error.message:
+        return f"line {len(data.splitlines())}: "
+    if record := re.search(r"`\$\[(\d+)\]", error.message):
+        return f"record {int(record[1]) + 1}: "
+    return ""
+
+
+def read_upload(
+    file: Path, work: Path, benchmark: Benchmark, *, format: str, name: str, missing_is_wrong: bool
+) -> list[Run | Answers]:
+    """A run, or answers, or both, of what was uploaded; `work` is an empty folder of its own."""
+
+    def answers(read: Reader) -> Answers:
+        return read_answers(file, work / "answers", benchmark, name, read, missing_is_wrong)
+
+    if format in OF_PAPERS:
+        return [answers(OF_PAPERS[format].read)]
+    if format == "whichone":
+        first: Any = next(iter(read_json_lines(file)), (0, None))[1]
+        if isinstance(first, dict) and "text" in first:
+            return [answers(own_answers)]
+        return [_own_rankings(file, work / "run", benchmark, name, missing_is_wrong)]
+    pages, texts = _kilt_parts(file) if format == "kilt" else (True, False)
+    folders: list[Run | Answers] = []
+    if pages or not texts:
+        on_error = "skip" if missing_is_wrong else "fail"
+        folders.append(
+            import_run(
+                file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error
+            )
+        )
+    if texts and any(q.answers() for q in benchmark.queries):
+        folders.append(answers(kilt_answers))
+    return folders
+
+
+def _kilt_parts(file: Path) -> tuple[bool, bool]:
+    """Whether KILT's predictions name pages, and whether they answer."""
+    pages = texts = False
+    for _, record in read_json_lines(file):
+        outputs = record.get("output") if isinstance(record, dict) else None
+        for output in outputs if isinstance(outputs, list) else []:
+            if isinstance(output, dict):
+                pages = pages or bool(output.get("provenance"))
+                texts = texts or bool(output.get("answer"))
+        if pages and texts:
+            break
+    return pages, texts
+
+
+def _own_rankings(
+    file: Path, work: Path, benchmark: Benchmark, name: str, missing_is_wrong: bool
+) -> Run:
+    known = {q.id: q for q in benchmark.queries}
+    ids = set(benchmark.passages["id"].to_pylist()) | benchmark.pages
+    seen: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
+    for line, record in read_json_lines(file):
+        ranking = converted(record, Ranking, line)
+        check(ranking.question, known, seen, line)
+        seen[ranking.question] = True
+        scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
+        if len(scores) != len(ranking.passages):
+            raise BadInput("as many scores as passages are expected", line=line)
+        strange = [p for p in ranking.passages if ids and p not in ids]
+        if strange:
+            raise BadInput(f"the corpus has no such page or passage: {strange[0][:100]}", line=line)
+        once = dict(zip(ranking.passages, scores, strict=True))
+        rows += [
+            {"question": ranking.question, "rank": rank, "passage": p, "page": page_of(p), "score": s}
+            for rank, (p, s) in enumerate(once.items(), 1)
+        ]  # fmt: skip
+    missing = missing_rows(known, seen, missing_is_wrong)
+    with Folder.create(work, KIND) as folder:
+        folder.write(RANKINGS, RANKINGS.from_rows(rows))
+        folder.write(FAILURES, FAILURES.from_rows(missing))
+        folder.write(TIMING, TIMING.from_rows([]))
+        folder.commit(name=name, parents={"benchmark": benchmark.id})
+    return Run.open(work)

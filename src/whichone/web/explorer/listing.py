@@ -6,9 +6,12 @@ a page is full long before all has been looked through; how many there are is co
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -210,3 +213,198 @@ def _listed(
 def _counted(database: sqlite3.Connection, sql: str, values: Sequence[Any]) -> tuple[int, bool]:
     _, count, stopped = _listed(database, sql, values)
     return count, not stopped and count < MOST_COUNTED
+
+
+# What the explorer asks of its indexes: facets, one set, one query, two systems.
+
+
+_MOST_VALUES = 40
+_QUERIES_PATIENCE = 2.0
+"""Seconds to look for the example of the landing page."""
+
+
+@contextlib.contextmanager
+def opened(benchmark: Path, runs: Sequence[Path] = ()) -> Iterator[sqlite3.Connection]:
+    """The index of a benchmark, read only, with those of some runs as run0, run1."""
+    database = sqlite3.connect(f"{benchmark.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    database.row_factory = sqlite3.Row
+    try:
+        for number, run in enumerate(runs):
+            database.execute(f"attach ? as run{number}", (f"{run.as_uri()}?mode=ro",))
+        yield database
+    finally:
+        database.close()
+
+
+def facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
+    """For each facet its commonest values and how many name sets have them."""
+    values: dict[str, list[tuple[str, int]]] = {}
+    for kind in FACETS:
+        rows = database.execute(
+            "select value, sets from facet_counts where kind = ? order by sets desc, value limit ?",
+            (kind, _MOST_VALUES),
+        ).fetchall()
+        if len(rows) > 1 or (rows and kind in ("type", "task")):
+            values[kind] = [(str(row["value"]), row["sets"]) for row in rows]
+    return values
+
+
+def query_facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
+    """The same for queries."""
+    values: dict[str, list[tuple[str, int]]] = {}
+    for kind in QUERY_FACETS:
+        rows = database.execute(
+            "select value, queries from query_facets where kind = ? order by queries desc, value limit ?",
+            (kind, _MOST_VALUES),
+        ).fetchall()
+        if len(rows) > 1:
+            values[kind] = [(str(row["value"]), row["queries"]) for row in rows]
+    return values
+
+
+def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
+    row = database.execute("select * from sets where n = ?", (n,)).fetchone()
+    if row is None:
+        return None
+    bearers = [
+        {**dict(b), "types": json.loads(b["types"]), "pages": json.loads(b["pages"])}
+        for b in database.execute("select * from bearers where n = ? order by rank", (n,))
+    ]
+    facts = database.execute(
+        "select entity, relation, answers from (select * from bearer_answers where n = ? union all "
+        "select n, entity, relation, answers from queries where n = ? and task <> 'fc' "
+        "and relation is not null and entity is not null) group by entity, relation order by relation",
+        (n, n),
+    ).fetchall()
+    for bearer in bearers:
+        bearer["facts"] = [
+            (f["relation"], json.loads(f["answers"]))
+            for f in facts
+            if f["entity"] == bearer["entity"]
+        ]
+    return {**dict(row), "bearers": bearers}
+
+
+def set_queries(
+    database: sqlite3.Connection, n: int, offset: int = 0, most: int = 12
+) -> tuple[list[dict[str, Any]], int]:
+    """Some of the queries of a set, and how many there are."""
+    count = database.execute("select count(*) from queries where n = ?", (n,)).fetchone()[0]
+    rows = database.execute(
+        "select * from queries where n = ? order by q limit ? offset ?", (n, most, offset)
+    )
+    return [query_row(row) for row in rows], count
+
+
+def others_answers(database: sqlite3.Connection, query: dict[str, Any]) -> list[str]:
+    """What would be right for the namesakes: their answers to the same relation, else all of theirs."""
+    rows = database.execute(
+        "select relation, answers from queries where n = ? and entity <> ? and task <> 'fc' order by q",
+        (query["n"], query["entity"]),
+    ).fetchall()
+    same = [row["answers"] for row in rows if row["relation"] == query["relation"]]
+    listed = same or [row["answers"] for row in rows]
+    texts = dict.fromkeys(text for answers in listed for text in json.loads(answers))
+    return [text for text in texts if text not in query["answers"]]
+
+
+def one_query(database: sqlite3.Connection, q: int) -> dict[str, Any] | None:
+    row = database.execute("select * from queries where q = ?", (q,)).fetchone()
+    return query_row(row) if row else None
+
+
+def query_row(row: sqlite3.Row) -> dict[str, Any]:
+    lists = {name: json.loads(row[name]) for name in ("answers", "gold", "others")}
+    return {**dict(row), **lists}
+
+
+def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, int]:
+    """What became of the queries and sets of one attached run."""
+    counts = summary(database, number)
+    names = {
+        "queries": "queries", "named": "queries in sets", "right": "right = 1", "confused": "confused = 1", "failed": "failed = 1",
+        "later": "found later", "missing": "not found", "sets": "sets", "all_correct": "sets all_correct = 1",
+    }  # fmt: skip
+    return {name: counts[what] for name, what in names.items()}
+
+
+def clearest_query(database: sqlite3.Connection) -> int | None:
+    """A query that the first of two runs gets right and for which the second falls for a namesake."""
+    until = time.perf_counter() + _QUERIES_PATIENCE
+    database.set_progress_handler(lambda: time.perf_counter() > until, 2000)
+    try:
+        row = _clearest_row(database)
+    except sqlite3.OperationalError:  # too many queries to look through for an example
+        row = None
+    finally:
+        database.set_progress_handler(None, 0)
+    return int(row[0]) if row else None
+
+
+def _clearest_row(database: sqlite3.Connection) -> Any:
+    return database.execute(
+        "select queries.q from queries join run0.outcomes a using (q) join run1.outcomes b using (q) "
+        "left join sets on sets.n = queries.n where a.right = 1 and b.confused = 1 and b.namesake_rank = 1 "
+        "order by length(queries.input) > 120, coalesce(sets.gap, 0) desc, queries.q limit 1"
+    ).fetchone()
+
+
+def live_counts(
+    database: sqlite3.Connection, numbers: Sequence[int], *, queries: bool
+) -> dict[str, dict[str, int]]:
+    """How many of some name sets, or queries, have each value of each facet."""
+    listed = json.dumps(list(numbers))
+    counts: dict[str, dict[str, int]] = {}
+    if not queries:
+        rows = database.execute(
+            "select kind, value, count(*) from facets "
+            "where n in (select value from json_each(?)) group by kind, value",
+            (listed,),
+        )
+        for kind, value, count in rows:
+            counts.setdefault(kind, {})[str(value)] = count
+        return counts
+    for kind in QUERY_FACETS:
+        rows = database.execute(
+            f"select {kind}, count(*) from queries where q in (select value from json_each(?)) "
+            f"and {kind} is not null group by {kind}",
+            (listed,),
+        )
+        counts[kind] = {str(value): count for value, count in rows}
+    return counts
+
+
+COMPARED = """
+from queries join run0.outcomes a using (q) join run1.outcomes b using (q)
+left join sets on sets.n = queries.n
+where a.right <> b.right or a.confused <> b.confused
+"""
+
+
+def differences(database: sqlite3.Connection, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """Queries on which two systems differ, by what matters.
+
+    First where one is right and the other fell for a namesake, then where one is right and the other
+    merely wrong, then where both are wrong but only one fell for a namesake; within these the names
+    with the widest popularity gap first.
+    """
+    count = database.execute(f"select count(*) {COMPARED}").fetchone()[0]
+    rows = database.execute(
+        "select q, queries.id, queries.n, queries.entity, queries.name, queries.task, queries.role, queries.input,"
+        " a.right as a_right, b.right as b_right, a.confused as a_confused, b.confused as b_confused,"
+        " a.gold_rank as a_rank, b.gold_rank as b_rank, sets.gap"
+        f" {COMPARED} order by case when a.right <> b.right and a.confused + b.confused > 0 then 0"
+        " when a.right <> b.right then 1 else 2 end, coalesce(sets.gap, 0) desc, q limit ? offset ?",
+        (PAGE, offset),
+    )
+    return [dict(row) for row in rows], count
+
+
+def agreement_table(database: sqlite3.Connection) -> dict[str, int]:
+    """How many queries both get right, only one, and none."""
+    rows = database.execute(
+        "select a.right * 2 + b.right, count(*) from run0.outcomes a join run1.outcomes b using (q) group by 1"
+    ).fetchall()
+    counts = {row[0]: row[1] for row in rows}
+    names = {3: "both", 2: "only_first", 1: "only_second", 0: "neither"}
+    return {name: counts.get(code, 0) for code, name in names.items()}

@@ -21,12 +21,11 @@ from whichone.papers.ambigdocs.campaign.tasks import make_category_tasks
 from whichone.papers.ambigdocs.campaign.version import label_table, new_answers
 from whichone.papers.ambigdocs.queries import TASK
 from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.web.annotation.done import version_path
-from whichone.web.annotation.kind import GivenAnnotation, MadeTasks
-from whichone.web.annotation.queue import Given, Plan
-from whichone.web.forms import Form
+from whichone.web.annotation.campaign_kind import GivenAnnotation, MadeTasks, version_path
+from whichone.web.annotation.task_queue import Given, Plan
+from whichone.web.pages import Form
 from whichone.web.served_folder import ServedBenchmark
-from whichone.web.site import Site, clean
+from whichone.web.web_site import Site, clean
 
 
 class CategoryKind:

@@ -9,7 +9,7 @@ import msgspec
 
 from whichone.errors import BadInput, did_you_mean
 from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.web.annotation.done import MAJORITY, Done
+from whichone.web.annotation.campaign_kind import MAJORITY, Done
 
 MEANINGS: Mapping[Category, str] = {
     Category.COMPLETE: "Every bearer's answer is given, each beside the bearer it belongs to.",

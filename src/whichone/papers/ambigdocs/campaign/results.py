@@ -9,7 +9,7 @@ from whichone.measures.comparison import cohen_kappa, fleiss_kappa, mean_cohen_k
 from whichone.papers.ambigdocs.campaign.labels import Labels, controls, majority
 from whichone.papers.ambigdocs.scores.agreement import compare_labels
 from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.web.annotation.done import flagged_people, people_of
+from whichone.web.annotation.campaign_kind import flagged_people, people_of
 
 NOBODY: frozenset[str] = frozenset()
 _MOST_LISTED = 200

@@ -13,8 +13,8 @@ import msgspec
 from whichone.files.folder import Folder
 from whichone.papers.ambigdocs.campaign.labels import Labels, majority
 from whichone.runs.run import ANSWERS, ANSWERS_KIND, ANSWERS_TIMING, FAILURES, LEFT_OUT
-from whichone.web.annotation.done import annotation_lines
-from whichone.web.annotation.queue import Plan
+from whichone.web.annotation.campaign_kind import annotation_lines
+from whichone.web.annotation.task_queue import Plan
 
 LABELS = "labels.csv"
 ANNOTATIONS = "annotations.jsonl"

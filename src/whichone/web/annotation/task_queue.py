@@ -2,7 +2,7 @@
 
 Three people do each task of the first queue; a task that their kind of campaign wants looked at again
 goes to the second queue, where one more person decides. What a task asks and what people say of it is
-its kind's own business (`whichone.web.annotation.kind`); here both are bytes.
+its kind's own business (`whichone.web.annotation.campaign_kind`); here both are bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import UsageError
-from whichone.web.storage.database import Database, Readable, Row, Transaction
+from whichone.web.storage import Database, Readable, Row, Transaction
 
 PEOPLE = 3
 FIRST, SECOND, SETTLED = 1, 2, 3

@@ -35,8 +35,8 @@ from whichone.measures.scores import (
 )
 from whichone.runs.run import KIND as RUN
 from whichone.runs.run import Answers, Run
-from whichone.web.boards.hidden import LEAST_COVERAGE, without_details
-from whichone.web.boards.upload_formats import (
+from whichone.web.boards.board import LEAST_COVERAGE, without_details
+from whichone.web.boards.submissions import (
     check_size,
     detected_format,
     message_for_uploader,

@@ -3,26 +3,200 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from markupsafe import Markup, escape
 
+from whichone.benchmarks.bearer_labels import distinct_labels, with_title
+from whichone.measures.answer_measures import step_of
+from whichone.measures.outcomes import ACT, CLAIMS, SEVERAL, Outcome, text_outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.names import fold
-from whichone.records import page_of
+from whichone.records import Bearer, Call, page_of
+from whichone.runs.agent_runner import TRACE
 from whichone.text.normalisers import stop_words
 from whichone.web.explorer import listing
-from whichone.web.explorer import queries as index_queries
-from whichone.web.explorer.bearers import SetLabels, set_labels, with_about
-from whichone.web.explorer.indexes import NotReady
-from whichone.web.explorer.readers import readers_of
+from whichone.web.explorer import listing as index_queries
+from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.served_folder import ServedBenchmark, ServedRun
-from whichone.web.site import Site
+from whichone.web.web_site import Site
+
+# Bearers as the pages of the explorer call them: by what tells them apart.
+
+
+class SetLabels(msgspec.Struct, frozen=True):
+    """The bearers of one name, by entity and by page."""
+
+    by_entity: Mapping[str, str] = {}
+    by_page: Mapping[str, str] = {}
+
+    def page(self, page: str, title: str) -> str:
+        """A page's bearer, after the page's own title where that says something else."""
+        label = self.by_page.get(page)
+        return with_title(label, title) if label is not None else title
+
+
+NOBODY = SetLabels()
+
+
+def set_labels(served: ServedBenchmark, index: Path, n: int | None) -> SetLabels:
+    """Labels of a name set by its number in the index of its benchmark."""
+    return NOBODY if n is None else _labels(served.folder.root, served.key, index, n)
+
+
+@functools.lru_cache(4096)
+def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
+    """Looked up once: an index and a corpus are named by their content."""
+    from whichone.web.served_folder import corpus_of
+
+    with index_queries.opened(index) as database:
+        bearers = _bearers(database, n)
+        said = database.execute(
+            "select distinct entity, qualifier from queries where n = ? and qualifier <> '' order by q",
+            (n,),
+        ).fetchall()
+    attributes: dict[str, list[str]] = {}
+    for entity, qualifier in said:
+        attributes.setdefault(entity, []).append(qualifier)
+    labels = distinct_labels(bearers, corpus_of(root, key), attributes)
+    named = list(zip(bearers, labels, strict=True))
+    return SetLabels(
+        {bearer.entity: label for bearer, label in named},
+        {page: label for bearer, label in named for page in bearer.pages},
+    )
+
+
+def _bearers(database: sqlite3.Connection, n: int) -> list[Bearer]:
+    rows = database.execute(
+        "select entity, label, types, pages from bearers where n = ? order by rank", (n,)
+    )
+    return [
+        Bearer(
+            entity=entity,
+            label=label,
+            types=tuple(json.loads(types)),
+            pages=tuple(json.loads(pages)),
+        )
+        for entity, label, types, pages in rows
+    ]
+
+
+def with_about(served: ServedBenchmark, index: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Adds to each query of a list whom it is about."""
+    for row in rows:
+        row["about"] = set_labels(served, index, row["n"]).by_entity.get(row["entity"] or "")
+
+
+# What readers and agents answered to one query, and an agent's calls step by step.
+
+
+OUTCOMES: dict[Outcome, tuple[str, str, str]] = {
+    "right": ("gold", "✓", "right"),
+    "several": ("other", "≈", "right, but for several"),
+    "asked": ("other", "?", "asked back"),
+    "refused": ("other", "∅", "refused"),
+    "namesake": ("namesake", "✗", "answered for a namesake"),
+    "wrong": ("other", "–", "wrong"),
+}
+"""Colour, sign and words of each outcome of an answer."""
+STEPS = {
+    "gold": ("gold", "✓", "brought the right one in first"),
+    "namesake": ("namesake", "✗", "brought a namesake in first"),
+    "neither": ("other", "–", "brought neither in"),
+}
+
+
+def readers_of(
+    site: Site, served: ServedBenchmark, query: Mapping[str, Any], others: Sequence[str],
+    labels: SetLabels,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What each folder of answers has for a query, with an agent's calls where one answered."""
+    readers = []
+    for folder in served.answers:
+        row = site.tables.answer(folder.path("answers.parquet"), query["id"])
+        if row is None:
+            continue
+        notes = json.loads(row.pop("notes") or "{}")
+        trace = notes.get(TRACE) if isinstance(notes, dict) else None
+        listed = trace.get("calls", []) if isinstance(trace, dict) else []
+        steps = _steps(site, served, query, msgspec.convert(listed, list[Call]), labels)
+        result = _outcome(row, query, others)
+        readers.append(
+            {
+                "name": folder.manifest.name or folder.root.name,
+                "outcome": OUTCOMES[result] if result else None,
+                "steps": steps,
+                "mended": _mended(steps),
+                **row,
+            }
+        )
+    return readers
+
+
+def _outcome(
+    row: Mapping[str, Any], query: Mapping[str, Any], others: Sequence[str]
+) -> Outcome | None:
+    """By the rules, where the query has an accepted answer."""
+    if not query["answers"] or query["task"] in (SEVERAL, ACT):
+        return None
+    if row["asks"] is not None:
+        return "asked"
+    if row["text"] is None:
+        return "refused"
+    known = () if query["task"] == CLAIMS else tuple(others)
+    return text_outcome(row["text"], tuple(query["answers"]), known)
+
+
+def _steps(
+    site: Site, served: ServedBenchmark, query: Mapping[str, Any], calls: Sequence[Call],
+    labels: SetLabels,
+) -> list[dict[str, Any]]:  # fmt: skip
+    gold, others = frozenset(query["gold"]), frozenset(query["others"])
+    texts = site.tables.passages(served.corpus, [p for call in calls for p in call.passages])
+    steps = []
+    for call in calls:
+        results = [
+            {
+                "id": passage,
+                "title": labels.page(page_of(passage), texts.get(passage, (passage, ""))[0]),
+                "kind": kind_of_page(page_of(passage), gold, others),
+            }
+            for passage in call.passages
+        ]
+        brought = step_of(call, gold, others) if call.tool == "search" else ""
+        steps.append(
+            {
+                "tool": call.tool.replace("_", " "),
+                "input": call.input,
+                "text": call.text,
+                "arguments": dict(call.arguments),
+                "found": results,
+                "brought": STEPS.get(brought),
+            }
+        )
+    return steps
+
+
+def _mended(steps: Sequence[Mapping[str, Any]]) -> str:
+    """Whether a namesake came in, and whether a later search corrected it, in words; may be empty."""
+    brought = [step["brought"][0] for step in steps if step["brought"]]
+    if "namesake" not in brought:
+        return ""
+    search = brought.index("namesake") + 1
+    if "gold" in brought[search:]:
+        later = search + brought[search:].index("gold") + 1
+        return f"search {search} brought a namesake in, search {later} corrected it"
+    return f"search {search} brought a namesake in, and no later search corrected it"
+
+
+# What the explorer shows of a set, a query and two systems, put together from its indexes.
+
 
 _WORD = re.compile(r"\w+")
 _LONGEST = 280

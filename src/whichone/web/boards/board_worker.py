@@ -19,16 +19,16 @@ import msgspec
 from whichone.files.pools import forked_context, own_main
 from whichone.progress import talk
 from whichone.web.boards.board import boards, one_board, parts_of, set_marks
-from whichone.web.boards.scoring import OUT_OF_MEMORY, Job, Outcome, main
+from whichone.web.boards.board_scoring import OUT_OF_MEMORY, Job, Outcome, main
 from whichone.web.boards.submissions import ON_DISK, drop_upload, submit_run, write_upload
-from whichone.web.passage_cache import benchmark_named
-from whichone.web.site import Site
-from whichone.web.storage.database import Row, StorageUnavailable, Transaction
+from whichone.web.served_folder import benchmark_named
+from whichone.web.storage import Row, StorageUnavailable, Transaction
+from whichone.web.web_site import Site
 
 _TRIES = 2
 _LOOK = 5.0
 """Seconds after which the served folder is looked through for new runs."""
-_IMPORTED = ("whichone.web.boards.scoring", "pandas")
+_IMPORTED = ("whichone.web.boards.board_scoring", "pandas")
 """pyarrow imports pandas when it first turns rows into a table."""
 _TOO_MUCH = "scoring this file took more memory or time than a submission may use"
 

@@ -10,18 +10,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from whichone.web.boards.board import boards
-from whichone.web.boards.hidden import hidden_benchmarks
-from whichone.web.explorer import listing, views
+from whichone.web.boards.board import boards, hidden_benchmarks
+from whichone.web.explorer import explorer_views, listing
 from whichone.web.explorer.drawings import agreement_bar, outcome_bar, popularity_bars
-from whichone.web.explorer.indexes import NotReady
-from whichone.web.exports import csv_response
-from whichone.web.links import place_of_scope
-from whichone.web.pages import go, show
-from whichone.web.refusals import REFUSALS
+from whichone.web.explorer.explorer_index import NotReady
+from whichone.web.limits import REFUSALS
+from whichone.web.pages import csv_response, go, may_read, show, visitor
 from whichone.web.served_folder import ServedBenchmark, ServedRun
-from whichone.web.site import Site, clean, site_of
-from whichone.web.visitors import may_read, visitor
+from whichone.web.web_site import Site, clean, place_of_scope, site_of
 
 router = APIRouter()
 
@@ -30,7 +26,9 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 Offset = Annotated[int, Query(ge=0, le=2**40)]
 Text = Annotated[str, Query(max_length=200)]
 Form = Annotated[str, Query(pattern="^(|csv|json)$", description="As a file.")]
-Runs = Annotated[tuple[str, ...], Query(max_length=views.MOST_SYSTEMS, description="Keys of runs.")]
+Runs = Annotated[
+    tuple[str, ...], Query(max_length=explorer_views.MOST_SYSTEMS, description="Keys of runs.")
+]
 
 
 def benchmark_of(request: Request, key: str) -> ServedBenchmark:
@@ -68,7 +66,7 @@ def _pair(site: Site, served: ServedBenchmark, run: str, other: str) -> list[Ser
     """The systems X and Y of a view; the best and the worst where it names none."""
     first, second = served.runs.get(run), served.runs.get(other)
     if first is None or second is None:
-        every = [r for r, _ in views.overview(site, served)]
+        every = [r for r, _ in explorer_views.overview(site, served)]
         first = first or next((r for r in every if r is not second), None)
         second = second or next((r for r in reversed(every) if r is not first), None)
     return [r for r in (first, second) if r is not None]
@@ -95,7 +93,7 @@ def home(request: Request) -> Response:
 
 def _overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, int]]]:
     try:
-        return views.overview(site, served)
+        return explorer_views.overview(site, served)
     except NotReady:
         return []
 
@@ -110,7 +108,7 @@ def _live(
         if len(systems) < 2 or served.id in hidden:
             continue
         (best, best_counts), (worst, worst_counts) = systems[0], systems[-1]
-        query = views.example(site, served, best, worst)
+        query = explorer_views.example(site, served, best, worst)
         if query is not None:
             return {
                 "served": served, "query": query, "best": best, "worst": worst,
@@ -126,13 +124,13 @@ def sets(
 ) -> Response:  # fmt: skip
     """Its name sets; a benchmark without any shows its queries at once."""
     site, served = site_of(request), benchmark_of(request, key)
-    if not views.has_sets(site, served):
+    if not explorer_views.has_sets(site, served):
         return queries(request, key, q, outcome, run, other, after, fragment, form)
     wanted = _wanted(request, q, outcome, after)
     pair = _pair(site, served, run, other)
     if form:
         return _export(site, served, wanted, pair, listing.find_sets, form, "names")
-    listed = views.search(site, served, wanted, pair)
+    listed = explorer_views.search(site, served, wanted, pair)
     return _list(request, served, wanted, listed, pair, fragment, "sets.html", "list_of_sets.html")
 
 
@@ -147,10 +145,10 @@ def queries(
     pair = _pair(site, served, run, other)
     if form:
         return _export(site, served, wanted, pair, listing.find_queries, form, "queries")
-    listed = views.search(site, served, wanted, pair, listing.find_queries)
+    listed = explorer_views.search(site, served, wanted, pair, listing.find_queries)
     return _list(
         request, served, wanted, listed, pair, fragment, "queries.html", "list_of_queries.html",
-        confusing=views.has_sets(site, served),
+        confusing=explorer_views.has_sets(site, served),
     )  # fmt: skip
 
 
@@ -159,9 +157,11 @@ def _export(
     find: Any, form: str, name: str,
 ) -> Response:  # fmt: skip
     """Everything that a list shows, as a file."""
-    rows = views.everything(site, served, wanted, pair, find)
+    rows = explorer_views.everything(site, served, wanted, pair, find)
     if rows is None:
-        raise HTTPException(422, f"more than {views.MOST_EXPORTED:,} rows: narrow the list down")
+        raise HTTPException(
+            422, f"more than {explorer_views.MOST_EXPORTED:,} rows: narrow the list down"
+        )
     renamed = [{_column(column, pair): value for column, value in row.items()} for row in rows]
     if form == "csv":
         return csv_response(renamed, f"{served.key}-{name}.csv")
@@ -183,7 +183,11 @@ def _list(
     pairs = [p for p in request.query_params.multi_items() if p[0] not in ("after", "fragment")]
     following = urlencode([*pairs, ("after", str(listed.following))]) if listed.following else ""
     site, of_queries = site_of(request), part == "list_of_queries.html"
-    counts = views.counted(site, served, wanted, pair, queries=of_queries) if listed.exact else {}
+    counts = (
+        explorer_views.counted(site, served, wanted, pair, queries=of_queries)
+        if listed.exact
+        else {}
+    )
     kept = {
         "counts": counts,
         "served": served,
@@ -203,8 +207,8 @@ def _list(
         exported=exported,
         wanted=wanted,
         chosen=dict(wanted.facets),
-        facets=views.facets(site, served, queries=page == "queries.html"),
-        systems=views.overview(site, served),
+        facets=explorer_views.facets(site, served, queries=page == "queries.html"),
+        systems=explorer_views.overview(site, served),
     )
 
 
@@ -214,8 +218,8 @@ def name_set(
 ) -> Response:
     """One name: its bearers, its queries, and what some systems returned."""
     site, served = site_of(request), benchmark_of(request, key)
-    runs = views.chosen_runs(served, run)
-    view = views.set_view(site, served, n, runs, offset)
+    runs = explorer_views.chosen_runs(served, run)
+    view = explorer_views.set_view(site, served, n, runs, offset)
     if view is None:
         raise HTTPException(404, "there is no such name set")
     if form == "csv":
@@ -241,8 +245,8 @@ def name_set(
 def one_query(request: Request, key: Key, q: Number, run: Runs = (), form: Form = "") -> Response:
     """One query with what every system returned, best first, and what readers answered."""
     site, served = site_of(request), benchmark_of(request, key)
-    runs = views.chosen_runs(served, run, views.MOST_SYSTEMS)
-    query = views.query_view(site, served, q, runs)
+    runs = explorer_views.chosen_runs(served, run, explorer_views.MOST_SYSTEMS)
+    query = explorer_views.query_view(site, served, q, runs)
     if query is None:
         raise HTTPException(404, "there is no such query")
     if form:
@@ -285,7 +289,7 @@ def compare(
     pair = _pair(site, served, run, other)
     if len(pair) != 2:
         return show(request, "compare.html", served=served, pair=None)
-    view = views.compare_view(site, served, pair[0], pair[1], offset)
+    view = explorer_views.compare_view(site, served, pair[0], pair[1], offset)
     if form == "csv":
         return csv_response(view["rows"], f"{served.key}-compare.csv")
     if form == "json":
@@ -320,7 +324,9 @@ def list_sets(
     """Name sets that contain the text and have the facets and the outcome, a page at a time."""
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after)
-    return _page(views.search(site, served, wanted, _pair(site, served, run, other)), "sets")
+    return _page(
+        explorer_views.search(site, served, wanted, _pair(site, served, run, other)), "sets"
+    )
 
 
 @router.get("/api/benchmarks/{key}/queries", responses=REFUSALS)
@@ -333,7 +339,7 @@ def list_queries(
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after, queries=True)
     pair = _pair(site, served, run, other)
-    return _page(views.search(site, served, wanted, pair, listing.find_queries), "queries")
+    return _page(explorer_views.search(site, served, wanted, pair, listing.find_queries), "queries")
 
 
 def _page(listed: listing.Listing, what: str) -> dict[str, Any]:
@@ -349,7 +355,7 @@ def get_set(
 ) -> dict[str, Any]:
     """One name set: its bearers, and its queries with the first ten of each system."""
     site, served = site_of(request), benchmark_of(request, key)
-    view = views.set_view(site, served, n, views.chosen_runs(served, run), offset)
+    view = explorer_views.set_view(site, served, n, explorer_views.chosen_runs(served, run), offset)
     if view is None:
         raise HTTPException(404, "there is no such name set")
     return _without_texts(view)
@@ -364,4 +370,4 @@ def compare_runs(
     pair = _runs(served, run, other)
     if len(pair) != 2:
         raise HTTPException(404, "there are no two such runs")
-    return views.compare_view(site, served, pair[0], pair[1], offset)
+    return explorer_views.compare_view(site, served, pair[0], pair[1], offset)

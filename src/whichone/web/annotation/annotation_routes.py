@@ -13,19 +13,50 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from whichone import registry
 from whichone.errors import BadInput
-from whichone.web.annotation import queue
-from whichone.web.annotation.done import Done, annotation_lines, annotation_rows, done_tasks
-from whichone.web.annotation.kind import GivenAnnotation, Kind
-from whichone.web.annotation.kinds import KINDS, kind_named
-from whichone.web.exports import csv_response
-from whichone.web.forms import Form, creation, or_not_found, received
-from whichone.web.pages import go, show
-from whichone.web.passage_cache import benchmark_named
-from whichone.web.refusals import REFUSALS
-from whichone.web.site import Site, committed, site_of
-from whichone.web.storage.database import Readable, Row, Transaction
-from whichone.web.visitors import may_call, may_read, must_be
+from whichone.web.annotation import task_queue
+from whichone.web.annotation.campaign_kind import (
+    Done,
+    GivenAnnotation,
+    Kind,
+    annotation_lines,
+    annotation_rows,
+    done_tasks,
+)
+from whichone.web.annotation.evidence_kind import EvidenceKind
+from whichone.web.limits import REFUSALS
+from whichone.web.pages import (
+    Form,
+    creation,
+    csv_response,
+    go,
+    may_call,
+    may_read,
+    must_be,
+    or_not_found,
+    received,
+    show,
+)
+from whichone.web.served_folder import benchmark_named
+from whichone.web.storage import Readable, Row, Transaction
+from whichone.web.web_site import Site, committed, site_of
+
+# The kinds of campaigns there are, by name.
+
+
+KINDS: dict[str, Kind] = {EvidenceKind.name: EvidenceKind()}
+KINDS |= {name: kind() for name, kind in registry.every("campaigns").items()}
+
+
+def kind_named(name: str) -> Kind:
+    if name not in KINDS:
+        raise HTTPException(422, f"kind must be one of {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+# The pages and the API of annotation: a task, what people say of it, its results; whatever the kind.
+
 
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's key.")]
@@ -42,22 +73,22 @@ def _scope(key: str) -> str:
     return f"campaign:{key}"
 
 
-def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, queue.Plan]:
+def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, task_queue.Plan]:
     """A campaign; but for its state it never changes, and is read once."""
     known = site.campaigns.get(key)
     if known is None:
-        known = or_not_found(queue.one_campaign(t, key), "campaign")
+        known = or_not_found(task_queue.one_campaign(t, key), "campaign")
         site.campaigns[key] = known
     return known
 
 
-def _agreed(t: Readable, key: str, plan: queue.Plan, person: str) -> None:
-    if not queue.has_agreed(t, key, plan, person):
+def _agreed(t: Readable, key: str, plan: task_queue.Plan, person: str) -> None:
+    if not task_queue.has_agreed(t, key, plan, person):
         raise HTTPException(409, "the campaign has not been agreed to")
 
 
 def _open(t: Readable, key: str) -> None:
-    state = queue.state_of(t, key)
+    state = task_queue.state_of(t, key)
     if state != "open":
         raise HTTPException(409, f"the campaign is {state}: nothing was kept")
 
@@ -70,7 +101,7 @@ def campaign_list(request: Request) -> Response:
     return show(
         request,
         "campaigns.html",
-        campaigns=queue.campaigns(site.database),
+        campaigns=task_queue.campaigns(site.database),
         kinds={
             name: (kind, [s for s in benchmarks if kind.fits(s)]) for name, kind in KINDS.items()
         },
@@ -91,7 +122,13 @@ async def create(request: Request) -> Response:
         return_url=new.form.address("return_url"),
     )
     await run_in_threadpool(
-        queue.make_campaign, site.database, new.key, new.served.id, new.title, plan, campaign.tasks
+        task_queue.make_campaign,
+        site.database,
+        new.key,
+        new.served.id,
+        new.title,
+        plan,
+        campaign.tasks,
     )
     return go(f"/access?scope=campaign:{new.key}")
 
@@ -110,11 +147,11 @@ def _here(
     """The task in hand; where a form for it was refused, with all that was filled in."""
     site = site_of(request)
     row, plan = _campaign(site, site.database, key)
-    state = queue.state_of(site.database, key)
+    state = task_queue.state_of(site.database, key)
     if state != "open":
         return show(request, "not_open.html", title=row["title"], state=state)
-    given = queue.in_hand(site.database, key, person)
-    mine = queue.kept_by(site.database, key, person)
+    given = task_queue.in_hand(site.database, key, person)
+    mine = task_queue.kept_by(site.database, key, person)
     if given is None and not mine:
         return show(
             request, "consent.html", status, title=row["title"], consent=plan.consent, note="",
@@ -125,7 +162,7 @@ def _here(
     refused = sent is not None and given is not None and given.number == sent[0]
     said = kind.from_form(sent[1]) if sent is not None and refused else None
     if given is not None and said is None:
-        before = queue.said_before(site.database, key, given.number, person)
+        before = task_queue.said_before(site.database, key, given.number, person)
         said = msgspec.json.decode(before, type=kind.annotation) if before else None
     return show(
         request,
@@ -138,18 +175,18 @@ def _here(
         error=error,
         said=said,
         mine=mine,
-        total=plan.per_person or queue.count_of(site.database, key),
+        total=plan.per_person or task_queue.count_of(site.database, key),
         **values,
     )
 
 
-def _next(t: Transaction, site: Site, key: str, person: str) -> queue.Given | None:
+def _next(t: Transaction, site: Site, key: str, person: str) -> task_queue.Given | None:
     """A task for this person, looking once more after finished tasks have moved on."""
     row, plan = _campaign(site, t, key)
-    given = queue.hand_out(t, key, person, plan.per_person)
+    given = task_queue.hand_out(t, key, person, plan.per_person)
     if given is None and not plan.per_person:
         settle(t, site, key, row, plan)
-        given = queue.hand_out(t, key, person)
+        given = task_queue.hand_out(t, key, person)
     return given
 
 
@@ -161,7 +198,7 @@ async def consent_form(request: Request, key: Key) -> Response:
 
     def work(t: Transaction) -> bool:
         _open(t, key)
-        queue.agree(t, key, form.person.id)
+        task_queue.agree(t, key, form.person.id)
         return _next(t, site, key, form.person.id) is not None
 
     if not await committed(site, work):
@@ -175,7 +212,7 @@ async def skip_form(request: Request, key: Key, number: Number) -> Response:
 
     def work(t: Transaction) -> None:
         _open(t, key)
-        queue.skip(t, key, number, form.person.id)
+        task_queue.skip(t, key, number, form.person.id)
         _next(t, site, key, form.person.id)
 
     await committed(site, work)
@@ -189,7 +226,7 @@ async def back_form(request: Request, key: Key) -> Response:
 
     def work(t: Transaction) -> bool:
         _open(t, key)
-        return queue.reopen_last(t, key, form.person.id)
+        return task_queue.reopen_last(t, key, form.person.id)
 
     if not await committed(site, work):
         return await run_in_threadpool(
@@ -206,7 +243,7 @@ def _keep(
     row, plan = _campaign(site, t, key)
     kind = kind_named(plan.kind)
     said = kind.from_form(sent) if isinstance(sent, Form) else kind.from_api(sent)
-    kept = queue.keep(t, key, number, person, said)
+    kept = task_queue.keep(t, key, number, person, said)
     if kept is None:
         _agreed(t, key, plan, person)  # people who have not agreed have no task
         return False
@@ -219,30 +256,32 @@ def _keep(
 
 
 def settle(
-    t: Transaction, site: Site, key: str, row: Row, plan: queue.Plan, number: int | None = None
+    t: Transaction, site: Site, key: str, row: Row, plan: task_queue.Plan, number: int | None = None
 ) -> None:
     """Moves finished tasks of the first queue on: to the second where their kind says so, or away."""
     kind = kind_named(plan.kind)
     for done in _done(t, key, kind, number):
-        if done.queue == queue.FIRST and done.full:
+        if done.queue == task_queue.FIRST and done.full:
             again = kind.again(site, row["benchmark"], plan, done)
-            queue.move(t, key, done.number, queue.SECOND if again else queue.SETTLED)
+            task_queue.move(t, key, done.number, task_queue.SECOND if again else task_queue.SETTLED)
 
 
 def _done(
     database: Readable, key: str, kind: Kind, number: int | None = None
 ) -> list[Done[Any, Any]]:
-    return done_tasks(queue.everything(database, key, number), kind.task, kind.annotation)
+    return done_tasks(task_queue.everything(database, key, number), kind.task, kind.annotation)
 
 
-def _settled(site: Site, key: str, row: Row, plan: queue.Plan) -> list[Done[Any, Any]]:
+def _settled(site: Site, key: str, row: Row, plan: task_queue.Plan) -> list[Done[Any, Any]]:
     """The tasks as they are once finished ones have moved on, without moving them."""
     kind = kind_named(plan.kind)
     tasks = []
     for done in _done(site.database, key, kind):
-        if done.queue == queue.FIRST and done.full:
+        if done.queue == task_queue.FIRST and done.full:
             again = kind.again(site, row["benchmark"], plan, done)
-            done = msgspec.structs.replace(done, queue=queue.SECOND if again else queue.SETTLED)
+            done = msgspec.structs.replace(
+                done, queue=task_queue.SECOND if again else task_queue.SETTLED
+            )
         tasks.append(done)
     return tasks
 
@@ -253,7 +292,9 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
     person = form.person.id
 
     def work(t: Transaction) -> bool:
-        kept = _keep(t, site, key, number, person, form) or queue.has_kept(t, key, number, person)
+        kept = _keep(t, site, key, number, person, form) or task_queue.has_kept(
+            t, key, number, person
+        )
         _next(t, site, key, person)
         return kept
 
@@ -274,7 +315,7 @@ async def change_state(request: Request, key: Key) -> Response:
     form, site = await received(request, "admin"), site_of(request)
     await run_in_threadpool(_campaign, site, site.database, key)
     state = form.choice("state", ("open", "paused", "closed"))
-    await run_in_threadpool(queue.set_state, site.database, key, state)
+    await run_in_threadpool(task_queue.set_state, site.database, key, state)
     return go(f"/annotate/{key}/results")
 
 
@@ -287,18 +328,18 @@ def results(request: Request, key: Key, made: Made = (), everybody: bool = False
     return show(
         request, page, campaign=row, plan=plan, made=made, everybody=everybody,
         results=_results(site, key, row, plan, not everybody),
-        state=queue.state_of(site.database, key),
+        state=task_queue.state_of(site.database, key),
     )  # fmt: skip
 
 
 def _results(
-    site: Site, key: str, row: Row, plan: queue.Plan, without_flagged: bool = True
+    site: Site, key: str, row: Row, plan: task_queue.Plan, without_flagged: bool = True
 ) -> dict[str, Any]:
     """Flagged people are left out unless they are asked for, and the results say so."""
     served = benchmark_named(site.folder, row["benchmark"])
     kind = kind_named(plan.kind)
     results = kind.results(site, served, plan, _settled(site, key, row, plan), without_flagged)
-    skipped = queue.skipped_by(site.database, key)
+    skipped = task_queue.skipped_by(site.database, key)
     for person, figures in results["people"].items():
         figures["skipped"] = skipped.get(person, 0)
     return {**results, "left_out": results["flagged"] if without_flagged else []}
@@ -352,7 +393,7 @@ def _make_version(site: Site, key: str, without_flagged: bool) -> list[Place]:
 def list_campaigns(request: Request) -> list[dict[str, Any]]:
     """Every campaign."""
     may_read(request)
-    return queue.campaigns(site_of(request).database)
+    return task_queue.campaigns(site_of(request).database)
 
 
 @router.post("/api/campaigns/{key}/consent", responses=REFUSALS)
@@ -363,7 +404,7 @@ async def agree(request: Request, key: Key) -> dict[str, Any]:
 
     def work(t: Transaction) -> str:
         _, plan = _campaign(site, t, key)
-        queue.agree(t, key, person.id)
+        task_queue.agree(t, key, person.id)
         return plan.consent
 
     return {"agreed": True, "consent": await committed(site, work)}
@@ -409,5 +450,5 @@ def get_results(request: Request, key: Key) -> dict[str, Any]:
     return _document(site, key, row, plan)
 
 
-def _document(site: Site, key: str, row: Row, plan: queue.Plan) -> dict[str, Any]:
+def _document(site: Site, key: str, row: Row, plan: task_queue.Plan) -> dict[str, Any]:
     return {"plan": msgspec.to_builtins(plan), **_results(site, key, row, plan)}

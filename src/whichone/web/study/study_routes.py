@@ -14,16 +14,24 @@ from starlette.responses import JSONResponse, Response
 
 from whichone.benchmarks.bearer_labels import three_choices
 from whichone.errors import BadInput
-from whichone.web.exports import csv_response
-from whichone.web.forms import Form, creation, or_not_found, received
-from whichone.web.pages import go, show
-from whichone.web.passage_cache import benchmark_named
-from whichone.web.refusals import REFUSALS
-from whichone.web.site import Site, clean, committed, site_of
-from whichone.web.storage.database import Row, Transaction
+from whichone.web.limits import REFUSALS
+from whichone.web.pages import (
+    Form,
+    creation,
+    csv_response,
+    go,
+    may_call,
+    may_read,
+    must_be,
+    or_not_found,
+    received,
+    show,
+)
+from whichone.web.served_folder import benchmark_named
+from whichone.web.storage import Row, Transaction
 from whichone.web.study import study as room
-from whichone.web.study.results import scored_answers, study_results
-from whichone.web.visitors import may_call, may_read, must_be
+from whichone.web.study.study import scored_answers, study_results
+from whichone.web.web_site import Site, clean, committed, site_of
 
 router = APIRouter()
 _ENDS = (".", "!", "?", '"', "”", "»", ")", ":", "。")

@@ -20,16 +20,19 @@ from whichone.web.boards.board import (
     boards,
     definitions,
     delete_board,
+    hidden_benchmarks,
     make_board,
     marks_of,
     note_of,
     one_board,
     ranked,
+    shared_questions,
     shown_to_people,
 )
-from whichone.web.boards.hidden import hidden_benchmarks, shared_questions
 from whichone.web.boards.submissions import (
+    EXAMPLES,
     FOLDER,
+    FORMATS,
     About,
     delete,
     may_submit,
@@ -39,16 +42,12 @@ from whichone.web.boards.submissions import (
     submissions_of,
     submit_file,
 )
-from whichone.web.boards.upload_formats import EXAMPLES, FORMATS
 from whichone.web.explorer.drawings import interval_bar
-from whichone.web.forms import Form, creation, or_not_found, received
-from whichone.web.pages import go, show
-from whichone.web.passage_cache import benchmark_named
-from whichone.web.refusals import REFUSALS
-from whichone.web.served_folder import ServedBenchmark
-from whichone.web.site import Site, new_id, site_of
-from whichone.web.storage.database import Row
-from whichone.web.visitors import may_read, visitor
+from whichone.web.limits import REFUSALS
+from whichone.web.pages import Form, creation, go, may_read, or_not_found, received, show, visitor
+from whichone.web.served_folder import ServedBenchmark, benchmark_named
+from whichone.web.storage import Row
+from whichone.web.web_site import Site, new_id, site_of
 
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A board's key.")]

@@ -1,0 +1,472 @@
+"""The index of one benchmark for its pages: name sets and queries by what is typed, and facets.
+
+It is derived, is in the cache, is named by the benchmark's content, and may be deleted at will. Of a
+name set a few numbers are held in memory while it is made, everything else a batch at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from whichone.benchmarks.bearer_labels import qualifier_of
+from whichone.benchmarks.benchmark import pages_of_others
+from whichone.benchmarks.several import BENCHMARK
+from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.files.output import written_beside
+from whichone.measures.ranking_measures import first_rank, is_confused
+from whichone.measures.summary import DEPTH
+from whichone.names import fold
+from whichone.progress import talk
+from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
+
+# Name sets numbered by how popular their head is, from a table sorted by set, a batch at a time.
+
+
+_SET_NUMBERS_BATCH = 16_384
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class SetNumbers(msgspec.Struct, frozen=True):
+    """For each set in the order of the table: its number from 1, its bearers, its popularity gap."""
+
+    number: Integers
+    bearers: Integers
+    gap: Floats
+    """How many times as popular the head is as the next; NaN where fewer than two are known."""
+
+
+def with_places(table: Path, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, Integers]]:
+    """Batches of the sets' table; for each row the place of its set, from 0."""
+    last: str | None = None
+    place = -1
+    with pq.ParquetFile(table) as file:
+        for batch in file.iter_batches(_SET_NUMBERS_BATCH, columns=["set", *columns]):
+            sets = batch.column("set")
+            if not len(sets):
+                continue
+            new = np.ones(len(sets), np.int64)
+            new[0] = sets[0].as_py() != last
+            new[1:] = pc.not_equal(sets[1:], sets[:-1]).to_numpy(zero_copy_only=False)
+            places = place + np.cumsum(new)
+            last, place = sets[-1].as_py(), int(places[-1])
+            yield batch, places
+
+
+def number_sets(table: Path) -> SetNumbers:
+    """The most popular head first, then by id; a few numbers a set are held in memory."""
+    first, second, count = np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+    size = 0
+    for batch, places in with_places(table, ["popularity"]):
+        column = batch.column("popularity").to_numpy(zero_copy_only=False).astype(np.float64)
+        known = np.where(np.isnan(column), -np.inf, column)
+        base, size = int(places[0]), int(places[-1]) + 1
+        if size > len(first):  # twice as much room each time, so that little is copied
+            room = max(size, 2 * len(first)) - len(first)
+            first, second = (np.append(a, np.full(room, -np.inf)) for a in (first, second))
+            count = np.append(count, np.zeros(room, np.int64))
+        order = np.lexsort((-known, places))
+        ranked, at = known[order], places[order]
+        begins = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
+        ones = ranked[begins]
+        nexts = begins + 1
+        inside = (nexts < len(at)) & (at[np.minimum(nexts, len(at) - 1)] == at[begins])
+        twos = np.where(inside, ranked[np.minimum(nexts, len(at) - 1)], -np.inf)
+        own = slice(base, size)
+        second[own] = np.maximum(np.minimum(first[own], ones), np.maximum(second[own], twos))
+        first[own] = np.maximum(first[own], ones)
+        count[own] += np.diff(np.r_[begins, len(at)])
+    first, second, count = first[:size], second[:size], count[:size]
+    popular = np.where(np.isinf(first), 0.0, first)
+    number = np.empty(len(popular), np.int64)
+    number[np.argsort(-popular, kind="stable")] = np.arange(1, len(popular) + 1)
+    gap = np.where(np.isinf(second), np.nan, popular / np.maximum(second, 1.0))
+    return SetNumbers(number, count, gap)
+
+
+# The index of one benchmark for its pages: name sets and queries by what is typed, and facets.
+
+
+def labelled(folder: Folder) -> Callable[[str], str]:
+    """An id with its word before it, "Human (Q5)", where there is one."""
+    words = _published() | _own(folder.manifest.parameters)
+    return cache(lambda key: f"{words[key]} ({key})" if key in words else key)
+
+
+@cache
+def _published() -> dict[str, str]:
+    from whichone import registry
+
+    words: dict[str, str] = {}
+    for labels in registry.every("labels").values():
+        words |= labels()
+    return {key: word for key, word in words.items() if word}
+
+
+def _own(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Of the collections that a benchmark was built with, however deep they are."""
+    results: dict[str, str] = {}
+    for key, value in parameters.items():
+        if not isinstance(value, Mapping):
+            continue
+        if key == "collection":
+            types = value.get("types") or {}
+            results |= {
+                t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")
+            }
+        else:
+            results |= _own(value)
+    return results
+
+
+FORMAT = 8
+_BATCH = 8192
+_SET_COLUMNS = [
+    "name",
+    "collection",
+    "rank",
+    "entity",
+    "label",
+    "role",
+    "popularity",
+    "types",
+    "pages",
+]
+_QUERY_COLUMNS = ["id", "task", "input", "name", "name_set", "role", "relation", "entity", "gold_pages",
+                  "outputs", "attributes"]  # fmt: skip
+
+_SCHEMA = """
+create table staged (
+    n integer, id text, name text, collection text, bearers integer, gap real, key text
+);
+create table bearers (
+    n integer, rank integer, entity text, label text, role text, popularity real, types text, pages text
+);
+create table queries (
+    q integer primary key, id text, n integer, task text, relation text, role text, entity text,
+    name text, input text, gold text, others text, answers text, qualifier text, key text, benchmark text
+);
+create table bearer_answers (n integer, entity text, relation text, answers text);
+"""
+_SETS = """
+create table sets (
+    n integer primary key, id text, name text, collection text, bearers integer, gap real, key text
+);
+insert into sets select * from staged order by n;
+drop table staged;
+create unique index sets_by_id on sets (id);
+create index bearers_by_set on bearers (n, rank);
+"""
+_FACETS = """
+create unique index queries_by_id on queries (id);
+create index queries_by_set on queries (n, q);
+create index bearer_answers_by_set on bearer_answers (n);
+create table facets (kind text, value text, n integer, primary key (kind, value, n)) without rowid;
+insert into facets select distinct 'task', task, n from queries where n is not null order by 2, 3;
+insert into facets select distinct 'relation', relation, n from queries
+    where n is not null and relation is not null order by 2, 3;
+insert into facets select distinct 'type', value, n from bearers, json_each(bearers.types) order by 2, 3;
+insert into facets select distinct 'benchmark', benchmark, n from queries
+    where n is not null and benchmark is not null order by 2, 3;
+insert into facets select 'collection', collection, n from sets where collection <> '' order by 2, 3;
+insert into facets select 'bearers', case when bearers < 6 then bearers else '6 or more' end, n
+    from sets order by 2, 3;
+insert into facets select 'gap', case
+    when gap is null then 'unknown' when gap < 2 then 'under 2 times' when gap < 10 then '2 to 10 times'
+    when gap < 100 then '10 to 100 times' when gap < 1000 then '100 to 1000 times'
+    else '1000 times or more' end, n from sets order by 2, 3;
+create table facet_counts as select kind, value, count(*) as sets from facets group by kind, value;
+create table query_facets (kind text, value text, queries integer);
+insert into query_facets select 'task', task, count(*) from queries group by task;
+insert into query_facets select 'relation', relation, count(*) from queries where relation is not null group by relation;
+insert into query_facets select 'benchmark', benchmark, count(*) from queries
+    where benchmark is not null group by benchmark;
+insert into query_facets select 'role', role, count(*) from queries where role is not null group by role;
+"""
+
+
+def index_path(folder: Folder, cache: Path) -> Path:
+    """Where the index of a benchmark is stored, once it is made."""
+    return cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
+
+
+def build_benchmark_index(path: Path, folder: Folder) -> None:
+    build_whole(path, lambda database: _build(database, folder))
+
+
+def build_whole(path: Path, build: Callable[[sqlite3.Connection], None]) -> None:
+    """Make an index beside its place and move it there when it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        written_beside(path) as beside,
+        contextlib.closing(sqlite3.connect(beside, isolation_level=None)) as database,
+    ):
+        database.executescript("pragma journal_mode = off; pragma synchronous = off;")
+        build(database)
+
+
+def _build(database: sqlite3.Connection, folder: Folder) -> None:
+    database.executescript(_SCHEMA)
+    database.execute("begin")
+    named = labelled(folder)
+    _add_sets(database, folder.path("sets.parquet"), named)
+    database.execute("commit")
+    database.executescript(_SETS)
+    database.execute("begin")
+    places = _rows(folder.path("queries.parquet"), _QUERY_COLUMNS)
+    for number, row in enumerate(places, 1):
+        _add_query(database, number, row, named)
+    database.execute("commit")
+    database.executescript(_FACETS)
+    build_grams(database, SETS)
+    build_grams(database, QUERIES)
+
+
+def _add_sets(database: sqlite3.Connection, table: Path, named: Callable[[str], str]) -> None:
+    """Bearers as they lie, each set at its first one."""
+    numbers = number_sets(table)
+    encode = functools.lru_cache(4096)(
+        lambda types: msgspec.json.encode([named(type_id) for type_id in types]).decode()
+    )
+    before = -1
+    for batch, places in with_places(table, _SET_COLUMNS):
+        rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        numbered = numbers.number[places].tolist()
+        database.executemany(
+            "insert into bearers values (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (n, rank, entity, label or entity, role, popularity, encode(tuple(types or ())),
+                 msgspec.json.encode(pages or []).decode())
+                for n, (_, _, _, rank, entity, label, role, popularity, types, pages)
+                in zip(numbered, rows, strict=True)
+            ),
+        )  # fmt: skip
+        first = np.flatnonzero(np.diff(places, prepend=before)).tolist()
+        before = int(places[-1])
+        gaps = numbers.gap[places].tolist()
+        sizes = numbers.bearers[places].tolist()
+        database.executemany(
+            "insert into staged values (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (numbered[i], rows[i][0], rows[i][1], rows[i][2] or "", sizes[i],
+                 None if gaps[i] != gaps[i] else gaps[i], fold(rows[i][1]))
+                for i in first
+            ),
+        )  # fmt: skip
+
+
+def _rows(table: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a table on disk, a batch in memory at a time."""
+    with pq.ParquetFile(table) as file:
+        for batch in file.iter_batches(_BATCH, columns=columns):
+            yield from batch.to_pylist()
+
+
+def _add_query(
+    database: sqlite3.Connection, number: int, row: dict[str, Any], named: Callable[[str], str]
+) -> None:
+    result = database.execute("select n from sets where id = ?", (row["name_set"],)).fetchone()
+    n = result[0] if result else None
+    gold = frozenset(row["gold_pages"])
+    rows = database.execute("select entity, pages from bearers where n = ?", (n,))
+    bearers = ((entity, json.loads(pages)) for entity, pages in rows)
+    others = pages_of_others(bearers, row["entity"], gold)
+    outputs = json.loads(row["outputs"])
+    answers = [text for output in outputs for text in _texts(output)]
+    attributes = json.loads(row["attributes"])
+    label = attributes.get("property_label")
+    relation = row["relation"]
+    if relation:
+        relation = f"{label} ({relation})" if label else named(relation)
+    if n is not None and row["entity"] is None:  # asked of all bearers, each with an own answer
+        answers_of_bearers = [
+            (n, output["entity"], relation or "answer", json.dumps(_texts(output)))
+            for output in outputs
+            if output.get("entity")
+        ]
+        database.executemany("insert into bearer_answers values (?, ?, ?, ?)", answers_of_bearers)
+    database.execute(
+        "insert into queries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (number, row["id"], n, row["task"], relation, row["role"], row["entity"], row["name"],
+         row["input"], json.dumps(sorted(gold)), json.dumps(sorted(others)),
+         json.dumps(list(dict.fromkeys(answers))), qualifier_of(attributes), fold(row["input"]),
+         attributes.get(BENCHMARK)),
+    )  # fmt: skip
+
+
+def _texts(output: dict[str, Any]) -> list[str]:
+    return [text for text in (output.get("answer"), *output.get("aliases", ())) if text]
+
+
+# The index of one run for the pages: what became of every query, and of every name set.
+# It is derived from the rankings as they lie on disk, one question in memory at a time.
+
+
+RUN_INDEX_FORMAT = 4
+_RUN_INDEX_BATCH = 8192
+
+_RUN_INDEX_SCHEMA = """
+create table outcomes (
+    q integer primary key, n integer, gold_rank integer, namesake_rank integer,
+    right integer not null, confused integer not null, failed integer not null
+);
+create table failures (id text primary key) without rowid;
+"""
+_RUN_INDEX_SETS = """
+insert or ignore into outcomes select q, n, null, null, 0, 0, id in (select id from failures)
+    from benchmark.queries;
+drop table failures;
+create table set_outcomes as select n, min(right) as all_correct, sum(right) as right,
+    sum(confused) as confused, count(*) as queries from outcomes where n is not null group by n;
+create unique index set_outcomes_by_n on set_outcomes (n);
+create index sets_confused on set_outcomes (n) where confused > 0;
+create index sets_correct on set_outcomes (n) where all_correct = 1;
+create index sets_not_correct on set_outcomes (n) where all_correct = 0;
+create index queries_right on outcomes (q) where right = 1;
+create index queries_wrong on outcomes (q) where right = 0;
+create index queries_confused on outcomes (q) where confused = 1;
+create index queries_failed on outcomes (q) where failed = 1;
+create table summary (what text primary key, value integer not null) without rowid;
+insert into summary select 'queries', count(*) from outcomes;
+insert into summary select 'queries in sets', count(*) from outcomes where n is not null;
+insert into summary select 'right = 1', count(*) from outcomes where right = 1;
+insert into summary select 'right = 0', count(*) from outcomes where right = 0;
+insert into summary select 'confused = 1', count(*) from outcomes where confused = 1;
+insert into summary select 'failed = 1', count(*) from outcomes where failed = 1;
+insert into summary select 'found later', count(*) from outcomes
+    where right = 0 and confused = 0 and gold_rank is not null;
+insert into summary select 'not found', count(*) from outcomes
+    where right = 0 and confused = 0 and gold_rank is null;
+insert into summary select 'sets', count(*) from set_outcomes;
+insert into summary select 'sets confused > 0', count(*) from set_outcomes where confused > 0;
+insert into summary select 'sets all_correct = 1', count(*) from set_outcomes where all_correct = 1;
+insert into summary select 'sets all_correct = 0', count(*) from set_outcomes where all_correct = 0;
+"""
+
+
+def run_index_path(run: Folder, benchmark: Path, cache: Path) -> Path:
+    """Where the index of a run is stored, once it is made; `benchmark` is its benchmark's index."""
+    return cache / f"run-{RUN_INDEX_FORMAT}-{run.content_hash}-{benchmark.stem[-64:][:12]}.sqlite"
+
+
+def build_run_index(path: Path, run: Folder, benchmark: Path) -> None:
+    build_whole(path, lambda database: _run_index_build(database, run, benchmark))
+
+
+def _run_index_build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
+    database.executescript(_RUN_INDEX_SCHEMA)
+    database.execute("attach ? as benchmark", (str(benchmark),))
+    database.execute("begin")
+    for question, pages in _ranked(run):
+        row = database.execute(
+            "select q, n, gold, others from benchmark.queries where id = ?", (question,)
+        ).fetchone()
+        if row is None:
+            continue
+        golds, others = frozenset(json.loads(row[2])), frozenset(json.loads(row[3]))
+        gold, namesake = first_rank(pages, golds), first_rank(pages[:DEPTH], others)
+        confused = is_confused(pages[:DEPTH], golds, others)
+        database.execute(
+            "insert into outcomes values (?, ?, ?, ?, ?, ?, 0)",
+            (row[0], row[1], gold, namesake, gold == 1, confused),
+        )
+    failed = run.table("failures")["question"].to_pylist() if run.has("failures.parquet") else []
+    database.executemany("insert into failures values (?)", ((question,) for question in failed))
+    database.execute("commit")
+    database.executescript(_RUN_INDEX_SETS)
+    database.execute("detach benchmark")
+
+
+def _ranked(run: Folder) -> Iterator[tuple[str, list[str]]]:
+    """Each question with its pages in order, each page once; rankings lie sorted by question."""
+    with pq.ParquetFile(run.path("rankings.parquet")) as file:
+        batches = file.iter_batches(_RUN_INDEX_BATCH, columns=["question", "page"])
+        rows = (
+            row for b in batches for row in zip(b[0].to_pylist(), b[1].to_pylist(), strict=True)
+        )
+        for question, members in groupby(rows, key=lambda row: row[0]):
+            yield question, list(dict.fromkeys(page for _, page in members))
+
+
+# Who makes the indexes: small ones whoever asks first, large ones one thread in the background.
+
+
+SMALL = 200_000
+"""Rows that are indexed in a second or two, while the page waits."""
+
+
+class NotReady(Exception):
+    """What was asked for is being indexed; come again in a while."""
+
+
+class Indexes:
+    """The indexes in one cache folder; each is made once, whoever asks how often."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
+        self._lock = threading.Lock()
+        self._building: dict[Path, threading.Lock] = {}
+        self._later: dict[Path, Future[None]] = {}
+        self._worker = ThreadPoolExecutor(1, "indexer")
+
+    def of_benchmark(self, folder: Folder) -> Path:
+        path = index_path(folder, self.cache)
+        return self._made(
+            path, _indexes_rows(folder, "sets", "queries"), folder.manifest.name,
+            lambda: build_benchmark_index(path, folder),
+        )  # fmt: skip
+
+    def of_run(self, run: Folder, benchmark: Folder) -> Path:
+        index = self.of_benchmark(benchmark)
+        path = run_index_path(run, index, self.cache)
+        return self._made(
+            path, _indexes_rows(run, "rankings"), run.manifest.name,
+            lambda: build_run_index(path, run, index),
+        )  # fmt: skip
+
+    def _made(self, path: Path, rows: int, name: str, build: Callable[[], None]) -> Path:
+        if path.exists():
+            return path
+        with self._lock:
+            lock = self._building.setdefault(path, threading.Lock())
+        with lock:
+            if path.exists():
+                return path
+            if rows <= SMALL:
+                build()
+                return path
+            later = self._later.get(path)
+            if later is None:
+                self._later[path] = self._worker.submit(build)
+            elif later.done():
+                del self._later[path]
+                if error := later.exception():  # asked again, it is tried again
+                    talk(f"{name} could not be indexed: {error!r}")
+                    raise BadInput(f"{name} could not be indexed: {error}") from error
+                return path
+        raise NotReady(f"{name} is being indexed ({rows:,} rows), once; the page comes by itself")
+
+    def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _indexes_rows(folder: Folder, *tables: str) -> int:
+    return sum(map(folder.rows, tables))

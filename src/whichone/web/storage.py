@@ -1,0 +1,497 @@
+"""Where answers are kept: SQLite by default, PostgreSQL by a URL."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from whichone.errors import BadInput, UsageError, missing_extra
+
+# What the rooms ask of a database: rows to read, and work that is committed when it returns.
+
+
+T = TypeVar("T")
+Row = dict[str, Any]
+
+
+class StorageUnavailable(Exception):
+    """The database does not take or give rows now: locked, full, gone. Nothing was kept."""
+
+
+class Readable(Protocol):
+    """A database, or a transaction of one."""
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
+
+
+class Transaction(Protocol):
+    """SQL with `?` for values, in the dialect that both databases share."""
+
+    skip_locked: str
+    """What to put behind a select to pass over rows that another transaction is changing."""
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Runs a statement, says how many rows it changed."""
+        ...
+
+
+class Database(Protocol):
+    kind: str
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """All of the work or nothing of it; when this returns it is on disk."""
+        ...
+
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
+        """The same without waiting: on disk when the future has its result."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_database(url: str) -> Database:
+    """`postgresql://...`, `sqlite:///FILE`, or the path of an SQLite file."""
+    if url.startswith(("postgresql://", "postgres://")):
+        return PostgresDatabase(url)
+    path = url.removeprefix("sqlite:///")
+    if "://" in path:
+        raise UsageError(
+            f"no such kind of database: {url.partition('://')[0]}",
+            hint="give postgresql://USER@HOST/NAME, sqlite:///FILE or a file",
+        )
+
+    return SqliteDatabase(Path(path))
+
+
+# One thread that writes: what waits at one moment is committed together.
+
+
+Work = tuple[Callable[[Transaction], Any], Future[Any]]
+
+
+class GroupCommit:
+    """Work goes to `commit` in the order in which it came, at most so many pieces at once.
+
+    `commit` gives every future its result or its error, the results when all is on disk.
+    """
+
+    def __init__(self, commit: Callable[[list[Work]], None], most: int) -> None:
+        self._commit, self._most = commit, most
+        self._waiting: queue.Queue[Work | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # who stops waiting does not undo it
+        self._waiting.put((work, future))
+        return future
+
+    def _run(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            together = [first]
+            with contextlib.suppress(queue.Empty):
+                while len(together) < self._most:
+                    other = self._waiting.get_nowait()
+                    if other is None:
+                        self._waiting.put(None)
+                        break
+                    together.append(other)
+            self._commit(together)
+
+    def close(self) -> None:
+        """When all that was submitted is done."""
+        self._waiting.put(None)
+        self._thread.join()
+
+
+# The tables of what people and systems gave, in the SQL that SQLite and PostgreSQL share.
+
+
+VERSION = 2
+
+TABLES = (
+    "create table if not exists settings (name text primary key, value text not null)",
+    """create table if not exists links (
+        link text primary key, label text not null, role text not null, scope text not null,
+        person text not null, external text not null, made real not null, expires real not null,
+        revoked real)""",
+    "create index if not exists links_of on links (scope, external)",
+    """create table if not exists studies (
+        study text primary key, benchmark text not null, title text not null, plan text not null,
+        made real not null, state text not null default 'open')""",
+    """create table if not exists study_people (
+        study text not null, person text not null, consented real not null, rested integer not null,
+        paused real, primary key (study, person))""",
+    """create table if not exists study_answers (
+        study text not null, person text not null, item integer not null, page text, span text,
+        shown real not null, seconds real not null, answered real,
+        primary key (study, person, item))""",
+    """create table if not exists campaigns (
+        campaign text primary key, benchmark text not null, title text not null, plan text not null,
+        made real not null, state text not null default 'open')""",
+    """create table if not exists tasks (
+        campaign text not null, task integer not null, query text not null, content text not null,
+        queue integer not null, claimed integer not null, primary key (campaign, task))""",
+    "create index if not exists tasks_next on tasks (campaign, queue, claimed desc, task)",
+    """create table if not exists annotations (
+        campaign text not null, task integer not null, person text not null, claimed real not null,
+        content text, seconds real, answered real, queue integer not null,
+        primary key (campaign, task, person))""",
+    "create index if not exists annotations_of on annotations (campaign, person, answered)",
+    """create table if not exists campaign_people (
+        campaign text not null, person text not null, consented real not null,
+        primary key (campaign, person))""",
+    """create table if not exists skipped_tasks (
+        campaign text not null, task integer not null, person text not null, skipped real not null,
+        primary key (campaign, task, person))""",
+    """create table if not exists boards (
+        board text primary key, benchmark text not null, title text not null,
+        hidden integer not null, made real not null)""",
+    """create table if not exists submissions (
+        submission text primary key, board text not null, name text not null, person text not null,
+        format text not null, state text not null, progress real not null, message text not null,
+        result text, made real not null, attempts integer not null default 0,
+        about text not null default '{}', shown integer not null default 1)""",
+    "create index if not exists submissions_of on submissions (board, made)",
+    """create table if not exists upload_parts (
+        submission text not null, part integer not null, content blob not null,
+        primary key (submission, part))""",
+)
+
+FROM_1 = (
+    "drop index if exists tasks_open",
+    "alter table studies add column state text not null default 'open'",
+    "alter table campaigns add column state text not null default 'open'",
+    "alter table study_people add column paused real",
+    "alter table submissions add column attempts integer not null default 0",
+    "alter table submissions add column about text not null default '{}'",
+    "alter table submissions add column shown integer not null default 1",
+    (
+        "insert into upload_parts select submission, 0, content from submissions "
+        "where content is not null and state in ('waiting', 'scoring')"
+    ),
+    "alter table submissions drop column content",
+    # links were not kept before: those of known people are listed, expired, to be renewed
+    """insert into links
+        select 'study-' || study || '-' || person, 'before links were kept', 'annotator',
+            'study:' || study, person, '', consented, consented, null
+        from study_people where person <> 'local'""",
+    """insert into links
+        select 'campaign-' || campaign || '-' || person, 'before links were kept', 'annotator',
+            'campaign:' || campaign, person, '', min(claimed), min(claimed), null
+        from annotations where person <> 'local' group by campaign, person""",
+    "delete from settings where name = 'secret'",  # it is in a file now; the old one was copied along
+)
+"""What turns a database of the first layout into one of the second, after `TABLES`."""
+
+
+def statements(*, postgres: bool, since: int | None) -> list[str]:
+    """What brings a database (`since` its version, None for an empty one) to this layout."""
+    steps = [*TABLES, *(FROM_1 if since == 1 else ())]
+    steps += [
+        (
+            f"insert into settings values ('schema', '{VERSION}') "
+            "on conflict (name) do update set value = excluded.value"
+        )
+    ]
+    if not postgres:
+        return steps
+    return [
+        sql.replace(" real", " double precision").replace(" blob", " bytea").replace(
+            " integer", " bigint"
+        )
+        for sql in steps
+    ]  # fmt: skip
+
+
+def checked_version(value: str | None) -> int:
+    """The layout of a database by its settings; the first one did not say."""
+    from whichone.errors import NewerFormat
+
+    version = int(value or 1)
+    if version > VERSION:
+        raise NewerFormat(
+            f"the database has layout {version}, this server knows {VERSION}",
+            hint="install the whichone that last wrote it, or a newer one",
+        )
+    return version
+
+
+# Answers in PostgreSQL, for many annotators and servers: connections to read, one that writes.
+
+
+_CONNECTIONS = 4  # more would only wait for each other: the server is one Python process
+_MOST_TOGETHER = 32
+_TRIES = 5
+
+
+class _Connected:
+    skip_locked = "for update skip locked"
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        cursor = self._connection.execute(_marked(sql), values)
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        return int(self._connection.execute(_marked(sql), values).rowcount)
+
+
+class PostgresDatabase:
+    """Connections are lent; one that broke is replaced, and work that collided is tried again."""
+
+    kind = "postgresql"
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise missing_extra("psycopg", "web") from None
+        self._url, self._psycopg = url, psycopg
+        self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        try:
+            first = self._connect()
+        except psycopg.Error as error:
+            raise BadInput(f"the database does not answer: {error}", where="--database") from error
+        with first.transaction():
+            first.execute("select pg_advisory_xact_lock(7203)")  # two servers may start together
+            since = None
+            if first.execute("select to_regclass('settings')").fetchone()[0]:
+                row = first.execute("select value from settings where name = 'schema'").fetchone()
+                since = checked_version(row[0] if row else None)
+            if since != VERSION:
+                for sql in statements(postgres=True, since=since):
+                    first.execute(sql)
+        self._idle.put(first)
+        for _ in range(_CONNECTIONS - 1):
+            self._idle.put(None)
+        self._collided = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+        self._group = GroupCommit(self._commit, _MOST_TOGETHER)
+
+    def _connect(self) -> Any:
+        return self._psycopg.connect(
+            self._url, autocommit=True, connect_timeout=5, options="-c lock_timeout=5000"
+        )
+
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[Any]:
+        connection = self._idle.get()
+        try:
+            if connection is None or connection.closed:
+                connection = None
+                connection = self._connect()
+            yield connection
+        finally:
+            self._idle.put(connection)
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        try:
+            with self._lent() as connection:
+                return _Connected(connection).read(sql, values)
+        except self._psycopg.OperationalError as error:
+            raise _unavailable(error) from error
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        return self.submit(work).result()
+
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
+        return self._group.submit(work)
+
+    def _commit(self, together: list[Work]) -> None:
+        """One transaction for all; where a piece fails, each has one of its own."""
+        if len(together) > 1:
+            try:
+                results = self._transaction([work for work, _ in together])
+            except self._psycopg.OperationalError as error:
+                if not isinstance(error, self._collided):  # who knows how far it came
+                    for _, future in together:
+                        future.set_exception(_unavailable(error))
+                    return
+            except Exception:  # of one of them, which raises it again when it is alone
+                pass
+            else:
+                for (_, future), result in zip(together, results, strict=True):
+                    future.set_result(result)
+                return
+        for work, future in together:
+            try:
+                future.set_result(self._alone(work))
+            except self._psycopg.OperationalError as error:
+                future.set_exception(_unavailable(error))
+            except Exception as error:
+                future.set_exception(error)
+
+    def _alone(self, work: Callable[[Transaction], T]) -> T:
+        """Tried again when it collided with the work of another server."""
+        for _ in range(_TRIES - 1):
+            with contextlib.suppress(*self._collided):
+                return self._transaction([work])[0]
+        return self._transaction([work])[0]
+
+    def _transaction(self, works: list[Callable[[Transaction], T]]) -> list[T]:
+        with self._lent() as connection, connection.transaction():
+            connected = _Connected(connection)
+            return [work(connected) for work in works]
+
+    def close(self) -> None:
+        self._group.close()
+        while not self._idle.empty():
+            connection = self._idle.get_nowait()
+            if connection is not None:
+                connection.close()
+
+
+def _unavailable(error: Exception) -> StorageUnavailable:
+    text = str(error).strip().splitlines()
+    if "lock" in str(error):
+        return StorageUnavailable("another program has locked the database")
+    if "No space left" in str(error):
+        return StorageUnavailable("the disk of the database is full")
+    return StorageUnavailable(f"the database does not answer ({text[0] if text else 'no reason'})")
+
+
+def _marked(sql: str) -> str:
+    """Question marks as psycopg writes them; a per cent sign is doubled, as it would be a mark."""
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+# Answers in one SQLite file: many readers, one writer that commits what came together at once.
+
+
+_SQLITE_MOST_TOGETHER = 256
+_PATIENCE = 3.0
+"""Seconds to wait for whoever has locked the file."""
+
+
+class _SqliteConnected:
+    skip_locked = ""  # there is one writer
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        cursor = self._connection.execute(sql, values)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        return self._connection.execute(sql, values).rowcount
+
+
+class SqliteDatabase:
+    """Write-ahead log, synced at every commit; writers that wait at one moment share a commit."""
+
+    kind = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._connect()
+            self._writer.execute("pragma journal_mode = wal")
+            self._bring_up_to_date()
+        except (sqlite3.Error, OSError) as error:
+            raise BadInput(f"cannot be used as a database: {error}", file=path) from error
+        self._group = GroupCommit(self._commit, _SQLITE_MOST_TOGETHER)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, timeout=_PATIENCE
+        )
+        connection.execute("pragma synchronous = full")
+        return connection
+
+    def _bring_up_to_date(self) -> None:
+        """Creates the tables, or migrates them, in one transaction."""
+        self._writer.execute("begin immediate")
+        try:
+            known = self._writer.execute(
+                "select 1 from sqlite_master where name = 'settings'"
+            ).fetchone()
+            since = None
+            if known:
+                row = self._writer.execute("select value from settings where name = 'schema'")
+                since = checked_version((row.fetchone() or [None])[0])
+            if since != VERSION:
+                for sql in statements(postgres=False, since=since):
+                    self._writer.execute(sql)
+            self._writer.execute("commit")
+        except BaseException:
+            self._writer.execute("rollback")
+            raise
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        reader = getattr(self._local, "reader", None)
+        try:
+            if reader is None:
+                connection = self._connect()
+                self._readers.append(connection)
+                reader = self._local.reader = _SqliteConnected(connection)
+            rows: list[Row] = reader.read(sql, values)
+        except sqlite3.OperationalError as error:
+            raise _sqlite_unavailable(error) from error
+        return rows
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        return self.submit(work).result()
+
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
+        return self._group.submit(work)
+
+    def _commit(self, together: list[Work]) -> None:
+        """One transaction for all; work that fails is undone alone."""
+        done: list[tuple[Future[Any], Any]] = []
+        connected = _SqliteConnected(self._writer)
+        try:
+            self._writer.execute("begin immediate")
+            for work, future in together:
+                self._writer.execute("savepoint one")
+                try:
+                    done.append((future, work(connected)))
+                except sqlite3.OperationalError:
+                    raise  # of the database itself: nothing that came together is kept
+                except Exception as error:
+                    self._writer.execute("rollback to one")
+                    future.set_exception(error)
+                self._writer.execute("release one")
+            self._writer.execute("commit")
+        except sqlite3.Error as error:
+            if self._writer.in_transaction:
+                self._writer.execute("rollback")
+            failure = _sqlite_unavailable(error)
+            for _, future in together:
+                if not future.done():
+                    future.set_exception(failure)
+            return
+        for future, result in done:
+            future.set_result(result)
+
+    def close(self) -> None:
+        self._group.close()
+        for connection in (*self._readers, self._writer):
+            connection.close()
+
+
+def _sqlite_unavailable(error: sqlite3.Error) -> StorageUnavailable:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return StorageUnavailable("another program has locked the database")
+    if "full" in text or "disk I/O" in text:
+        return StorageUnavailable("the disk of the database is full or does not answer")
+    return StorageUnavailable(f"the database does not answer ({text})")

@@ -1,1 +1,0 @@
-"""Where answers are kept: SQLite by default, PostgreSQL by a URL."""

@@ -1,0 +1,383 @@
+"""Links that let people in: labelled, scoped to one study, campaign or board, listed, revoked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args
+
+import msgspec
+from itsdangerous import BadSignature, URLSafeSerializer
+from starlette.requests import Request
+
+from whichone.errors import BadInput, UsageError
+from whichone.web.annotation.task_queue import Plan
+from whichone.web.limits import Buckets
+from whichone.web.served_folder import PassageCache, ServedFolder, TableReader
+from whichone.web.storage import Database, Row, Transaction, open_database
+
+# Signed tokens: what a link and a form must send back, and the secret that signs them.
+
+
+Role = Literal["reader", "annotator", "submitter", "invite", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+DAY = 86_400.0
+
+
+class Person(msgspec.Struct, frozen=True):
+    """Who asks: a pseudonym, a role, the one study, campaign or board it is for, and the token."""
+
+    id: str
+    role: Role
+    token: str
+    scope: str = ""
+    """`study:KEY`, `campaign:KEY` or `board:KEY`; empty for readers and admins of the whole site."""
+
+    def may(self, role: Role, scope: str = "") -> bool:
+        """Admins everything; readers read; annotators and submitters only inside their scope."""
+        if self.role == "admin":
+            return True
+        if role == "reader":
+            return self.role == "reader" or (bool(scope) and self.scope == scope)
+        return self.role == role and bool(scope) and self.scope == scope
+
+
+class Tokens:
+    """Makes and reads signed tokens with one secret."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+        self._links = URLSafeSerializer(secret, salt="whichone link 2")
+
+    def sign(self, link: str) -> str:
+        """The token of a link, by the link's id."""
+        signed = self._links.dumps(link)
+        return signed if isinstance(signed, str) else signed.decode()
+
+    def link(self, token: str) -> str | None:
+        """The id of the link that a token was signed for; None when it is forged."""
+        try:
+            return str(self._links.loads(token))
+        except (BadSignature, ValueError):
+            return None
+
+    def form_token(self, person: Person) -> str:
+        """What a form must send back, bound to the token of the person it was shown to."""
+        return hmac.new(self._secret, b"form " + person.token.encode(), hashlib.sha256).hexdigest()
+
+    def form_is_ours(self, person: Person, sent: str) -> bool:
+        return hmac.compare_digest(
+            self.form_token(person).encode(), sent.encode("utf-8", "replace")
+        )
+
+    def keyed(self, *parts: str) -> bytes:
+        """Bytes that only this server can compute from the parts."""
+        return hmac.new(self._secret, "\0".join(parts).encode(), hashlib.sha256).digest()
+
+
+def secret_in(path: Path) -> str:
+    """The secret in a file that its owner alone can read; created when it is not there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            pass
+        else:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            raise BadInput(
+                "others can read the secret that signs links",
+                file=path,
+                hint=f"chmod 600 {path}; if it was read, delete it: all links are then made anew",
+            )
+        secret = path.read_text().strip()
+    except OSError as error:
+        raise BadInput(f"cannot be used for the secret: {error.strerror}", file=path) from error
+    if len(secret) < 32:
+        raise BadInput(
+            "too short for a secret", file=path, hint="delete the file: a new one is made"
+        )
+    return secret
+
+
+# Links that let people in: labelled, scoped to one study, campaign or board, listed, revoked.
+
+
+_FRESH = 2.0
+"""Seconds for which a link is not looked up again: a revoked one ends on other servers after these."""
+_MOST_KNOWN = 10_000
+AT_START = "printed at the start"
+_COLUMNS = "link, label, role, scope, person, external, made, expires, revoked"
+PLACES = {"study": "/study", "campaign": "/annotate", "board": "/boards"}
+
+
+class Link(msgspec.Struct, frozen=True):
+    link: str
+    label: str
+    role: Role
+    scope: str
+    person: str
+    external: str
+    """Who it is elsewhere (a participant's id of Prolific or MTurk)."""
+    made: float
+    expires: float
+    revoked: float | None
+
+    def state(self) -> str:
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires < time.time() else "valid"
+
+    def place(self) -> str:
+        return place_of_scope(self.scope)
+
+
+def place_of_scope(scope: str) -> str:
+    """The page that a scope is about."""
+    what, _, key = scope.partition(":")
+    return f"{PLACES[what]}/{key}" if what in PLACES and key else "/"
+
+
+class Links:
+    def __init__(self, database: Database, tokens: Tokens) -> None:
+        self._database, self._tokens = database, tokens
+        self._known: OrderedDict[str, tuple[float, Link | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def token(self, link: Link) -> str:
+        return self._tokens.sign(link.link)
+
+    def person(self, token: str) -> Person | None:
+        """Who a token speaks for; nobody when its link is unknown, revoked or expired."""
+        identity = self._tokens.link(token) if token else None
+        link = self._current(identity) if identity else None
+        if link is None or link.state() != "valid":
+            return None
+        return Person(link.person, link.role, token, link.scope)
+
+    def _current(self, identity: str) -> Link | None:
+        now = time.monotonic()
+        with self._lock:
+            known = self._known.get(identity)
+        if known is not None and now - known[0] < _FRESH:
+            return known[1]
+        rows = self._database.read(f"select {_COLUMNS} from links where link = ?", (identity,))
+        link = _link(rows[0]) if rows else None
+        with self._lock:
+            self._known[identity] = (now, link)
+            while len(self._known) > _MOST_KNOWN:
+                self._known.popitem(last=False)
+        return link
+
+    def create(
+        self, role: Role, *, scope: str = "", person: str = "", label: str = "",
+        seconds: float = 30 * DAY, external: str = "",
+    ) -> Link:  # fmt: skip
+        """A new link; without a name the person gets a random pseudonym."""
+        return self.create_all(role, [label], scope, seconds, person=person, external=external)[0]
+
+    def create_all(
+        self, role: Role, labels: list[str], scope: str, seconds: float, *, person: str = "",
+        external: str = "",
+    ) -> list[Link]:  # fmt: skip
+        now = time.time()
+        links = [
+            Link(secrets.token_hex(8), label, role, scope, person or new_pseudonym(), external,
+                 now, now + seconds, None)
+            for label in labels
+        ]  # fmt: skip
+        marks = ", ".join("?" * len(_COLUMNS.split(",")))
+
+        def work(t: Transaction) -> None:
+            for link in links:
+                t.execute(
+                    f"insert into links ({_COLUMNS}) values ({marks})",
+                    tuple(msgspec.structs.asdict(link).values()),
+                )
+
+        self._database.write(work)
+        return links
+
+    def listed(self, scope: str | None = None) -> list[Link]:
+        """Every link, or those of one scope, in the order in which they were made."""
+        where, values = ("where scope = ? ", (scope,)) if scope is not None else ("", ())
+        rows = self._database.read(
+            f"select {_COLUMNS} from links {where}order by made, label, link", values
+        )
+        return [_link(row) for row in rows]
+
+    def of_external(self, scope: str, external: str) -> Link | None:
+        rows = self._database.read(
+            f"select {_COLUMNS} from links where scope = ? and external = ? and role = 'annotator'",
+            (scope, external),
+        )
+        return _link(rows[0]) if rows else None
+
+    def revoke(self, link: str) -> bool:
+        return self._change("revoked = ?", (time.time(),), link)
+
+    def renew(self, link: str, seconds: float) -> bool:
+        """Valid again from now on, for the same person."""
+        return self._change("revoked = null, expires = ?", (time.time() + seconds,), link)
+
+    def _change(self, what: str, values: tuple[Any, ...], link: str) -> bool:
+        sql = f"update links set {what} where link = ?"
+        changed = self._database.write(lambda t: t.execute(sql, (*values, link)))
+        with self._lock:
+            self._known.pop(link, None)
+        return bool(changed)
+
+    def forget(self) -> None:
+        """Looks every link up again from now on."""
+        with self._lock:
+            self._known.clear()
+
+    def at_start(self) -> str:
+        """The admin's token that the server prints: of one link, renewed at every start."""
+        rows = self._database.read(
+            f"select {_COLUMNS} from links where label = ? and revoked is null", (AT_START,)
+        )
+        if not rows:
+            return self.token(self.create("admin", label=AT_START))
+        self.renew(rows[0]["link"], 30 * DAY)
+        return self._tokens.sign(rows[0]["link"])
+
+
+def _link(row: Row) -> Link:
+    return Link(**row)
+
+
+def new_pseudonym() -> str:
+    return f"p-{secrets.token_hex(5)}"
+
+
+# How the server was asked to run.
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
+
+
+@dataclass(frozen=True)
+class Settings:
+    folder: Path | None = None
+    more: tuple[Path, ...] = ()
+    """Further folders to show, such as other benchmarks over the same corpus."""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    database: str | None = None
+    secret: Path | None = None
+    """The file with the secret that signs links; beside the database when it is not given."""
+    login: bool = True
+    """False lets whoever opens the page on this machine in as its admin."""
+    public: bool = False
+    """Whether anybody may read; writing needs a token all the same."""
+    contact: str = ""
+    """Whom to ask, shown wherever something is refused."""
+    cache: Path | None = None
+    upload_bytes: int = 64 * 2**20
+    unpacked_bytes: int = 512 * 2**20
+    scoring_bytes: int = 4 * 2**30
+    scoring_seconds: float = 1800.0
+    submissions_a_day: int = 20
+    writes_a_second: float = 10.0
+    write_burst: int = 60
+    body_seconds: float = 30.0
+    """How long a request may pause while its headers or its body arrive."""
+    log: bool = False
+    """Whether every request is logged, as a line of JSON."""
+    hosts: tuple[str, ...] = ()
+    """Names that the server goes by, beside its own address."""
+
+    @property
+    def loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+    def database_url(self) -> str:
+        return self.database or str((self.folder or Path()) / "whichone-web.sqlite")
+
+    def secret_file(self) -> Path:
+        if self.secret is not None:
+            return self.secret
+        url = self.database_url()
+        if url.startswith(("postgresql://", "postgres://")):
+            return (self.folder or Path()) / "whichone-web.secret"
+        path = Path(url.removeprefix("sqlite:///"))
+        return path.with_name(f"{path.name}.secret")
+
+
+# What all rooms share: settings, the served folder, the database, the links.
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class Site:
+    settings: Settings
+    folder: ServedFolder
+    tables: TableReader
+    database: Database
+    tokens: Tokens
+    links: Links
+    writes: Buckets
+    passages: PassageCache
+    tries: Buckets = field(default_factory=lambda: Buckets(0.5, 20))
+    campaigns: dict[str, tuple[Row, Plan]] = field(default_factory=dict)
+    hidden: tuple[object, frozenset[str]] | None = None
+    """The benchmarks that are not shown, with what they were computed from."""
+    local: Person | None = None
+    """Whoever uses this machine's own browser, on a server without login."""
+
+
+def open_site(settings: Settings) -> Site:
+    if not settings.login and not settings.loopback:
+        raise UsageError(
+            f"without login the server must listen on this machine alone, not on {settings.host}",
+            hint="leave out --no-login, or leave out --host",
+        )
+    database = open_database(settings.database_url())
+    tokens = Tokens(secret_in(settings.secret_file()))
+    folder, tables = (
+        ServedFolder(settings.folder, *settings.more, cache=settings.cache),
+        TableReader(),
+    )
+    return Site(
+        settings=settings,
+        folder=folder,
+        tables=tables,
+        passages=PassageCache(folder, tables),
+        database=database,
+        tokens=tokens,
+        links=Links(database, tokens),
+        writes=Buckets(settings.writes_a_second, settings.write_burst),
+        local=None if settings.login else Person("local", "admin", secrets.token_hex(16)),
+    )
+
+
+def site_of(request: Request) -> Site:
+    return cast("Site", request.app.state.site)
+
+
+async def committed(site: Site, work: Callable[[Transaction], T]) -> T:
+    """Work on the database, awaited until it is on disk; no thread is held meanwhile."""
+    return await asyncio.wrap_future(site.database.submit(work))
+
+
+def clean(text: str, longest: int = 20_000) -> str:
+    """Text as both databases can keep it: no NUL, no lone surrogates, not longer than it may be."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()[:longest]
+
+
+def new_id() -> str:
+    return secrets.token_hex(8)
