@@ -11,9 +11,9 @@ import pytest
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from ir_measures import ScoredDoc, nDCG
 
-import whichone.interop.ir_datasets as provider
+import whichone.integrations.ir_datasets as provider
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.interop.ir_measures import confused
+from whichone.integrations.ir_measures import confused
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
 from whichone.records import Ranking

@@ -1,6 +1,6 @@
 """Our measures inside ir_measures: `Confused(BENCH) @ 20` beside nDCG in one call.
 
-from whichone.interop.ir_measures import confused
+from whichone.integrations.ir_measures import confused
 
 Confused = confused("BENCH")
 ir_measures.calc_aggregate([Confused @ 20, nDCG @ 10], qrels, run)

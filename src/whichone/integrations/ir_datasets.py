@@ -1,9 +1,9 @@
 """Benchmarks as datasets of ir_datasets: documents, queries and judgements in its own types.
 
 import ir_datasets
-import whichone.interop.ir_datasets
+import whichone.integrations.ir_datasets
 
-dataset = whichone.interop.ir_datasets.register("BENCH")      # a folder, or builtin/amber
+dataset = whichone.integrations.ir_datasets.register("BENCH")      # a folder, or builtin/amber
 ir_datasets.load(dataset.dataset_id()).queries_iter()
 """
 

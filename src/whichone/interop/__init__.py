@@ -1,1 +1,0 @@
-"""Benchmarks and measures inside other people's tools."""
