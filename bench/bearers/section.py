@@ -20,8 +20,7 @@ Keep = Callable[[Any], bool]
 
 def section(work: Path) -> None:
     """Every cell of the experiment that is done."""
-    from whichone.experiment.cells import cells
-    from whichone.experiment.plan import read_plan
+    from whichone.experiment.plan import cells, read_plan
 
     listed = [c for c in cells(read_plan(PLAN), work / "cells") if c.status == "done"]
     for place in dict.fromkeys(cell.benchmark for cell in listed):

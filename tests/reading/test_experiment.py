@@ -12,8 +12,8 @@ from fake_server import Reply, completion, error
 
 from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
+from whichone.experiment.execute import dry_run, run_experiment
 from whichone.experiment.plan import read_plan
-from whichone.experiment.run import dry_run, run_experiment
 from whichone.runs.run import Answers, Run
 
 READERS = """

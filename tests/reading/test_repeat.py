@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fake_server import completion
 
-from whichone.experiment.run import report_experiment, run_experiment
+from whichone.experiment.execute import report_experiment, run_experiment
 from whichone.runs.read import read, read_repeatedly
 
 OPTIONS = {"model": "fake-model", "retries": 0, "structured": False}

@@ -32,7 +32,7 @@ def command(file: str, out: str | None, dry_run: bool, report: str | None, as_js
     """
     from whichone.cli.output import emit_json, emit_table
     from whichone.errors import BadInput
-    from whichone.experiment import run as experiment
+    from whichone.experiment import execute as experiment
     from whichone.progress import talk
 
     if dry_run:

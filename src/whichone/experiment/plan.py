@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import re
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from whichone.errors import BadInput, Missing, UsageError, did_you_mean
-from whichone.runs.shown import KINDS
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.chat.prompt import DEFAULT, find_prompt
+from whichone.errors import BadInput, Missing, UsageError, WhichoneError, did_you_mean
+from whichone.files.folder import Folder, file_hash
+from whichone.files.manifest import MANIFEST
+from whichone.registry import names, target
+from whichone.runs.read import joined_name
+from whichone.runs.shown import KINDS, Setting, setting_for
 
 OF_RUNS = {"fusion": "runs", "rerank": "run"}
 """Retrievers that start from finished runs, and the option that names them."""
@@ -166,3 +176,186 @@ def _check_of(plan: Plan, file: Path) -> None:
         if len(each.of) > 1 and each.retriever == "rerank":
             raise BadInput(f"{each.label!r}: rerank re-orders one run", file=file)
         above.append(each.label)
+
+
+# The cells of an experiment: each a folder, keyed by the hash of everything it depends on.
+
+
+Status = Literal["done", "begun", "to do"]
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One run or one folder of answers; `run` is the cell it reads from."""
+
+    kind: Literal["run", "answers"]
+    benchmark: str
+    name: str
+    key: str
+    path: Path
+    retriever: RetrieverPlan | None = None
+    reader: ReaderPlan | None = None
+    setting: Setting | None = None
+    run: Cell | None = None
+    starts: tuple[str, ...] = ()
+    """Keys of the runs that this one fuses or re-orders."""
+
+    @property
+    def status(self) -> Status:
+        try:
+            Folder.open(self.path, self.kind)
+        except WhichoneError:
+            return "begun" if (self.path / ".partial").exists() else "to do"
+        return "done"
+
+
+def cells(plan: Plan, out: Path) -> Iterator[Cell]:
+    """Every cell, runs before the answers that need them."""
+    for place in plan.benchmarks:
+        benchmark = Benchmark.open(place)
+        runs: list[Cell] = []
+        for listed in plan.retriever:
+            starts = [cell for name in listed.of for cell in runs if cell.name == name]
+            runs.append(_run_cell(place, benchmark, listed, starts, out))
+        yield from runs
+        for reader in plan.reader:
+            for chosen, label in _settings(benchmark, plan):
+                for run in runs if chosen.needs_run else [None]:
+                    yield _answers_cell(
+                        place, benchmark, reader, chosen, label, run, plan.limit, out
+                    )
+
+
+def _settings(benchmark: Benchmark, plan: Plan) -> Iterator[tuple[Setting, str]]:
+    """Every setting with what its cells' names say beyond the passages shown."""
+    for listed in plan.setting:
+        for seed in listed.seeds or [plan.seed]:
+            chosen = setting_for(
+                benchmark,
+                listed.passages,
+                depth=listed.depth,
+                shuffled=listed.shuffled,
+                page_passages=listed.page_passages,
+                seed=seed,
+            )
+            yield chosen, f" seed {seed}" if len(listed.seeds) > 1 else ""
+
+
+def _run_cell(
+    place: str, benchmark: Benchmark, plan: RetrieverPlan, starts: Sequence[Cell], out: Path
+) -> Cell:
+    key = _hash(
+        {
+            "benchmark": benchmark.id,
+            "retriever": plan.retriever,
+            "k": plan.k,
+            "options": plan.options,
+            "files": _dependencies("retrievers", plan.retriever, plan.options),
+            **({"of": [cell.key for cell in starts]} if starts else {}),
+        }
+    )
+    if starts:
+        named = ",".join(str(cell.path) for cell in starts)
+        options = {**plan.options, OF_RUNS[plan.retriever]: named}
+        plan = msgspec.structs.replace(plan, options=options)
+    return Cell(
+        kind="run",
+        benchmark=place,
+        name=plan.label,
+        key=key,
+        path=out / "runs" / f"{plain(benchmark.name)}-{plain(plan.label)}-{key}",
+        retriever=plan,
+        starts=tuple(cell.key for cell in starts),
+    )
+
+
+def _answers_cell(
+    place: str,
+    benchmark: Benchmark,
+    plan: ReaderPlan,
+    setting: Setting,
+    label: str,
+    run: Cell | None,
+    limit: int | None,
+    out: Path,
+) -> Cell:
+    description: dict[str, Any] = {
+        "benchmark": benchmark.id,
+        "reader": plan.reader,
+        "options": {k: v for k, v in plan.options.items() if k not in NO_MATTER},
+        "setting": setting.hash,
+        "run": run.key if run else None,
+        "limit": limit,
+        "files": _dependencies("readers", plan.reader, plan.options),
+    }
+    if plan.reader == "llm":
+        description["prompt"] = find_prompt(str(plan.options.get("prompt", DEFAULT))).hash
+    key = _hash(description)
+    name = joined_name(plan.label, setting.passages, run.name if run else None) + label
+    return Cell(
+        kind="answers",
+        benchmark=place,
+        name=name,
+        key=key,
+        path=out / "answers" / f"{plain(benchmark.name)}-{plain(name)}-{key}",
+        reader=plan,
+        setting=setting,
+        run=run,
+    )
+
+
+NO_MATTER = frozenset(
+    {"concurrency", "timeout", "retries", "cache", "price_prompt", "price_completion", "batch"}
+)
+"""Options that decide how fast and for how much, never what is answered."""
+
+
+def _dependencies(kind: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Hashes of what an answer hangs on beside the options: own code, and files that options name."""
+    cells = {}
+    if ":" in name:
+        if (origin := _source_of(name.partition(":")[0])) is not None:
+            cells[name] = file_hash(origin)
+    elif name in names(kind):
+        cells[name] = target(kind, name)
+    else:
+        raise UsageError(
+            f"there is no {kind.removesuffix('s')} called {name!r}",
+            hint=did_you_mean(name, names(kind)),
+        )
+    for key, value in options.items():
+        if isinstance(value, str) and key not in NO_MATTER and Path(value).exists():
+            cells[key] = path_hash(Path(value))
+    return cells
+
+
+def _source_of(module: str) -> Path | None:
+    """The file of a module of the user's own, in the current folder first; None where there is none."""
+    file = Path(*module.split(".")).with_suffix(".py")
+    if file.exists():
+        return file
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def path_hash(path: Path) -> str:
+    """A file's hash; of a folder its manifest's, else of all its files' names and hashes."""
+    if path.is_file():
+        return file_hash(path)
+    if (path / MANIFEST).exists():
+        return file_hash(path / MANIFEST)
+    digest = hashlib.sha256()
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        digest.update(f"{file.relative_to(path)}\0{file_hash(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _hash(given: Mapping[str, Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()[:12]
+
+
+def plain(name: str) -> str:
+    """A name as part of a file name."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-").lower()[:60] or "x"
