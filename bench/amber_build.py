@@ -26,14 +26,11 @@ from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema, write_table
 from whichone.knowledge import knowledge_tables
 from whichone.knowledge.engines import PageRow, look_on_pages
-from whichone.papers.amber.alignment import align, beginning
-from whichone.papers.amber.build import opened_pipeline
-from whichone.papers.amber.candidates import candidate_sets
-from whichone.papers.amber.collection import load_collection
-from whichone.papers.amber.relations import Pipeline
-from whichone.papers.amber.rules import PAPER, PUBLISHED, Rules
-from whichone.papers.amber.sets import Facts, _facts
-from whichone.papers.amber.values import value_book
+from whichone.papers.amber.alignment import align, beginning, value_book
+from whichone.papers.amber.build_amber import opened_pipeline
+from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, Rules, load_collection
+from whichone.papers.amber.distinguishing import Pipeline
+from whichone.papers.amber.sets import Facts, _facts, candidate_sets
 
 VALUES = 5_000
 PROPERTIES = "['P1303','P241','P641','P157','P607','P185','P1441','P54','P135','P413']"
@@ -186,7 +183,7 @@ def main() -> None:
         kb = make_knowledge_base(Path(folder), given.entities, given.memory, given.words)
         result["names"] = kb.table("names", columns=["place"]).num_rows
         group_names(kb, given.memory)  # once to warm the file cache
-        for rules in (PAPER, PUBLISHED):
+        for rules in (PAPER, RULES_PUBLISHED):
             result[rules.name] = measured(kb, rules, given)
         result["peak memory GB"] = round(
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2

@@ -17,9 +17,14 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
-from whichone.papers.kilt.mapping.published import match_answer
-from whichone.papers.kilt.mapping.spans import exhaustive, page_tokens, search
-from whichone.papers.kilt.mapping.tokens import tokenize, words_and_marks
+from whichone.papers.kilt.spans import (
+    exhaustive,
+    match_answer,
+    page_tokens,
+    search,
+    tokenize,
+    words_and_marks,
+)
 
 
 def invented_page(rng: random.Random, words: list[str], totals: list[float]) -> list[str]:

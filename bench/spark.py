@@ -26,9 +26,9 @@ from wikidata_like import write
 ENGINES = ("duckdb", "spark")
 _STEPS = """
 import sys
-from whichone.papers.amber.build import opened_pipeline
+from whichone.papers.amber.build_amber import opened_pipeline
 from whichone.papers.amber.collection import load_collection
-from whichone.papers.amber.rules import PAPER
+from whichone.papers.amber.collection import PAPER
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 kb, engine, cores = sys.argv[1:]

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from whichone.benchmarks.benchmark import save_benchmark
-from whichone.papers.ambigdocs.campaign.labels import AskedBearer, CategoryTask
+from whichone.papers.ambigdocs.category_campaign import AskedBearer, CategoryTask
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.web.annotation import task_queue
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task

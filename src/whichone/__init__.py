@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from whichone.knowledge.knowledge_base import KnowledgeBase
     from whichone.measures.intervals import interval
     from whichone.namesake import Namesake
-    from whichone.papers.kilt.score import score_kilt
+    from whichone.papers.kilt.evaluate import score_kilt
     from whichone.records import Answer, Ask, Refuse
     from whichone.runs.run import Run
 
@@ -46,7 +46,7 @@ _PLACES = {
     "compare": "whichone.api",
     "evaluate": "whichone.api",
     "interval": "whichone.measures.intervals",
-    "score_kilt": "whichone.papers.kilt.score",
+    "score_kilt": "whichone.papers.kilt.evaluate",
 }
 
 

@@ -23,7 +23,7 @@ from whichone.benchmarks.by_name import (
 )
 from whichone.cli import whichone
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError
-from whichone.papers.kilt.datasets import datasets
+from whichone.papers.kilt.kilt_record import datasets
 
 CONTENT = bytes(range(256)) * 2000
 SHA = hashlib.sha256(CONTENT).hexdigest()

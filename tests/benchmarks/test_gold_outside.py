@@ -12,7 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput
-from whichone.papers.amber.files import export_amber
+from whichone.papers.amber.amber_files import export_amber
 
 OTHER = [{"id": f"x{n}", "title": f"Nowhere {n}", "text": "Nothing."} for n in range(4)]
 

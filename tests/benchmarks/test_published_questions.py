@@ -16,12 +16,12 @@ from whichone.benchmarks.open_questions import (
     read_open_questions,
 )
 from whichone.cli.import_open_questions import command as import_open_questions
-from whichone.papers.entityquestions.commands.import_entityquestions import (
-    command as import_entityquestions,
+from whichone.papers.entityquestions.commands import (
+    import_entityquestions_command as import_entityquestions,
 )
-from whichone.papers.entityquestions.release import export_entityquestions
-from whichone.papers.popqa.commands.import_popqa import command as import_popqa
-from whichone.papers.popqa.files import export_popqa
+from whichone.papers.entityquestions.entityquestions_files import export_entityquestions
+from whichone.papers.popqa.commands import import_popqa_command as import_popqa
+from whichone.papers.popqa.popqa import export_popqa
 
 PASSAGES = [
     {"id": "a", "title": "Abe Lincoln (musician)", "text": "A trombonist born in Lancaster, Ohio."},

@@ -14,7 +14,7 @@ from whichone.measures.ranking_measures import (
     right_page,
     substring_in_top,
 )
-from whichone.papers.entityquestions.resolvable import best_possible
+from whichone.papers.entityquestions.entityquestions_files import best_possible
 from whichone.records import Output, Passage, Provenance, Query
 
 TEXTS = {

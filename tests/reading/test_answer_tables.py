@@ -6,11 +6,7 @@ import pytest
 from test_settings import Fixed
 
 from whichone.errors import BadInput, UsageError
-from whichone.papers.kilt.report.answer_tables import (
-    downstream_table,
-    kilt_table,
-    retrieval_table,
-)
+from whichone.papers.kilt.kilt_report import downstream_table, kilt_table, retrieval_table
 from whichone.report.answer_sections import (
     answer_sections,
     confusion_cost_table,

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.measures.scores import score_folder
-from whichone.papers.kilt.import_files import Plan, import_kilt
+from whichone.papers.kilt.import_kilt import Plan, import_kilt
 from whichone.runs.predictions import export_kilt, import_answers
 from whichone.runs.read import read
 

@@ -10,7 +10,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores
-from whichone.papers.amber.report.templates import templates_section
+from whichone.papers.amber.amber_tables import templates_section
 from whichone.records import Bearer, NameSet, Output, Query
 from whichone.report.figures import BINS, gap_bins, popularity_gap
 

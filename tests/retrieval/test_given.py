@@ -4,7 +4,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import UsageError
-from whichone.papers.ambigdocs.ramdocs import import_ramdocs
+from whichone.papers.ambigdocs.import_ambigdocs import import_ramdocs
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.runs.from_runs import Given
 from whichone.runs.retrieve import retrieve

@@ -226,7 +226,10 @@ def test_what_is_no_training_data(tmp_path: Path) -> None:
 def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
     """Built of it are EntityQuestions; their training facts, where there are any, are learned from."""
     from whichone.benchmarks.by_name import builtin_benchmark
-    from whichone.papers.entityquestions.build import BuildOptions, build_entityquestions
+    from whichone.papers.entityquestions.build_entityquestions import (
+        BuildOptions,
+        build_entityquestions,
+    )
     from whichone.papers.entityquestions.draw import Sizes
 
     base = tmp_path / "kb"

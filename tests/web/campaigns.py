@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.papers.ambigdocs.import_files import import_ambigdocs
+from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs
 from whichone.reading.llm import FunctionReader
 from whichone.runs.read import run_reader
 from whichone.runs.shown import Setting

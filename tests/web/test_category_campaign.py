@@ -23,12 +23,15 @@ from campaigns import (
 )
 from starlette.testclient import TestClient
 
-from whichone.papers.ambigdocs.campaign.labels import CategoryTask, Labelled, majority
-from whichone.papers.ambigdocs.campaign.results import category_results
-from whichone.papers.ambigdocs.campaign.tasks import make_category_tasks
-from whichone.papers.ambigdocs.scores.agreement import read_labels
-from whichone.papers.ambigdocs.scores.answers import read_any
-from whichone.papers.ambigdocs.scores.categories import Category
+from whichone.papers.ambigdocs.categories import Category
+from whichone.papers.ambigdocs.category_campaign import (
+    CategoryTask,
+    Labelled,
+    category_results,
+    majority,
+    make_category_tasks,
+)
+from whichone.papers.ambigdocs.score_file import read_any, read_labels
 from whichone.runs.run import Answers
 from whichone.web.annotation.campaign_kind import Done
 from whichone.web.app import make_app

@@ -18,7 +18,7 @@ from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.names import fold
-from whichone.papers.kilt.import_files import Plan, import_kilt
+from whichone.papers.kilt.import_kilt import Plan, import_kilt
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.runner import run_retriever

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from web_server import served, visitor
 
 from whichone.errors import BadInput, UsageError
-from whichone.papers.ambigdocs.campaign.labels import CategoryTask
+from whichone.papers.ambigdocs.category_campaign import CategoryTask
 from whichone.web.annotation import task_queue
 from whichone.web.annotation.evidence_tasks import Annotation, AskedPassage, Judged, Task
 from whichone.web.app import make_app

@@ -14,12 +14,12 @@ from leaderboards import make_board, submitted, whole_board
 from starlette.testclient import TestClient
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.papers.amber.files import import_amber
-from whichone.papers.ambigdocs.files import read_predictions
-from whichone.papers.ambigdocs.import_files import import_ambigdocs
-from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.papers.ambigdocs.scores.score import score_prediction
-from whichone.papers.kilt.import_files import Plan, import_kilt
+from whichone.papers.amber.amber_files import import_amber
+from whichone.papers.ambigdocs.ambigdocs_files import read_predictions
+from whichone.papers.ambigdocs.categories import Category
+from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs
+from whichone.papers.ambigdocs.score_answer import score_prediction
+from whichone.papers.kilt.import_kilt import Plan, import_kilt
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run

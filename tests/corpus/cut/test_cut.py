@@ -25,8 +25,8 @@ from whichone.corpus.cut import (
 )
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.formats.psgs import read_psgs
 from whichone.knowledge.knowledge_tables import KIND, PAGES
+from whichone.papers.ambigdocs.import_ambigdocs import read_psgs
 
 PAGE = [
     "Ada\n",

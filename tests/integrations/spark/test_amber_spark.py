@@ -10,9 +10,8 @@ from test_amber_golden import TASKS, compare
 
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.build import Built, build, opened_pipeline
-from whichone.papers.amber.collection import load_collection
-from whichone.papers.amber.rules import PAPER, PUBLISHED, Rules
+from whichone.papers.amber.build_amber import Built, build, opened_pipeline
+from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, Rules, load_collection
 
 pytest.importorskip("pyspark")
 
@@ -40,7 +39,7 @@ def test_spark_gives_the_same(shared: Path, tmp_path: Path) -> None:
         view_counts(world / "pagecounts-totals.bz2"),
     )
     compare(
-        built(kb, "human", PUBLISHED, "spark"),
+        built(kb, "human", RULES_PUBLISHED, "spark"),
         world / "expected" / "human.amber_set_tuples.jsonl",
         {task: world / "expected" / f"human.{task}.amber_sets.jsonl" for task in TASKS},
     )

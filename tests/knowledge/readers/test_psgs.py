@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.knowledge.formats.psgs import psgs_passages, read_psgs
+from whichone.papers.ambigdocs.import_ambigdocs import psgs_passages, read_psgs
 
 ROWS = 'id\ttext\ttitle\n1\t"Aaron ( or ; ""Ahärôn"") is a prophet"\tAaron\n2\tplain text\tB\n'
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whichone.measures.matchers import TokenAnswers, TokenMatcher, find_matcher
-from whichone.measures.matching.needles import needle
-from whichone.measures.matching.raw_passages import RawPassage, ranks_with_answer
+from whichone.papers.entityquestions.top_k import RawPassage, needle, ranks_with_answer
 
 TOKEN_MATCHERS = ["dpr", "dpr-title", "entityquestions", "string-title"]
 PIECES = [

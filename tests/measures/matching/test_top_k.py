@@ -12,9 +12,14 @@ from click.testing import CliRunner
 
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files import json_records, pools
-from whichone.measures.matching.labels import Labels, label_files
-from whichone.measures.matching.top_k import relation_names, result_files, top_k
-from whichone.papers.entityquestions.commands.score_entityquestions import command
+from whichone.papers.entityquestions.commands import score_entityquestions_command
+from whichone.papers.entityquestions.top_k import (
+    Labels,
+    label_files,
+    relation_names,
+    result_files,
+    top_k,
+)
 
 PUBLISHED = {
     "string": "entityquestions",
@@ -103,7 +108,7 @@ def test_wrong_cuts_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ]
     path = write(tmp_path / "P1.json", results)
     original = json_records.parts
-    monkeypatch.setattr("whichone.measures.matching.labels.parts", lambda p: original(p, 700))
+    monkeypatch.setattr("whichone.papers.entityquestions.top_k.parts", lambda p: original(p, 700))
     labels = only_file(path)
     assert [(q.passages, len(q.hits)) for q in labels] == [(30, 30)] * 20
 
@@ -175,7 +180,8 @@ def test_the_command(tmp_path: Path) -> None:
     two = write(tmp_path / "P2.test.json", [result("oslo", "x"), result("oslo", "oslo")])
     rows = tmp_path / "rows.jsonl"
     run = CliRunner().invoke(
-        command, [str(two), str(one), "-k", "1,2", "--json", "--per-query", str(rows)]
+        score_entityquestions_command,
+        [str(two), str(one), "-k", "1,2", "--json", "--per-query", str(rows)],
     )
     assert run.exit_code == 0, run.output
     assert json.loads(run.stdout) == {

@@ -15,9 +15,8 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.names import name_key
-from whichone.papers.amber.build import Built, build, opened_pipeline
-from whichone.papers.amber.collection import load_collection
-from whichone.papers.amber.rules import PAPER, PUBLISHED, Rules
+from whichone.papers.amber.build_amber import Built, build, opened_pipeline
+from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, Rules, load_collection
 
 VALUES = {"P1303": ["Q11", "Q12"], "P641": ["Q13", "Q14"], "P106": ["Q15"]}
 NAMED = {"Q11": "trombone", "Q12": "piano", "Q13": "cricket", "Q14": "tennis", "Q15": "judge"}
@@ -145,7 +144,7 @@ def test_random_worlds(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_released_programs_rules_add_up_too(seed: int, tmp_path: Path) -> None:
-    check_adds_up(built(world(seed), tmp_path, PUBLISHED).account)
+    check_adds_up(built(world(seed), tmp_path, RULES_PUBLISHED).account)
 
 
 def test_a_language_without_templates_is_refused(tmp_path: Path) -> None:

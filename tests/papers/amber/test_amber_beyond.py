@@ -15,9 +15,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.auto_properties import choose_properties
-from whichone.papers.amber.build import build, opened_pipeline
-from whichone.papers.amber.collection import load_collection
-from whichone.papers.amber.rules import PAPER, Rules, rules_called
+from whichone.papers.amber.build_amber import build, opened_pipeline
+from whichone.papers.amber.collection import PAPER, Rules, load_collection, rules_called
 
 PROPERTIES = [prop("P1303", "instrument"), prop("P641", "sport"), prop("P21", "gender")]
 VALUES = [

@@ -12,7 +12,7 @@ from small_kb import dump_records, page_records, view_counts, write_kb
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.papers.amber.files import export_amber, import_amber
+from whichone.papers.amber.amber_files import export_amber, import_amber
 
 
 def typed(*words: str) -> Result:

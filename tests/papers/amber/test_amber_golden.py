@@ -12,16 +12,21 @@ from small_kb import dump_records, page_records, view_counts, write_kb
 
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.build import Built, build, opened_pipeline
-from whichone.papers.amber.collection import Collection, load_collection, parse_collection
-from whichone.papers.amber.layout import set_records, tuple_record
-from whichone.papers.amber.rules import PUBLISHED
+from whichone.papers.amber.build_amber import Built, build, opened_pipeline
+from whichone.papers.amber.collection import (
+    RULES_PUBLISHED,
+    Collection,
+    load_collection,
+    parse_collection,
+    set_records,
+    tuple_record,
+)
 
 TASKS = ("qa", "sf", "fc")
 
 
 def published(kb: Path, collection: Collection) -> Built:
-    with opened_pipeline(Folder.open(kb, KIND), collection, PUBLISHED) as pipeline:
+    with opened_pipeline(Folder.open(kb, KIND), collection, RULES_PUBLISHED) as pipeline:
         return build(pipeline, str(kb))
 
 

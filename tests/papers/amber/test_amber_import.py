@@ -14,10 +14,10 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
-from whichone.papers.amber.build import build_amber
+from whichone.papers.amber.amber_files import export_amber, import_amber
+from whichone.papers.amber.amber_tables import templates_section
+from whichone.papers.amber.build_amber import build_amber
 from whichone.papers.amber.collection import load_collection
-from whichone.papers.amber.files import export_amber, import_amber
-from whichone.papers.amber.report.templates import templates_section
 from whichone.records import Passage
 from whichone.runs.retrieve import retrieve
 

@@ -14,10 +14,24 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.engines import Tables
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.build import Built, build, build_amber, explain_name, opened_pipeline
-from whichone.papers.amber.collection import Collection, load_collection, parse_collection
-from whichone.papers.amber.names import naming
-from whichone.papers.amber.rules import PAPER, PUBLISHED, Rules, popularity_gap, rules_called
+from whichone.papers.amber.build_amber import (
+    Built,
+    build,
+    build_amber,
+    explain_name,
+    opened_pipeline,
+)
+from whichone.papers.amber.collection import (
+    PAPER,
+    RULES_PUBLISHED,
+    Collection,
+    Rules,
+    load_collection,
+    parse_collection,
+    popularity_gap,
+    rules_called,
+)
+from whichone.papers.amber.distinguishing import names_naming
 
 INSTRUMENT, SPORT = "P1303", "P641"
 PROPERTIES = [prop(INSTRUMENT, "instrument"), prop(SPORT, "sport")]
@@ -122,8 +136,8 @@ def test_the_gap_can_be_set(tmp_path: Path) -> None:
 
 def test_gap_by_hand() -> None:
     assert popularity_gap(PAPER, 110, 100) == pytest.approx(0.1)
-    assert popularity_gap(PUBLISHED, 1000, 100) == pytest.approx(0.4)  # (3 - 2) / 2.5
-    assert popularity_gap(PUBLISHED, 1, 1) == 0
+    assert popularity_gap(RULES_PUBLISHED, 1000, 100) == pytest.approx(0.4)  # (3 - 2) / 2.5
+    assert popularity_gap(RULES_PUBLISHED, 1, 1) == 0
 
 
 def test_head_is_the_most_popular_of_the_typed_bearers(tmp_path: Path) -> None:
@@ -131,32 +145,32 @@ def test_head_is_the_most_popular_of_the_typed_bearers(tmp_path: Path) -> None:
     views = {**VIEWS, "Abe_Roe_(film)": 50_000}
     assert len(made(tmp_path / "paper", [*pair(), film], views=views).sets) == 1
     # The released program looks for the head before it looks at types, and then has none.
-    assert made(tmp_path / "p", [*pair(), film], views=views, rules=PUBLISHED).sets == []
+    assert made(tmp_path / "p", [*pair(), film], views=views, rules=RULES_PUBLISHED).sets == []
 
 
 def test_spellings_of_one_name_are_one_set(tmp_path: Path) -> None:
     entities = [pair()[0], item("Q2", "ABE  ROE", title="Abe Roe (b)", P641="Q13")]
     built = made(tmp_path / "paper", entities)
     assert [s.name for s in built.sets] == ["Abe Roe"]
-    assert made(tmp_path / "published", entities, rules=PUBLISHED).sets == []
+    assert made(tmp_path / "published", entities, rules=RULES_PUBLISHED).sets == []
 
 
 def test_deprecated_facts_do_not_count(tmp_path: Path) -> None:
     old = pair(ranks={"P641": "deprecated"})
     assert made(tmp_path / "paper", old).sets == []
-    assert len(made(tmp_path / "published", old, rules=PUBLISHED).sets) == 1
+    assert len(made(tmp_path / "published", old, rules=RULES_PUBLISHED).sets) == 1
 
 
 def test_a_value_without_a_page_counts(tmp_path: Path) -> None:
     pages = [PAGES[0], page(2, "Abe Roe (b)", "Q2", "A tennis player.")]
     assert len(made(tmp_path / "paper", pair(P641="Q14"), pages).sets) == 1
-    assert made(tmp_path / "published", pair(P641="Q14"), pages, rules=PUBLISHED).sets == []
+    assert made(tmp_path / "published", pair(P641="Q14"), pages, rules=RULES_PUBLISHED).sets == []
 
 
 def test_a_disambiguation_page_is_no_evidence(tmp_path: Path) -> None:
     pages = [PAGES[0], page(2, "Abe Roe (b)", "Q2", "cricket", kind="disambiguation")]
     assert made(tmp_path / "paper", pair(), pages).sets == []
-    assert len(made(tmp_path / "published", pair(), pages, rules=PUBLISHED).sets) == 1
+    assert len(made(tmp_path / "published", pair(), pages, rules=RULES_PUBLISHED).sets) == 1
 
 
 def test_false_claims_take_the_most_frequent_value_of_the_knowledge_base(tmp_path: Path) -> None:
@@ -213,7 +227,7 @@ def test_in_amber_n_bearers_are_of_different_types(tmp_path: Path) -> None:
     step = next(s for s in built.account.steps if "same type" in s.name)
     assert (step.removed, step.examples) == (1, ["Her: Q2 (Her)"])
     both = made(
-        tmp_path / "published", entities, pages, views, collection=collection, rules=PUBLISHED
+        tmp_path / "published", entities, pages, views, collection=collection, rules=RULES_PUBLISHED
     )
     assert [b.entity for b in both.sets[0].bearers] == ["Q1", "Q2", "Q3"]
 
@@ -293,7 +307,7 @@ def test_names_with_a_slot_are_said_and_kept_whole(tmp_path: Path) -> None:
     built = made(tmp_path / "paper", entities)
     assert any("Abe $object" in remark for remark in built.account.remarks)
     assert all("Abe $object" in text for text in inputs(built, "fc"))
-    released = made(tmp_path / "published", entities, rules=PUBLISHED)
+    released = made(tmp_path / "published", entities, rules=RULES_PUBLISHED)
     assert not any("$object" in text for text in inputs(released, "fc"))
 
 
@@ -321,7 +335,7 @@ def test_names_of_language_variants_count(tmp_path: Path) -> None:
     entities = [*pair(), *VALUES, *PROPERTIES]
     kb = write_kb(tmp_path / "kb", entities, PAGES, VIEWS, languages={"Q2": "en-gb"})
     sets = {}
-    for rules in (PAPER, PUBLISHED):
+    for rules in (PAPER, RULES_PUBLISHED):
         with opened_pipeline(Folder.open(kb, KIND), load_collection("human"), rules) as pipeline:
             sets[rules.name] = build(pipeline, str(kb)).sets
     assert [s.name for s in sets["paper"]] == ["Abe Roe"]
@@ -352,7 +366,7 @@ def test_a_quantity_keeps_its_sign_by_the_paper(tmp_path: Path) -> None:
         page(2, "Abe Roe (b)", "Q2", "It is -3 degrees."),
     ]
     answers = {}
-    for rules in (PAPER, PUBLISHED):
+    for rules in (PAPER, RULES_PUBLISHED):
         built = made(tmp_path / rules.name, entities, pages, rules=rules, collection=collection)
         answers[rules.name] = [
             q.answers()[0] for q in built.queries if q.task == "qa" and q.relation == "P2076"
@@ -369,7 +383,7 @@ def test_labels_come_first_and_the_own_language_before_its_variants() -> None:
     table = pa.table({**columns, "key": columns["name"], "entity": ["Q1"] * len(rows)})
     engine: Any = None
     tables = Tables(engine, *[ibis.memtable(table)] * 7)
-    found = naming(tables, PAPER, "en").order_by("place").to_pyarrow()
+    found = names_naming(tables, PAPER, "en").order_by("place").to_pyarrow()
     assert found["name"].to_pylist() == ["Zither", "Cither", "Yither", "Xither", "Bither"]
 
 
@@ -398,7 +412,7 @@ def test_popularity_can_be_counted_in_three_ways(
 def test_no_views_at_all_make_no_lead(tmp_path: Path) -> None:
     for first in (0, 1):
         views = {**VIEWS, "Abe_Roe": first, "Abe_Roe_(b)": 0}
-        built = made(tmp_path / str(first), pair(), views=views, rules=PUBLISHED)
+        built = made(tmp_path / str(first), pair(), views=views, rules=RULES_PUBLISHED)
         assert built.sets == []  # the released program divides by zero, or has no logarithm
 
 
@@ -409,7 +423,7 @@ def test_a_figure_greys_bearers_of_other_types(tmp_path: Path) -> None:
     figure = explain_name(kb, "Abe Roe", load_collection("human"))
     assert [b.dropped is None for b in figure.bearers] == [True, True, False]
     assert figure.verdict == "a set of 2 bearers, 2 with queries about 2 facts"
-    figure = explain_name(kb, "Abe Roe", load_collection("human"), PUBLISHED)
+    figure = explain_name(kb, "Abe Roe", load_collection("human"), RULES_PUBLISHED)
     assert figure.verdict.endswith("false claims are chosen among all sets, so none is drawn")
 
 

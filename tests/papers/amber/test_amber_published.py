@@ -11,18 +11,18 @@ from whichone.files.folder import Folder
 from whichone.knowledge.formats.kilt_source import KiltSource
 from whichone.knowledge.ingest import ingest
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.alignment import beginning, needle
-from whichone.papers.amber.build import opened_pipeline
-from whichone.papers.amber.collection import load_collection
-from whichone.papers.amber.published import (
+from whichone.papers.amber.alignment import (
     amount_name,
+    beginning,
     choose_template,
     fill,
+    needle,
     number_words,
     query_id,
     tuple_id,
 )
-from whichone.papers.amber.rules import PAPER, PUBLISHED
+from whichone.papers.amber.build_amber import opened_pipeline
+from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, load_collection
 
 
 def golden(shared: Path, name: str) -> list[dict[str, object]]:
@@ -45,13 +45,13 @@ def test_quantities(shared: Path) -> None:
 def test_answers_in_documents(shared: Path) -> None:
     for case in golden(shared, "answer_in_doc"):
         document = beginning(str(case["document"]), 350)
-        wanted = needle(str(case["answer"]), PUBLISHED)
+        wanted = needle(str(case["answer"]), RULES_PUBLISHED)
         assert wanted is not None
         assert (document != "  " and wanted in document) == case["found"]
 
 
 def test_an_empty_name_is_found_everywhere_or_nowhere() -> None:
-    assert needle("The", PUBLISHED) == ""
+    assert needle("The", RULES_PUBLISHED) == ""
     assert needle("The", PAPER) is None
 
 
@@ -93,6 +93,6 @@ def test_pages_are_those_whose_records_say_their_entity(tmp_path: Path, said: bo
     source.write_text("".join(json.dumps(record) + "\n" for record in records))
     ingest(tmp_path / "kb", [KiltSource(source)])
     kb = Folder.open(tmp_path / "kb", KIND)
-    with opened_pipeline(kb, load_collection("human"), PUBLISHED) as pipeline:
+    with opened_pipeline(kb, load_collection("human"), RULES_PUBLISHED) as pipeline:
         kept = sorted(title for (title,) in pipeline.tuples(pipeline.pages().select("title")))
     assert kept == (["A", "B"] if said else ["A", "B", "C", "D"])

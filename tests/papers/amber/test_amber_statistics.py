@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import save_benchmark
-from whichone.papers.amber.report.statistics import amber_statistics
+from whichone.papers.amber.amber_tables import amber_statistics
 from whichone.records import Bearer, NameSet, Output, Query
 from whichone.report.show import show
 

@@ -9,10 +9,9 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.by_name import builtin_benchmark, ingest_dumps
-from whichone.papers.amber.build import build_amber
-from whichone.papers.amber.collection import PUBLISHED, load_collection
-from whichone.papers.amber.rules import rules_called
-from whichone.papers.amber.wording import CLEAN, clean_template, cleaned
+from whichone.papers.amber.build_amber import build_amber
+from whichone.papers.amber.collection import PUBLISHED, load_collection, rules_called
+from whichone.papers.amber.instantiate import CLEAN, clean_template, cleaned
 from whichone.world.invent import Invention, write_invented
 
 MISTAKES = {

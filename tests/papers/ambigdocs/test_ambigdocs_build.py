@@ -4,19 +4,25 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.papers.ambigdocs.answers import answer_forms, quantity_forms, time_forms
-from whichone.papers.ambigdocs.bearers import line_starts, surface_of, usable_name
-from whichone.papers.ambigdocs.build_benchmark import (
-    BuildOptions,
-    build_ambigdocs,
-    build_options,
+from whichone.papers.ambigdocs.ambigdocs_files import export_ambigdocs, read_questions
+from whichone.papers.ambigdocs.build_ambigdocs import BuildOptions, build_ambigdocs, build_options
+from whichone.papers.ambigdocs.shared_names import (
+    BearerPage,
+    Statement,
+    line_starts,
+    split_names,
+    surface_of,
+    usable_name,
 )
-from whichone.papers.ambigdocs.built import Statement, split_names
-from whichone.papers.ambigdocs.entailment import Contained
-from whichone.papers.ambigdocs.export_files import export_ambigdocs
-from whichone.papers.ambigdocs.files import read_questions
-from whichone.papers.ambigdocs.shared_facts import BearerPage
-from whichone.papers.ambigdocs.statements import PageText, page_statements, statement
+from whichone.papers.ambigdocs.statements import (
+    Contained,
+    PageText,
+    answer_forms,
+    page_statements,
+    quantity_forms,
+    statement,
+    time_forms,
+)
 from whichone.records import Passage
 
 

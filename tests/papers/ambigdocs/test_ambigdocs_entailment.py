@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.papers.ambigdocs.build_benchmark import BuildOptions, build_ambigdocs
-from whichone.papers.ambigdocs.entailment import ByModel, ByRule, Claimed, Contained, answer_pattern
+from whichone.papers.ambigdocs.build_ambigdocs import BuildOptions, build_ambigdocs
 from whichone.papers.ambigdocs.properties import question_of_label
+from whichone.papers.ambigdocs.statements import ByModel, ByRule, Claimed, Contained, answer_pattern
 from whichone.records import Passage
 
 

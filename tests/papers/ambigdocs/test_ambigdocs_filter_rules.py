@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from whichone.files.lines import read_json_lines
-from whichone.papers.ambigdocs.filter_rules import (
+from whichone.papers.ambigdocs.properties import (
     Draft,
     Status,
     failed_rule,

@@ -5,10 +5,12 @@ import msgspec
 import pytest
 
 from whichone.errors import BadInput, UsageError
-from whichone.papers.ambigdocs.export_files import export_ambigdocs
-from whichone.papers.ambigdocs.files import read_predictions, read_questions
-from whichone.papers.ambigdocs.import_files import import_ambigdocs
-from whichone.papers.ambigdocs.pids import read_passage_file
+from whichone.papers.ambigdocs.ambigdocs_files import (
+    export_ambigdocs,
+    read_predictions,
+    read_questions,
+)
+from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs, read_passage_file
 
 
 def document(title: str, pid: str | None, answer: str | None, text: str = "") -> dict[str, Any]:

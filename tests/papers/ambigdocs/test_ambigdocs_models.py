@@ -6,19 +6,24 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.papers.ambigdocs.build_with_models import build_with_models, journal_of
-from whichone.papers.ambigdocs.filter_rules import Draft, Status
-from whichone.papers.ambigdocs.generate import Generated, Roles, about, expand, generate
-from whichone.papers.ambigdocs.records import Document
-from whichone.papers.ambigdocs.roles import (
+from whichone.papers.ambigdocs.ambigdocs_records import Document
+from whichone.papers.ambigdocs.model_builder import (
     Answerer,
+    Generated,
     Judge,
     QuestionWriter,
+    Roles,
+    SeedPair,
+    about,
+    build_with_models,
+    expand,
+    generate,
+    journal_of,
     own_prompt,
     parse_draft,
     read_prompt,
 )
-from whichone.papers.ambigdocs.seed_pairs import SeedPair
+from whichone.papers.ambigdocs.properties import Draft, Status
 from whichone.protocols import ChatModel, ChatReply
 
 Say = Callable[[str], str | ChatReply]

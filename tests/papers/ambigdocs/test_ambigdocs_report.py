@@ -7,20 +7,23 @@ from pathlib import Path
 import pytest
 
 from whichone.measures.intervals import Estimate
-from whichone.papers.ambigdocs.records import AmbigQuestion, Document, Prediction
-from whichone.papers.ambigdocs.report.figures import categories_figure, category_shares
-from whichone.papers.ambigdocs.report.page import ambigdocs_page, answer_html, report_files
-from whichone.papers.ambigdocs.report.tables import (
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_report import (
     AmbigSystem,
+    ambigdocs_page,
+    answer_html,
     by_number_of_bearers,
     by_popularity,
+    categories_figure,
     categories_table,
+    category_shares,
     measures_table,
     mode_differences,
     paired_difference,
+    report_files,
     system_of,
 )
-from whichone.papers.ambigdocs.scores.answers import write_predictions
+from whichone.papers.ambigdocs.score_file import write_predictions
 
 BEARERS = (("film", "Ann Lee", 900.0), ("novel", "Bob Ray", 20.0), ("song", "Cy Dow", 3.0))
 

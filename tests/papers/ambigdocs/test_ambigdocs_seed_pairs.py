@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.files.lines import read_json
-from whichone.papers.ambigdocs.records import Document
-from whichone.papers.ambigdocs.seed_pairs import (
+from whichone.papers.ambigdocs.ambigdocs_records import Document
+from whichone.papers.ambigdocs.model_builder import (
     SEED_RULES,
     SeedRules,
     longest_shared_ngram,

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from whichone.errors import BadInput
-from whichone.papers.ambigdocs.ramdocs import (
+from whichone.papers.ambigdocs.import_ambigdocs import (
     RamDocument,
     RamQuestion,
     bearer_of,

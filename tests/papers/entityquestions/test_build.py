@@ -12,8 +12,12 @@ from eq_knowledge import PEOPLE, write_knowledge
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.papers.entityquestions.build import BuildOptions, Built, build_entityquestions
-from whichone.papers.entityquestions.commands.build_entityquestions import command
+from whichone.papers.entityquestions.build_entityquestions import (
+    BuildOptions,
+    Built,
+    build_entityquestions,
+)
+from whichone.papers.entityquestions.commands import build_entityquestions_command
 from whichone.papers.entityquestions.draw import Sizes
 from whichone.records import Query
 
@@ -146,7 +150,7 @@ def test_evidence_from_trex(kb: Path, tmp_path: Path) -> None:
 
 def test_the_command_prints_the_criteria(kb: Path, tmp_path: Path) -> None:
     run = CliRunner().invoke(
-        command,
+        build_entityquestions_command,
         [str(kb), str(tmp_path / "b"), "--only", "P19,P26", "--least-facts", "0.5", "--json"],
     )
     assert run.exit_code == 0, run.output

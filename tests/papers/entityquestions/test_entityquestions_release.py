@@ -15,12 +15,18 @@ from eq_knowledge import write_knowledge
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.papers.entityquestions.buckets import buckets_of
-from whichone.papers.entityquestions.build import BuildOptions, Built, build_entityquestions
-from whichone.papers.entityquestions.draw import Sizes
-from whichone.papers.entityquestions.files import read_questions
-from whichone.papers.entityquestions.release import export_entityquestions, write_release
-from whichone.papers.entityquestions.report.figure import bucket_places, kinds
+from whichone.papers.entityquestions.build_entityquestions import (
+    BuildOptions,
+    Built,
+    build_entityquestions,
+)
+from whichone.papers.entityquestions.draw import Sizes, buckets_of
+from whichone.papers.entityquestions.entityquestions_files import (
+    export_entityquestions,
+    read_questions,
+    write_release,
+)
+from whichone.papers.entityquestions.entityquestions_report import bucket_places, kinds
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.runs.retrieve import retrieve
 from whichone.training.trainer import Settings

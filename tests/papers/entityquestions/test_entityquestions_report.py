@@ -12,8 +12,14 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.intervals import Estimate
 from whichone.measures.ranking_measures import answer_in_top
 from whichone.measures.scores import Scores, score_run
-from whichone.papers.entityquestions.report.figure import bucket_places, curve, figure_1, kinds
-from whichone.papers.entityquestions.report.page import applying, entityquestions_section
+from whichone.papers.entityquestions.entityquestions_report import (
+    applying,
+    bucket_places,
+    curve,
+    entityquestions_section,
+    figure_1,
+    kinds,
+)
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
 from whichone.report.page import Table
 from whichone.runs.run import Run

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput, Missing
-from whichone.papers.entityquestions.files import (
+from whichone.papers.entityquestions.entityquestions_files import (
     place_of,
     read_questions,
     write_questions,
+    write_release,
 )
-from whichone.papers.entityquestions.release import write_release
 
 
 def test_places_in_the_release() -> None:

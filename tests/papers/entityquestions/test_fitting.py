@@ -15,7 +15,10 @@ from whichone.cli import whichone
 from whichone.files.folder import Folder
 from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
-from whichone.papers.entityquestions.build import BuildOptions, build_entityquestions
+from whichone.papers.entityquestions.build_entityquestions import (
+    BuildOptions,
+    build_entityquestions,
+)
 
 BAND = "Q215380"
 TYPED = ("P106", "P136", "P175", "P264", "P407", "P413", "P69")

@@ -10,27 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.errors import BadInput
-from whichone.papers.entityquestions.buckets import (
+from whichone.papers.entityquestions.draw import (
+    blank_tokens,
     bucketed,
     buckets_of,
+    disjoint_train,
+    names_in,
     random_entities,
+    read_listed,
+    read_seen,
+    relation_counts,
+    shuffled,
     training_entities,
 )
-from whichone.papers.entityquestions.criteria import relation_counts
-from whichone.papers.entityquestions.disjoint import blank_tokens, disjoint_train
-from whichone.papers.entityquestions.fact import EntityFact, Object
-from whichone.papers.entityquestions.resolvable import (
+from whichone.papers.entityquestions.entityquestions_files import (
     OtherBearer,
     best_expected,
     resolution,
 )
-from whichone.papers.entityquestions.sampling import shuffled
-from whichone.papers.entityquestions.training_questions import (
-    names_in,
-    read_listed,
-    read_seen,
-)
-from whichone.papers.entityquestions.trex import read_triples
+from whichone.papers.entityquestions.facts import EntityFact, Object, read_triples
 
 
 def fact(

@@ -17,11 +17,24 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.inventors.build import InventorOptions, build_inventors
-from whichone.papers.inventors.files import PREDICTED, archive_place, read_mentions
-from whichone.papers.inventors.knowledge import inventors, keep_knowledge, patents
-from whichone.papers.inventors.people import clues, label_error, people_by_name, same
-from whichone.papers.inventors.questions import fields, questions, split_of, wordings
+from whichone.papers.people.authors import (
+    clues,
+    fields,
+    label_error,
+    people_by_name,
+    questions,
+    same,
+    split_of,
+    wordings,
+)
+from whichone.papers.people.build_people import (
+    InventorOptions,
+    build_inventors,
+    inventors,
+    keep_knowledge,
+    patents,
+)
+from whichone.papers.people.mentions import PREDICTED, archive_place, read_mentions
 from whichone.records import Question, page_of
 from whichone.retrieval.baselines import Popular
 from whichone.retrieval.bootleg import BootlegStyle

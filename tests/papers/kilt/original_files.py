@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from whichone.papers.kilt.convert.converters import CONVERTERS
-from whichone.papers.kilt.convert.original import Original
-from whichone.papers.kilt.mapping.evidence import TaskRecord
+from whichone.papers.kilt.convert import CONVERTERS
+from whichone.papers.kilt.evidence_text import Original, TaskRecord
 
 
 def convert(name: str, *files: Path, **more: Any) -> tuple[list[TaskRecord], dict[str, int]]:

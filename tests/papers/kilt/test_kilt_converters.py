@@ -12,16 +12,14 @@ from original_files import convert, fever, texts, trex, trex_document, write
 
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files import arrow_records, mapped
-from whichone.papers.kilt.convert import fever as fever_file
-from whichone.papers.kilt.convert import trex as trex_file
-from whichone.papers.kilt.convert.converters import CONVERTERS
-from whichone.papers.kilt.convert.fever import page_title
-from whichone.papers.kilt.convert.original import Original
-from whichone.papers.kilt.convert.zsre import relation_splits
-from whichone.papers.kilt.datasets import datasets
-from whichone.papers.kilt.mapping.map_task import map_original
-from whichone.papers.kilt.mapping.plan import MapPlan
-from whichone.papers.kilt.read_files import read_file
+from whichone.papers.kilt import convert as fever_file
+from whichone.papers.kilt import convert_relations as trex_file
+from whichone.papers.kilt.convert import CONVERTERS, page_title
+from whichone.papers.kilt.convert_relations import relation_splits
+from whichone.papers.kilt.evidence_text import Original
+from whichone.papers.kilt.kilt_files import read_file
+from whichone.papers.kilt.kilt_record import datasets
+from whichone.papers.kilt.map_task import MapPlan, map_original
 
 
 def test_every_dataset_has_a_converter() -> None:

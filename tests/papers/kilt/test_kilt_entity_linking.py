@@ -14,13 +14,11 @@ from original_files import convert, texts, write
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND, LINKS
-from whichone.papers.kilt.convert.converters import CONVERTERS
-from whichone.papers.kilt.convert.entity_linking import cut_context
-from whichone.papers.kilt.convert.hyperlinks import dev_pages, export_hyperlinks
-from whichone.papers.kilt.convert.original import Original
-from whichone.papers.kilt.mapping.map_task import map_original
-from whichone.papers.kilt.mapping.plan import MapPlan
-from whichone.papers.kilt.read_files import read_file
+from whichone.papers.kilt.convert import CONVERTERS
+from whichone.papers.kilt.convert_links import cut_context, dev_pages, export_hyperlinks
+from whichone.papers.kilt.evidence_text import Original
+from whichone.papers.kilt.kilt_files import read_file
+from whichone.papers.kilt.map_task import MapPlan, map_original
 
 AIDA = """-DOCSTART- (1 EU)
 EU\tB\tEU\t--NME--

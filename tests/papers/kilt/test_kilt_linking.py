@@ -11,7 +11,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.measure import Retrieved, parse_measure, parse_measures
 from whichone.measures.scores import board_measures, of_papers, score_answers, score_run
-from whichone.papers.kilt.import_files import Plan, import_kilt
+from whichone.papers.kilt.import_kilt import Plan, import_kilt
 from whichone.records import Output, Provenance, Query
 from whichone.report.report import make_report
 from whichone.runs.predictions import export_kilt, import_answers

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.papers.kilt import import_files, read_files
-from whichone.papers.kilt.export_files import export_kilt
-from whichone.papers.kilt.import_files import Plan, import_kilt, read_kilt
-from whichone.papers.kilt.namesakes import popularity_bin
-from whichone.papers.kilt.report.namesakes import namesake_section
-from whichone.papers.kilt.snapshot import Snapshot
+from whichone.papers.kilt import import_kilt as kilt_import_kilt
+from whichone.papers.kilt import kilt_files
+from whichone.papers.kilt.import_kilt import Plan, import_kilt, read_kilt
+from whichone.papers.kilt.kilt_files import export_kilt
+from whichone.papers.kilt.kilt_report import namesake_section
+from whichone.papers.kilt.snapshot_pages import Snapshot, popularity_bin
 
 
 def record(identity: str, text: str, *pages: str, **span: Any) -> dict[str, Any]:
@@ -118,8 +118,8 @@ def test_blocks_of_records_are_placed_the_same(
     file = write(tmp_path / "nq-dev-kilt.jsonl", *records)
     plan = Plan(knowledge=str(snapshot_folder))
     whole = import_kilt([file], tmp_path / "whole", plan)
-    monkeypatch.setattr(import_files, "GOLD_AT_ONCE", 2)
-    monkeypatch.setattr(read_files, "BLOCK", 3)
+    monkeypatch.setattr(kilt_import_kilt, "GOLD_AT_ONCE", 2)
+    monkeypatch.setattr(kilt_files, "BLOCK", 3)
     blocks = import_kilt([file], tmp_path / "blocks", plan)
     assert blocks.id == whole.id
     assert blocks.queries == whole.queries

@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.papers.kilt.datasets import dataset, dataset_and_split, datasets
-from whichone.papers.kilt.export_files import export_kilt
-from whichone.papers.kilt.import_files import Plan, import_kilt, read_kilt
-from whichone.papers.kilt.originals import Originals
-from whichone.papers.kilt.read_files import read_file
-from whichone.papers.kilt.record import query_of, record_of
-from whichone.papers.kilt.scores.headline import METRIC
+from whichone.papers.kilt.import_kilt import Plan, import_kilt, read_kilt
+from whichone.papers.kilt.kilt_files import Originals, export_kilt, read_file
+from whichone.papers.kilt.kilt_record import (
+    dataset,
+    dataset_and_split,
+    datasets,
+    query_of,
+    record_of,
+)
+from whichone.papers.kilt.kilt_scoring import METRIC
 
 
 def strict(value: Any) -> str:

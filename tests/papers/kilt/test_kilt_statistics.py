@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from whichone.papers.kilt.import_files import Plan, import_kilt
-from whichone.papers.kilt.report.statistics import datasets_per_page_figure
+from whichone.papers.kilt.import_kilt import Plan, import_kilt
+from whichone.papers.kilt.kilt_report import datasets_per_page_figure
 from whichone.report.show import show_benchmark
 
 FEVER = [

@@ -12,8 +12,12 @@ from click.testing import CliRunner
 
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.papers.kilt.report.files import open_system, score_systems
-from whichone.papers.kilt.report.mentions import document_name, documents
+from whichone.papers.kilt.kilt_file_tables import (
+    document_name,
+    documents,
+    open_system,
+    score_systems,
+)
 
 
 def write(path: Path, *records: dict[str, Any]) -> Path:

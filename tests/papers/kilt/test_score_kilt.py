@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 import whichone as whichone_package
 from whichone.cli import whichone
 from whichone.errors import BadInput, GateFailed, UsageError
-from whichone.papers.kilt.scores.headline import METRIC
+from whichone.papers.kilt.kilt_scoring import METRIC
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.papers.popqa.files import read_popqa, write_popqa
+from whichone.papers.popqa.popqa import read_popqa, write_popqa
 
 ROW = {
     "id": 7,

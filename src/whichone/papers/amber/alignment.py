@@ -5,21 +5,30 @@ Each candidate page is cut and normalised once, whatever the number of values an
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import random
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from whichone.knowledge.engines import PageRow, look_on_pages
-from whichone.papers.amber.model import PageRef, Value
-from whichone.papers.amber.rules import Rules
+from whichone.names import name_key
+from whichone.papers.amber import distinguishing
+from whichone.papers.amber.collection import AmberSet, AmberTuple, PageRef, Rules, Value
+from whichone.papers.amber.distinguishing import USERS, Pipeline
 from whichone.text import normalisers
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
     from whichone.knowledge.engines import Engine
+
 
 Key = tuple[str, str]
 """An entity and a property: whether its values are stated does not depend on the name set."""
@@ -136,3 +145,255 @@ class _Look:
             return None
         ref = PageRef(page.page, page.title)
         return msgspec.msgpack.encode(PageHits(page.entity, ref, page.position, seen))
+
+
+# What the released program does that is not relational: ids, choices, number words, exact to the bit.
+
+
+_twister = random.Random()  # always seeded before it is asked
+_DIGITS = re.compile(r"[A-Za-z]+(\d+)")
+
+
+def tuple_id(name: str, entity: str, prop: str) -> str:
+    """MD5 of the text Python prints for the list [name, entity, property]; quoting rules included."""
+    return hashlib.md5(repr([name, entity, prop]).encode()).hexdigest()
+
+
+def query_id(tuple_id: str, text: str) -> str:
+    return f"{tuple_id}={hashlib.md5(text.encode()).hexdigest()}"
+
+
+def choose_template(entity: str, prop: str, templates: Sequence[str]) -> str:
+    """The template that Python's Mersenne Twister draws, seeded with both ids' digits in a row.
+
+    Ids of other shapes, such as a catalogue's, seed it with their text.
+    """
+    return templates[_drawn(entity, prop, len(templates))]
+
+
+@functools.lru_cache(maxsize=1 << 17)  # questions and claims ask the same
+def _drawn(entity: str, prop: str, count: int) -> int:
+    item, two = _DIGITS.fullmatch(entity), _DIGITS.fullmatch(prop)
+    _twister.seed(int(item[1] + two[1]) if item and two else f"{entity} {prop}")
+    return _twister.choice(range(count))
+
+
+def amount_name(amount: str) -> str:
+    """A quantity as an answer: its digits without the sign, so that -3 turns into 3."""
+    return amount[1:] if amount[:1] in ("+", "-") else amount
+
+
+@functools.cache
+def number_words(amount: str) -> tuple[str, ...]:
+    """A quantity in English words ("one hundred"), or nothing where there are none."""
+    text = amount_name(amount)
+    try:
+        words = _inflect().number_to_words(text)
+    except Exception:  # the released program swallows whatever the library raises
+        return ()
+    return (words,) if isinstance(words, str) and words else ()
+
+
+@functools.cache
+def _inflect() -> Any:
+    with _no_type_checks():
+        import inflect
+    return inflect.engine()
+
+
+@contextlib.contextmanager
+def _no_type_checks() -> Iterator[None]:
+    """Inflect has typeguard compile checks into all of it: two seconds, for numbers as words."""
+    try:
+        import typeguard
+    except ImportError:  # inflect before version 7
+        yield
+        return
+    checked, typeguard.typechecked = typeguard.typechecked, lambda function: function  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        typeguard.typechecked = checked
+
+
+def fill(template: str, name: str, value: str = "") -> str:
+    """Slots replaced one after the other: a name that contains `$object` is rewritten, as released.
+
+    Questions and slots have no value, and such a name stays as it is in them.
+    """
+    text = template.replace("$name", name)
+    return text.replace("$object", value) if value else text
+
+
+# The names of values: what may appear in a page, and what counts as an answer.
+
+
+class ValueNames(msgspec.Struct):
+    """Names, types and users' names of one entity that is a value."""
+
+    names: list[str] = []
+    types: tuple[str, ...] = ()
+    extra: set[str] = set()
+
+
+class ValueBook:
+    """All values that a build needs, by entity id."""
+
+    def __init__(
+        self, entities: dict[str, ValueNames], *, extra_answers: bool, signs: bool = False
+    ) -> None:
+        self._entities = entities
+        self._extra_answers = extra_answers
+        self._signs = signs
+
+    def value(self, kind: str, value: str, unit: str | None = None) -> Value | None:
+        """A fact's value with its names; None for an entity without any."""
+        if kind == "entity":
+            known = self._entities.get(value)
+            if known is None or not known.names:
+                return None
+            return Value(
+                kind=kind,
+                value=value,
+                names=tuple(known.names),
+                types=known.types,
+                extra=tuple(sorted(known.extra)),
+            )
+        if kind == "quantity":
+            extra = number_words(value) if self._extra_answers else ()
+            name = value.removeprefix("+") if self._signs else amount_name(value)
+            return Value(kind=kind, value=value, unit=unit, names=(name,), extra=extra)
+        shown = plain_time(value) if kind == "time" else value
+        return Value(kind=kind, value=value, names=(shown,))
+
+
+def plain_time(value: str) -> str:
+    """A point in time as a page may state it: Wikidata's form without sign, clock and empty parts."""
+    day = value.lstrip("+").partition("T")[0]
+    return day.removesuffix("-00").removesuffix("-00")
+
+
+def value_book(pipeline: Pipeline) -> ValueBook:
+    """Names of every entity that is a value of a distinguishing fact or a candidate for a false claim."""
+    wanted = _wanted(pipeline)
+    entities: dict[str, ValueNames] = {}
+    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
+    borne = naming.semi_join(wanted, naming.bearer == wanted.value)
+    if pipeline.rules.value_needs_views and pipeline.popularity != "none":
+        people = pipeline.population()
+        borne = borne.semi_join(people, borne.bearer == people.entity)
+    borne = borne.select("bearer", "place", "name").order_by("bearer", "place", "name")
+    for entity, _, name in pipeline.tuples(borne):
+        if entity not in entities:
+            entities[entity] = ValueNames(names=[], extra=set())
+        entities[entity].names.append(name)
+    about = pipeline.tables.entities
+    typed = about.semi_join(wanted, about.entity == wanted.value).select("entity", "types")
+    for entity, types in pipeline.tuples(typed):
+        if entity in entities:
+            entities[entity].types = tuple(types or ())
+    if pipeline.rules.extra_answers:
+        _add_users(pipeline, wanted, entities)
+    rules = pipeline.rules
+    return ValueBook(entities, extra_answers=rules.extra_answers, signs=rules.name == "paper")
+
+
+def _wanted(pipeline: Pipeline) -> Table:
+    facts = pipeline.relations["distinguishing_facts"]
+    values = facts.filter(facts.kind == "entity").select("value")
+    if "qualifiers" in pipeline.relations:
+        qualifier_rows = pipeline.relations["qualifiers"]
+        values = values.union(
+            qualifier_rows.filter(qualifier_rows.kind == "entity").select("value")
+        )
+    if "value_counts" in pipeline.relations:
+        counted = pipeline.relations["value_counts"]
+        values = values.union(counted.filter(counted.kind == "entity").select("value"))
+    return pipeline.keep("wanted_values", values.distinct())
+
+
+def _add_users(pipeline: Pipeline, wanted: Table, entities: dict[str, ValueNames]) -> None:
+    """Names of those who practise or use a value: a guitarist for the guitar."""
+    facts = pipeline.tables.facts
+    uses = facts.filter(facts["property"].isin(USERS), facts.kind == "entity")
+    uses = uses.semi_join(wanted, uses.entity == wanted.value)
+    uses = uses.select(used="entity", user="value")
+    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
+    if pipeline.popularity != "none":
+        people = pipeline.population()
+        naming = naming.semi_join(people, naming.bearer == people.entity)
+    named = uses.inner_join(naming, uses.user == naming.bearer).select("used", "name")
+    for used, name in pipeline.tuples(named):
+        if used in entities:
+            entities[used].extra.add(name)
+
+
+# The wrong value of a false claim: the most frequent other one.
+
+
+_key = lru_cache(maxsize=1 << 16)(name_key)
+
+
+class FalseValues(Protocol):
+    """Gives a wrong value for a tuple, or None where there is no other."""
+
+    def other_than(self, fact: AmberTuple) -> str | None: ...
+
+
+class MostFrequentInTuples:
+    """The released program: most frequent among the first names of all surviving tuples' values.
+
+    Ties go to the value that came first; only first names are compared, so that an alias of a true
+    value may be claimed as false.
+    """
+
+    def __init__(self, sets: Iterable[AmberSet]) -> None:
+        counts: dict[str, Counter[str]] = {}
+        for amber_set in sets:
+            for bearer in amber_set.bearers:
+                for fact in bearer.tuples:
+                    counts.setdefault(fact.property, Counter()).update(
+                        value.names[0] for value in fact.values
+                    )
+        self._ordered = {prop: [name for name, _ in c.most_common()] for prop, c in counts.items()}
+
+    def other_than(self, fact: AmberTuple) -> str | None:
+        true = {value.names[0] for value in fact.values}
+        return next((name for name in self._ordered[fact.property] if name not in true), None)
+
+
+class MostFrequentInKnowledgeBase:
+    """The paper: the most popular value of the property in all of the knowledge base.
+
+    A value that shares a name with a true one is passed over.
+    """
+
+    def __init__(self, ordered: Mapping[str, Sequence[Value]]) -> None:
+        self._ordered = ordered
+
+    def other_than(self, fact: AmberTuple) -> str | None:
+        ids = {value.value for value in fact.values}
+        true = {_key(name) for value in fact.values for name in value.names}
+        for value in self._ordered.get(fact.property, ()):
+            if value.value not in ids and true.isdisjoint(map(_key, value.names)):
+                return value.names[0]
+        return None
+
+
+def false_values(pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet]) -> FalseValues:
+    """The source of wrong values that the rules ask for."""
+    if pipeline.rules.false_value == "tuples":
+        return MostFrequentInTuples(sets)
+    counted = pipeline.relations["value_counts"]
+    rows: dict[str, list[tuple[int, Value]]] = {}
+    wanted = counted.select("property", "kind", "value", "frequency_rank")
+    for prop, kind, value, rank in pipeline.tuples(wanted):
+        named = book.value(kind, value)
+        if named is not None:
+            rows.setdefault(prop, []).append((rank, named))
+    return MostFrequentInKnowledgeBase(
+        {
+            prop: [value for _, value in sorted(ranked, key=lambda row: row[0])]
+            for prop, ranked in rows.items()
+        }
+    )

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from whichone.errors import BadInput
-from whichone.papers.amber import names
-from whichone.papers.amber.alignment import beginning, needle
+from whichone.papers.amber import distinguishing
+from whichone.papers.amber.alignment import amount_name, beginning, needle, plain_time
 from whichone.papers.amber.collection import Collection, EntityType
-from whichone.papers.amber.published import amount_name
-from whichone.papers.amber.relations import Pipeline, usable
-from whichone.papers.amber.values import plain_time
+from whichone.papers.amber.distinguishing import Pipeline, usable
 from whichone.progress import talk
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ def with_properties(pipeline: Pipeline, wanted: Sequence[str]) -> Collection:
 def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     """The collection with properties of its types' own, and what was looked at."""
     collection = pipeline.collection
-    typed = names.typed_entities(pipeline.tables, collection)
+    typed = distinguishing.typed_entities(pipeline.tables, collection)
     pages = pipeline.pages()
     typed = typed.semi_join(pages, typed.entity == pages.entity).select("entity", "kinds")
     facts = usable(pipeline.tables.facts, pipeline.rules)
@@ -79,13 +77,13 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     choices: list[Choice] = []
     types: dict[str, EntityType] = {}
     for n, (key, entity_type) in enumerate(collection.types.items()):
-        size = pipeline.number(typed.filter(names.of_kind(typed.kinds, n)).count())
-        counted = _counted(owned.filter(names.of_kind(owned.kinds, n)))
+        size = pipeline.number(typed.filter(distinguishing.of_kind(typed.kinds, n)).count())
+        counted = _counted(owned.filter(distinguishing.of_kind(owned.kinds, n)))
         counts = dict(pipeline.tuples(counted))
         few = sorted(
             p for p, count in counts.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size
         )
-        stated = _stated(pipeline, owned.filter(names.of_kind(owned.kinds, n)), few)
+        stated = _stated(pipeline, owned.filter(distinguishing.of_kind(owned.kinds, n)), few)
         rows = [
             Choice(
                 type=key,
@@ -167,7 +165,7 @@ def _shown(kind: str, value: str, values: Mapping[str, list[str]]) -> list[str]:
 
 
 def _value_names(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
-    naming = names.naming(pipeline.tables, pipeline.rules, pipeline.language)
+    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
     all_names: dict[str, list[str]] = {}
     borne = naming.filter(naming.bearer.isin(wanted)).select("bearer", "name")
     for entity, name in pipeline.tuples(borne) if wanted else ():

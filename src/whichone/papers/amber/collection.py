@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.records import Provenance, Query, page_id
 
 FOLDER = Path(__file__).parent / "collections"
 PUBLISHED = ("human", "nonhuman")
@@ -157,3 +159,305 @@ def type_name(collection: str, types: Sequence[str], relation: str) -> str | Non
         if entity_type.id in types and relation in entity_type.properties:
             return entity_type.label or key
     return None
+
+
+# AmbER sets as they leave the pipeline: a name, its bearers, their tuples and pages.
+
+
+class PageRef(msgspec.Struct, frozen=True, gc=False):
+    """A page by its id (`source:id`) and title."""
+
+    page: str
+    title: str
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One value of a tuple: all its names, and whether one of them appears in a page's beginning.
+
+    `value` is an entity id, an amount as Wikidata writes it, or a text, by `kind`. `extra` are the
+    further answers of the released program: number words, and the names of those who use the value.
+    """
+
+    kind: str
+    value: str
+    unit: str | None = None
+    names: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    found: bool = False
+
+
+class AmberTuple(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A distinguishing fact that a page states: what queries are made of."""
+
+    id: str
+    property: str
+    label: str
+    values: tuple[Value, ...]
+    pages: tuple[PageRef, ...]
+
+    def answers(self) -> tuple[str, ...]:
+        """The names of all values in order, repeated ones too."""
+        return tuple(name for value in self.values for name in value.names)
+
+    def extra_answers(self) -> tuple[str, ...]:
+        return tuple(name for value in self.values for name in value.extra)
+
+
+class AmberBearer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An entity that has the set's name; without tuples it stays in the set, without queries."""
+
+    entity: str
+    label: str
+    popularity: float | None
+    is_head: bool
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    tuples: tuple[AmberTuple, ...]
+    pages: tuple[PageRef, ...]
+    qualifier: str = ""
+
+
+class AmberSet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    name: str
+    bearers: tuple[AmberBearer, ...]
+
+    @property
+    def queried(self) -> tuple[AmberBearer, ...]:
+        """The bearers with tuples."""
+        return tuple(bearer for bearer in self.bearers if bearer.tuples)
+
+
+# The released files' layout: `amber_set_tuples.jsonl` and the three `amber_sets.jsonl`.
+
+
+TUPLES_FILE = "amber_set_tuples.jsonl"
+SETS_FILE = "amber_sets.jsonl"
+_UNIT = "http://www.wikidata.org/entity/"
+
+
+def wikipedia_id(page: str) -> str:
+    """A page's id without its source: `enwiki:12` is 12."""
+    return page.partition(":")[2] or page
+
+
+def page_record(page: str, title: str | None) -> dict[str, Any]:
+    return {"wikipedia_id": wikipedia_id(page), "title": title or ""}
+
+
+def published_popularity(views: float | None) -> float | None:
+    """The released files give the logarithm of the views to the base of ten."""
+    if views is None:
+        return None
+    return math.log10(views) if views > 0 else 0.0
+
+
+def tuple_record(amber_set: AmberSet) -> dict[str, Any]:
+    """One line of `amber_set_tuples.jsonl`."""
+    return {
+        "name": amber_set.name,
+        "qids": {bearer.entity: _bearer_record(bearer) for bearer in amber_set.bearers},
+    }
+
+
+def _bearer_record(bearer: AmberBearer) -> dict[str, Any]:
+    return {
+        "popularity": published_popularity(bearer.popularity),
+        "is_head": bearer.is_head,
+        "aliases": list(bearer.names),
+        "entity_types": list(bearer.types),
+        "pids": {fact.property: _fact_record(fact) for fact in bearer.tuples},
+        "wikipedia": _pages(bearer.pages),
+    }
+
+
+def _fact_record(fact: AmberTuple) -> dict[str, Any]:
+    return {
+        "values": [_value_record(value) for value in fact.values],
+        "property": fact.label,
+        "provenance": _pages(fact.pages),
+        "amber_id": fact.id,
+    }
+
+
+def _value_record(value: Value) -> dict[str, Any]:
+    names = {"aliases": list(value.names), "additional_aliases": list(value.extra)}
+    if value.kind == "entity":
+        return {
+            "type": "wikibase-item",
+            "qid": value.value,
+            **names,
+            "entity_types": list(value.types),
+            "found_in_passage": value.found,
+        }
+    record: dict[str, Any] = {"type": value.kind}
+    if value.kind == "quantity":
+        record["amount"] = value.value
+        record["unit"] = "1" if value.unit is None else f"{_UNIT}{value.unit}"
+    return {**record, **names, "found_in_passage": value.found}
+
+
+def _pages(pages: Iterable[PageRef]) -> list[dict[str, Any]]:
+    return [page_record(ref.page, ref.title) for ref in pages]
+
+
+def set_records(
+    sets: Iterable[Mapping[str, Any]], queries: Iterable[Query]
+) -> Iterator[dict[str, Any]]:
+    """Lines of one task's `amber_sets.jsonl`: every bearer, with its queries of that task."""
+    by_bearer: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for query in queries:
+        key = (query.name or "", query.entity or "")
+        by_bearer.setdefault(key, []).append(query_record(query))
+    for line in sets:
+        name = line["name"]
+        yield {
+            "name": name,
+            "qids": {
+                entity: {
+                    "is_head": bearer["is_head"],
+                    "popularity": bearer["popularity"],
+                    "wikipedia": bearer["wikipedia"],
+                    "queries": by_bearer.get((name, entity), []),
+                }
+                for entity, bearer in line["qids"].items()
+            },
+        }
+
+
+def query_record(query: Query) -> dict[str, Any]:
+    """One query as the released files write it; a fact-checking answer is a text, others are lists."""
+    output = query.outputs[0]
+    answers = [text for text in (output.answer, *output.aliases) if text is not None]
+    return {
+        "id": query.id,
+        "input": query.input,
+        "output": {
+            "answer": answers[0] if query.task == "fc" and answers else answers,
+            "provenance": [
+                page_record(p.page, p.title) for group in output.provenance for p in group
+            ],
+            "meta": {
+                "values": query.attributes.get("values", answers),
+                "additional_values": query.attributes.get("additional_values", []),
+            },
+        },
+        "meta": {"pid": query.relation},
+    }
+
+
+def provenance(
+    records: Iterable[Mapping[str, Any]], source: str
+) -> tuple[tuple[Provenance, ...], ...]:
+    """Gold pages of a released record, any one of which suffices."""
+    return tuple(
+        (Provenance(page=page_id(source, record["wikipedia_id"]), title=record.get("title")),)
+        for record in records
+    )
+
+
+# The two sets of rules by which AmbER sets are made: the paper's and the released program's.
+
+
+TOKENS = 350
+"""How much of a page counts: its first 350 tokens (paper, section 3.2)."""
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """Every decision on which the paper and its program differ, or which one of them leaves open."""
+
+    name: Literal["paper", "published"]
+    same_name: Literal["exact", "key"]
+    head_among: Literal["typed", "all"]
+    gap: float = 0.10
+    gap_scale: Literal["views", "log10"]
+    gap_denominator: Literal["tail", "mean"]
+    different_types: bool
+    deprecated_facts: bool
+    other_value_kinds: bool
+    value_needs_views: bool
+    disambiguation_pages: bool
+    empty_names_match: bool
+    false_value: Literal["knowledge base", "tuples"]
+    extra_answers: bool
+    wording: Literal["clean", "published"]
+    """How it is asked: in clean English, or with the mistakes of the released templates."""
+    tokens: int = TOKENS
+    min_name_share: float = 0.0
+    """The share of links to a bearer that must use the name; the paper takes every alias."""
+
+
+PAPER = Rules(
+    name="paper",
+    same_name="key",
+    head_among="typed",
+    gap_scale="views",
+    gap_denominator="tail",
+    different_types=True,
+    deprecated_facts=False,
+    other_value_kinds=True,
+    value_needs_views=False,
+    disambiguation_pages=False,
+    empty_names_match=False,
+    false_value="knowledge base",
+    extra_answers=False,
+    wording="clean",
+)
+RULES_PUBLISHED = Rules(
+    name="published",
+    same_name="exact",
+    head_among="all",
+    gap_scale="log10",
+    gap_denominator="mean",
+    different_types=False,
+    deprecated_facts=True,
+    other_value_kinds=False,
+    value_needs_views=True,
+    disambiguation_pages=True,
+    empty_names_match=True,
+    false_value="tuples",
+    extra_answers=True,
+    wording="published",
+)
+
+
+def rules_called(
+    name: str,
+    *,
+    gap: float | None = None,
+    gap_scale: str | None = None,
+    gap_denominator: str | None = None,
+    min_name_share: float | None = None,
+    wording: str | None = None,
+) -> Rules:
+    """One of the two sets of rules, with another gap or least share of links if one is given."""
+    if name not in ("paper", "published"):
+        raise UsageError(f"there are no rules called {name!r}", hint="paper or published")
+    if gap is not None and not (gap >= 0 and math.isfinite(gap)):
+        raise UsageError(f"--gap is a share of 0 or more, such as 0.1, not {gap}")
+    if min_name_share is not None and not 0 <= min_name_share <= 1:
+        raise UsageError(f"--min-name-share is between 0 and 1, not {min_name_share}")
+    given = {
+        "gap": gap,
+        "gap_scale": gap_scale,
+        "gap_denominator": gap_denominator,
+        "min_name_share": min_name_share,
+        "wording": wording,
+    }
+    rules = PAPER if name == "paper" else RULES_PUBLISHED
+    return msgspec.structs.replace(rules, **{k: v for k, v in given.items() if v is not None})
+
+
+def popularity_gap(rules: Rules, head: float, tail: float) -> float:
+    """By how much the head is more popular than the most popular tail, as a share."""
+    if rules.gap_scale == "log10":
+        head, tail = _log10(head), _log10(tail)
+    below = tail if rules.gap_denominator == "tail" else (head + tail) / 2
+    if below == 0:
+        # The released program divides by zero here; nobody has a lead over nobody.
+        return 0.0 if head == tail else math.inf
+    return (head - tail) / below
+
+
+def _log10(views: float) -> float:
+    return math.log10(views) if views > 0 else 0.0

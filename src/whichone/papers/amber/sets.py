@@ -2,20 +2,221 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from whichone.benchmarks.relations import Account, Step
-from whichone.papers.amber.alignment import Aligned, Key, align
-from whichone.papers.amber.candidates import (
-    Candidate,
-    CandidateSet,
-    bearer_names,
-    candidate_sets,
+import msgspec
+
+from whichone.benchmarks.relations import EXAMPLES, Account, Step
+from whichone.papers.amber import distinguishing
+from whichone.papers.amber.alignment import Aligned, Key, ValueBook, align, tuple_id
+from whichone.papers.amber.collection import (
+    AmberBearer,
+    AmberSet,
+    AmberTuple,
+    PageRef,
+    Value,
+    popularity_gap,
 )
-from whichone.papers.amber.model import AmberBearer, AmberSet, AmberTuple, PageRef, Value
-from whichone.papers.amber.published import tuple_id
-from whichone.papers.amber.relations import Pipeline
-from whichone.papers.amber.values import ValueBook
+from whichone.papers.amber.distinguishing import Pipeline
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+
+# The rows that the relational steps leave, as plain records: sets that may turn into AmbER sets.
+
+
+class FactRow(msgspec.Struct, frozen=True):
+    """One statement of a distinguishing property, in the order of the dump."""
+
+    place: int
+    property: str
+    kind: str
+    value: str
+    unit: str | None
+
+
+class Candidate(msgspec.Struct):
+    """A typed bearer of a name, its distinguishing facts by property in the order of the dump."""
+
+    position: int
+    entity: str
+    spelling: str
+    label: str | None
+    types: tuple[str, ...]
+    popularity: float | None
+    is_head: bool
+    facts: dict[str, list[FactRow]] = {}
+    qualifier: tuple[str, str] | None = None  # kind and value of what tells it from its namesakes
+
+
+class CandidateSet(msgspec.Struct):
+    name: str
+    bearers: list[Candidate]
+
+
+def alive(pipeline: Pipeline) -> Table:
+    """Names that can still become a set: two bearers with distinguishing facts, a head among them."""
+    if pipeline.every_set:
+        return pipeline.keep(
+            "alive", pipeline.relations["set_bearers"].select("grouped").distinct()
+        )
+    facts = pipeline.relations["distinguishing_facts"]
+    ends = facts.group_by("grouped").agg(low=facts.position.min(), high=facts.position.max())
+    several = ends.filter(ends.low != ends.high).select("grouped")
+    if pipeline.popularity == "none":
+        return pipeline.keep("alive", several)
+    bearers = pipeline.relations["set_bearers"]
+    heads = bearers.filter(bearers.is_head).select("grouped", "entity")
+    headed = facts.semi_join(heads, ["grouped", "entity"]).select("grouped").distinct()
+    return pipeline.keep("alive", several.semi_join(headed, "grouped"))
+
+
+def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
+    """The sets of the names still alive, sorted by name; bearers and facts in the order of the dump."""
+    living = alive(pipeline)
+    _account_for_living(pipeline, account, living)
+    grouped: dict[str, dict[str, Candidate]] = {}
+    leads: dict[str, tuple[float, float]] = {}
+    bearers = pipeline.relations["set_bearers"].semi_join(living, "grouped").drop("kinds")
+    about = pipeline.tables.entities.select("entity", "types", "label")
+    for key, spelling, entity, position, popularity, item, two, head, *rest in pipeline.tuples(
+        bearers.inner_join(about, "entity")
+    ):
+        types, label = rest
+        leads[key] = (item, two)
+        grouped.setdefault(key, {})[entity] = Candidate(
+            position, entity, spelling, label, tuple(types or ()), popularity, head, {}
+        )
+    facts = pipeline.relations["distinguishing_facts"].semi_join(living, "grouped")
+    facts = facts.select("grouped", "entity", "place", "property", "kind", "value", "unit")
+    for key, entity, *fact in pipeline.tuples(facts):
+        row = FactRow(*fact)
+        grouped[key][entity].facts.setdefault(row.property, []).append(row)
+    if "qualifiers" in pipeline.relations:
+        _add_qualifiers(pipeline, grouped)
+    _exact_gap(pipeline, account, grouped, leads)
+    sets = [_candidate_set(key, members, pipeline) for key, members in grouped.items()]
+    account.after("statements of one bearer and property are one fact", "facts", _number(sets))
+    account.after("of these names", "bearers", sum(len(s.bearers) for s in sets))
+    if pipeline.rules.different_types and pipeline.collection.different_types:
+        sets = _of_different_types(sets, pipeline, account)
+        account.after("of these bearers", "facts", _number(sets))
+    return sorted(sets, key=lambda candidate: candidate.name)
+
+
+def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, Candidate]]) -> None:
+    qualified = pipeline.relations["qualifiers"].semi_join(pipeline.relations["alive"], "grouped")
+    by_position = {
+        (key, candidate.position): candidate
+        for key, members in grouped.items()
+        for candidate in members.values()
+    }
+    for key, position, kind, value in pipeline.tuples(
+        qualified.select("grouped", "low", "kind", "value")
+    ):
+        by_position[key, position].qualifier = (kind, value)
+
+
+def _exact_gap(
+    pipeline: Pipeline,
+    account: Account,
+    grouped: dict[str, dict[str, Candidate]],
+    leads: dict[str, tuple[float, float]],
+) -> None:
+    """Remove the names that only an engine's rounding let through."""
+    if pipeline.popularity == "none":
+        return
+    rounded = [
+        key
+        for key, (first, second) in leads.items()
+        if popularity_gap(pipeline.rules, first, second) < pipeline.rules.gap
+    ]
+    for key in rounded:
+        del grouped[key]
+    if rounded:
+        name = "the head leads by that much before rounding"
+        account.after(name, "names", len(grouped)).examples = rounded[:EXAMPLES]
+        rows = (f for m in grouped.values() for c in m.values() for f in c.facts.values())
+        account.after(name, "statements", sum(map(len, rows)))
+
+
+def _account_for_living(pipeline: Pipeline, account: Account, living: Table) -> None:
+    """Names that cannot become a set go with all their statements."""
+    if pipeline.every_set:
+        return
+    head = "" if pipeline.popularity == "none" else ", the head among them"
+    name = f"two bearers keep a statement{head}"
+    account.after(name, "names", pipeline.count("alive"))
+    facts = pipeline.relations["distinguishing_facts"].semi_join(living, "grouped")
+    account.after(name, "statements", pipeline.number(facts.count()))
+
+
+def _number(sets: list[CandidateSet]) -> int:
+    """Facts: bearers of a name with a property, however many statements there are of it."""
+    return sum(len(c.facts) for candidate in sets for c in candidate.bearers)
+
+
+def _candidate_set(key: str, members: dict[str, Candidate], pipeline: Pipeline) -> CandidateSet:
+    ordered = sorted(members.values(), key=lambda c: c.position)
+    for candidate in ordered:
+        rows = {
+            prop: sorted(facts, key=lambda fact: fact.place)
+            for prop, facts in candidate.facts.items()
+        }
+        candidate.facts = dict(sorted(rows.items(), key=lambda item: item[1][0].place))
+    if pipeline.rules.same_name == "exact":
+        return CandidateSet(key, ordered)
+    return CandidateSet(_spelling(ordered), ordered)
+
+
+def _spelling(bearers: list[Candidate]) -> str:
+    """How a name is written: as most bearers do, else as the most popular of those bearers does."""
+    counted = Counter(c.spelling for c in bearers)
+    most = max(counted.values())
+    among = [c for c in bearers if counted[c.spelling] == most]
+    return min(among, key=lambda c: (-(c.popularity or 0), c.spelling)).spelling
+
+
+def _of_different_types(
+    sets: list[CandidateSet], pipeline: Pipeline, account: Account
+) -> list[CandidateSet]:
+    """Within a set no two bearers of one of the collection's types: the more popular one stays.
+
+    Properties were counted before, so a property that a removed bearer shares asks nothing either.
+    """
+    step = account.step("a bearer of the same type is more popular", "bearers")
+    known = {t.id for t in pipeline.collection.types.values()}
+    for candidate_set in sets:
+        taken: set[str] = set()
+        kept = []
+        for c in sorted(candidate_set.bearers, key=lambda c: (-(c.popularity or 0), c.position)):
+            own = known.intersection(c.types)
+            if own & taken:
+                step.remove(f"{candidate_set.name}: {c.entity} ({c.label})")
+            else:
+                kept.append(c)
+                taken |= own
+        step.kept += len(kept)
+        candidate_set.bearers = sorted(kept, key=lambda c: c.position)
+    return sets
+
+
+def bearer_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
+    """Label and aliases of every bearer of a living set, in the order of the dump."""
+    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
+    bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
+    borne = naming.semi_join(bearers, naming.bearer == bearers.entity)
+    all_names: dict[str, list[tuple[int, str]]] = {}
+    for entity, place, name in pipeline.tuples(borne.select("bearer", "place", "name")):
+        all_names.setdefault(entity, []).append((place, name))
+    return {entity: tuple(name for _, name in sorted(rows)) for entity, rows in all_names.items()}
+
+
+# Puts candidate sets, values and aligned pages together into AmbER sets.
+
 
 Facts = dict[Key, tuple[Value, ...]]
 
@@ -175,3 +376,58 @@ def property_labels(pipeline: Pipeline, account: Account) -> dict[str, str]:
                 f"{labels[prop]!r} (the released program stops here)"
             )
     return labels
+
+
+# The account of the filters that ran inside the engine: what each removed, with examples.
+
+
+def relational_steps(pipeline: Pipeline, account: Account) -> None:
+    """Steps for the filters that ran inside the engine, with a few of what they removed."""
+    relations = pipeline.relations
+    if pipeline.rules.min_name_share:
+        share = f"{pipeline.rules.min_name_share:.1%} of the links to the bearer use the name"
+        account.after("repeated", "names", pipeline.number(relations["namings"].grouped.nunique()))
+        borne = pipeline.number(relations["used_namings"].grouped.nunique())
+        used = account.after(share, "names", borne)
+        gone = relations["namings"].anti_join(relations["used_namings"], ["grouped", "bearer"])
+        used.examples = _texts(pipeline, gone, ["name", "bearer"], "{}: {}")
+    known = "" if pipeline.popularity == "none" else f" that have {pipeline.popularity}"
+    shared = account.step(f"two or more bearers of the collection's types{known}", "names")
+    shared.kept = pipeline.count("shared_names")
+    borne = relations.get("used_namings", relations["namings"])
+    shared.removed = pipeline.number(borne.grouped.nunique()) - shared.kept
+    gone = borne.anti_join(relations["shared_names"], "grouped")
+    shared.examples = _texts(pipeline, gone, ["grouped"], "{}")
+    if pipeline.popularity != "none":
+        gap = account.step(
+            f"the head leads by {pipeline.rules.gap:.0%} ({pipeline.rules.gap_scale})", "names"
+        )
+        sets, leads = relations["set_bearers"], relations["leads"]
+        gap.kept = pipeline.number(sets.grouped.nunique())
+        gap.removed = pipeline.count("leads") - gap.kept
+        gap.examples = _texts(pipeline, leads.anti_join(sets, "grouped"), ["grouped"], "{}")
+    facts = relations["bearer_facts"]
+    if pipeline.collection.qualifier:
+        facts = facts.filter(facts["property"] != pipeline.collection.qualifier)
+    listed = account.step("the property is listed for the bearer's type", "statements")
+    listed.kept = pipeline.number(facts.filter(facts.listed).count())
+    listed.removed = pipeline.number(facts.count()) - listed.kept
+    columns = ["grouped", "entity", "property"]
+    listed.examples = _texts(pipeline, facts.filter(~facts.listed), columns, "{}: {} {}")
+    if pipeline.collection.qualifier:
+        step = account.step(f"{pipeline.collection.qualifier} tells the bearer apart", "statements")
+        step.kept = pipeline.count("distinguishing_facts")
+        step.removed = listed.kept - step.kept
+        return
+    single = account.step("no other bearer of the name has the property", "statements")
+    single.kept = pipeline.count("distinguishing_facts")
+    single.removed = listed.kept - single.kept
+    held = facts.filter(facts.listed).semi_join(
+        relations["shared_properties"], ["grouped", "property"]
+    )
+    single.examples = _texts(pipeline, held, columns, "{}: {} {}, which others have")
+
+
+def _texts(pipeline: Pipeline, relation: Table, columns: list[str], pattern: str) -> list[str]:
+    some = relation.select(*columns).distinct().order_by(columns).limit(EXAMPLES)
+    return [pattern.format(*row) for row in pipeline.tuples(some)]

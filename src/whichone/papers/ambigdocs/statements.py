@@ -4,21 +4,321 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from whichone.corpus.cut import Cut, cut_page
 from whichone.knowledge.engines import PageRow, look_on_pages
-from whichone.papers.ambigdocs.answers import answer_forms
-from whichone.papers.ambigdocs.built import Statement
-from whichone.papers.ambigdocs.entailment import ByRule, Claimed, Entailment, entailment_by
-from whichone.papers.ambigdocs.shared_facts import BearerPage
-from whichone.records import Passage, passage_id
+from whichone.papers.ambigdocs.properties import property_rules
+from whichone.papers.ambigdocs.shared_names import BearerPage, Statement
+from whichone.records import Passage, Question, ReadingTask, passage_id
+from whichone.text.normalisers import sentences, stop_words
 
 if TYPE_CHECKING:
     from whichone.knowledge.engines import Tables
+
+
+# A fact's value as a short answer: the ways in which people write it, the most usual first.
+
+
+_TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)")
+_MONTHS = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+}
+_BEFORE_CHRIST = {"en": " BC", "de": " v. Chr.", "es": " a. C.", "fr": " av. J.-C."}
+_GROUPS = {"en": ",", "de": ".", "es": ".", "fr": "\u202f"}
+_DECIMAL = {"en": "."}
+_WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+_IRREGULAR = {
+    "foot": "feet",
+    "inch": "inches",
+    "person": "people",
+    "kilometre per hour": "kilometres per hour",
+}
+DAY, MONTH, YEAR = 11, 10, 9
+
+
+def answer_forms(
+    fact: Mapping[str, Any], labels: Mapping[str, Sequence[str]], language: str = "en"
+) -> tuple[str, ...]:
+    """Every way to write a value that a text may use; none for kinds that are no short answer.
+
+    `labels` gives the names of an entity, its label first.
+    """
+    kind, value = fact["kind"], fact["value"]
+    if kind == "entity":
+        return tuple(labels.get(value, ()))
+    if kind == "quantity":
+        return quantity_forms(value, labels.get(fact.get("unit") or "", ()), language)
+    if kind == "time":
+        return time_forms(value, fact.get("precision") or YEAR, language)
+    if kind in ("string", "monolingual"):
+        return (value.strip(),) if value.strip() else ()
+    return ()
+
+
+def quantity_forms(amount: str, unit: Sequence[str] = (), language: str = "en") -> tuple[str, ...]:
+    """A number as people write it: "12,345 metres", then the number alone, plain digits last."""
+    try:
+        number = Decimal(amount)
+    except InvalidOperation:
+        return (amount,) if amount.strip() else ()
+    numbers = _number_forms(number, language)
+    if not unit:
+        return numbers
+    named = unit[0] if abs(number) == 1 or language != "en" else plural(unit[0])
+    return (*(f"{n} {named}" for n in numbers), *numbers)
+
+
+def _number_forms(number: Decimal, language: str) -> tuple[str, ...]:
+    plain = format(number, "f")
+    if "." in plain:
+        plain = plain.rstrip("0").rstrip(".")
+    whole, point, part = plain.lstrip("-").partition(".")
+    sign = "-" if plain.startswith("-") else ""
+    fraction = f"{_DECIMAL.get(language, ',')}{part}" if point else ""
+    grouped = (
+        f"{int(whole):,}".replace(",", _GROUPS.get(language, ",")) if len(whole) > 3 else whole
+    )
+    forms = [f"{sign}{grouped}{fraction}", f"{sign}{whole}{fraction}"]
+    if language == "fr":
+        forms += [form.replace("\u202f", blank) for form in forms[:1] for blank in ("\u00a0", " ")]
+    if language == "en" and not point and not sign and int(whole) < len(_WORDS):
+        forms.append(_WORDS[int(whole)])
+    return tuple(dict.fromkeys(forms))
+
+
+def plural(unit: str) -> str:
+    """An English unit of measurement as it follows a number."""
+    if unit in _IRREGULAR:
+        return _IRREGULAR[unit]
+    first, of, rest = unit.partition(" per ")
+    if of:
+        return f"{plural(first)} per {rest}"
+    return (
+        unit if unit.endswith(("s", "hertz")) or not unit.isascii() or len(unit) < 3 else f"{unit}s"
+    )
+
+
+def time_forms(value: str, precision: int, language: str = "en") -> tuple[str, ...]:
+    """A date as texts write it, as exact as it is known; none where not even the year is.
+
+    A language without months here has the year alone.
+    """
+    match = _TIME.match(value)
+    if match is None or precision < YEAR:
+        return ()
+    sign, year, month, day = match[1], int(match[2]), int(match[3]), int(match[4])
+    written = f"{year}{_BEFORE_CHRIST.get(language, ' BC') if sign == '-' else ''}"
+    if language not in _MONTHS or precision == YEAR or not 1 <= month <= 12:
+        return (written,)
+    name = _MONTHS[language].split()[month - 1]
+    if precision == MONTH:
+        joint = " de " if language == "es" else " "
+        return (f"{name}{joint}{written}",)
+    if precision < DAY:
+        return (written,)
+    return _day_forms(day, name, written, language)
+
+
+def _day_forms(day: int, month: str, year: str, language: str) -> tuple[str, ...]:
+    if language == "de":
+        return (f"{day}. {month} {year}",)
+    if language == "es":
+        return (f"{day} de {month} de {year}",)
+    if language == "fr":
+        return (f"{'1er' if day == 1 else day} {month} {year}",)
+    return (f"{day} {month} {year}", f"{month} {day}, {year}")
+
+
+# Whether a passage states a fact, instead of merely containing its answer: by rule, or by an NLI model.
+# The rule: a sentence of the bearer's own page has the answer and, within a few words of it, a cue of the property
+# (`properties.toml`, else a word of its label); no cue of another fact is nearer, nothing negates it, and it does
+# not speak of a relative.
+
+
+WITHIN = 14
+"""Words between cue and answer at most."""
+AFTER = 4
+"""A cue behind the answer counts as so many words farther: English puts it in front."""
+_WORD = re.compile(r"\w+")
+_NEGATION = re.compile(r"\b(not|never|neither|nor|without|denied|refused|instead of)\b", re.I)
+_RELATIVE = re.compile(
+    r"\b(his|her|its|their|whose) (?:\w+ )?(father|mother|parents|brothers?|sisters?|sons?|daughters?|wife|husband|"
+    r"uncle|aunt|cousin|grandfather|grandmother|friend|teacher|rival|predecessor|successor)\b",
+    re.I,
+)
+_FAMILY = frozenset({"P22", "P25", "P26", "P40", "P3373"})
+_CLAUSE = 6
+Method = Literal["rule", "none"]
+
+
+class Entailment(Protocol):
+    """What decides whether a passage that contains an answer states the fact."""
+
+    def states(self, passage: Passage, fact: Claimed) -> bool: ...
+
+    def describe(self) -> str: ...
+
+
+class Claimed:
+    """A fact as it is looked for in a passage: whose, which property, and the answer as it is written."""
+
+    def __init__(self, title: str, prop: str, label: str | None, answer: str) -> None:
+        self.title, self.property, self.label, self.answer = title, prop, label, answer
+        self.pattern = answer_pattern(answer)
+
+
+@lru_cache(maxsize=4096)
+def answer_pattern(answer: str) -> re.Pattern[str] | None:
+    """An answer as whole words, whatever signs are between them; a number not as part of another."""
+    if re.fullmatch(r"[-+]?\d[\d.,\s\u202f\u00a0]*", answer):
+        return re.compile(rf"(?<![\d.,]){re.escape(answer)}(?!\d|[.,]\d)")
+    words = _WORD.findall(answer)
+    if not words:
+        return None
+    return re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)", re.I)
+
+
+class Contained:
+    """No entailment: the passage contains the answer."""
+
+    def states(self, passage: Passage, fact: Claimed) -> bool:
+        return fact.pattern is not None and fact.pattern.search(passage.text) is not None
+
+    def describe(self) -> str:
+        return "the passage contains the answer; whether it states the fact was not looked at"
+
+
+class ByRule:
+    """The rule of this module."""
+
+    def states(self, passage: Passage, fact: Claimed) -> bool:
+        if fact.pattern is None or fact.pattern.search(passage.text) is None:
+            return False
+        cues, rivals = _patterns(fact.property, fact.label)
+        return any(
+            _stated(text, fact.pattern, cues, rivals, family=fact.property in _FAMILY)
+            for text in sentences(passage.text)
+        )
+
+    def describe(self) -> str:
+        return "a sentence has the answer beside words that state the property (rules, no model), in English"
+
+
+class ByModel:
+    """A model of textual entailment (labels entailment, contradiction and neutral) judges each passage."""
+
+    def __init__(self, model: str | Path, device: str | None = None) -> None:
+        from whichone.reading.claims import ClaimChecker
+
+        self.model = str(model)
+        self._checker = ClaimChecker(model, device=device)
+
+    def states(self, passage: Passage, fact: Claimed) -> bool:
+        if not Contained().states(passage, fact):
+            return False
+        label = fact.label or "answer"
+        claim = f"The {label} of {fact.title} is {fact.answer}."
+        task = ReadingTask(
+            question=Question(id="claim", text=claim, task="fc"), passages=(passage,)
+        )
+        (said,) = self._checker.read([task])
+        return said.text == "SUPPORTS"
+
+    def describe(self) -> str:
+        return f"the passage entails the fact by the NLI model {Path(self.model).name}"
+
+
+def entailment_by(method: str, language: str = "en") -> Entailment:
+    """`rule`, `none`, or the folder or name of an NLI model; rules are there for English alone."""
+    if method == "none" or (method == "rule" and language.partition("-")[0] != "en"):
+        return Contained()
+    return ByRule() if method == "rule" else ByModel(method)
+
+
+@lru_cache(maxsize=1024)
+def _patterns(
+    prop: str, label: str | None
+) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
+    rule = property_rules().get(prop)
+    if rule is not None:
+        return _compiled(rule.cues), _compiled(rule.rivals)
+    words = [
+        w for w in _WORD.findall((label or "").lower()) if w not in stop_words() and len(w) > 2
+    ]
+    # the first letters of a word stand for its forms: "manufactur" for manufacturer and manufactured
+    return _compiled([rf"\b{re.escape(word[: max(4, len(word) - 3)])}\w*" for word in words]), ()
+
+
+def _compiled(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(text, re.I) for text in texts)
+
+
+def _stated(
+    sentence: str,
+    answer: re.Pattern[str],
+    cues: Sequence[re.Pattern[str]],
+    rivals: Sequence[re.Pattern[str]],
+    *,
+    family: bool,
+) -> bool:
+    for result in answer.finditer(sentence):
+        near = _nearest(sentence, result.span(), cues)
+        rival = _nearest(sentence, result.span(), rivals)
+        if near is None or near[0] > WITHIN or (rival is not None and rival[0] < near[0]):
+            continue
+        start = min(near[1], result.start())
+        before = " ".join(sentence[:start].split()[-_CLAUSE:])
+        clause = f"{before} {sentence[start : result.end()]}"
+        if _NEGATION.search(clause) or (not family and _RELATIVE.search(clause)):
+            continue
+        return True
+    return False
+
+
+def _nearest(
+    sentence: str, answer: tuple[int, int], patterns: Sequence[re.Pattern[str]]
+) -> tuple[int, int] | None:
+    """How many words the nearest match is away from the answer, and where it begins; None without one."""
+    best: tuple[int, int] | None = None
+    for pattern in patterns:
+        for match in pattern.finditer(sentence):
+            if match.end() <= answer[0]:
+                distance = len(_WORD.findall(sentence[match.end() : answer[0]]))
+            elif match.start() >= answer[1]:
+                distance = AFTER + len(_WORD.findall(sentence[answer[1] : match.start()]))
+            else:
+                continue
+            if best is None or distance < best[0]:
+                best = (distance, match.start())
+    return best
+
+
+# Which passage of a bearer's page states its value of a property.
 
 
 class Stated(NamedTuple):

@@ -4,15 +4,15 @@ What the paper offers to the other rooms, by name; nothing is imported until it 
 """
 
 COMMANDS = {
-    "import popqa": "whichone.papers.popqa.commands.import_popqa:command",
-    "score popqa": "whichone.papers.popqa.commands.score_popqa:command",
+    "import popqa": "whichone.papers.popqa.commands:import_popqa_command",
+    "score popqa": "whichone.papers.popqa.commands:score_popqa_command",
 }
 EXPORTS = {
-    "popqa": "whichone.papers.popqa.files:export_popqa",
+    "popqa": "whichone.papers.popqa.popqa:export_popqa",
 }
 DATASETS = {
     "popqa": "whichone.papers.popqa:published_files.toml",
 }
 MEASURES = {
-    "popqa": "whichone.papers.popqa.scores.correct:popqa",
+    "popqa": "whichone.papers.popqa.popqa:popqa",
 }

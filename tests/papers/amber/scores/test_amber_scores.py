@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.measures.ranking_measures import is_confused, is_right
-from whichone.papers.amber.scores.scores import (
-    AmberEvaluation,
-    evaluate_amber,
-    ranked_pages,
-)
+from whichone.papers.amber.amber_scores import AmberEvaluation, evaluate_amber, ranked_pages
 from whichone.runs.run import FAILURES, KIND, RANKINGS
 
 PAGES = st.sampled_from("abcdef")

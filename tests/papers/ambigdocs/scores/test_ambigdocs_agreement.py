@@ -5,9 +5,8 @@ from test_ambigdocs_score import prediction
 
 from whichone.errors import BadInput
 from whichone.measures.comparison import cohen_kappa
-from whichone.papers.ambigdocs.scores.agreement import agreement, read_labels
-from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.papers.ambigdocs.scores.summary import score_all
+from whichone.papers.ambigdocs.categories import Category
+from whichone.papers.ambigdocs.score_file import agreement, read_labels, score_all
 
 C, P, N = Category.COMPLETE, Category.PARTIAL, Category.NO_ANSWER
 

@@ -2,16 +2,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from whichone.files.lines import write_json_lines
-from whichone.papers.ambigdocs.files import read_predictions
-from whichone.papers.ambigdocs.import_files import import_ambigdocs
-from whichone.papers.ambigdocs.ramdocs import import_ramdocs
-from whichone.papers.ambigdocs.report.tables import system_of
-from whichone.papers.ambigdocs.scores.answers import predictions_of, read_any, write_predictions
-from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.papers.ambigdocs.scores.file_scorer import score_file
-from whichone.papers.ambigdocs.scores.rules import Rules
-from whichone.papers.ambigdocs.scores.score import score_prediction
-from whichone.papers.ambigdocs.scores.summary import score_all, summarise
+from whichone.papers.ambigdocs.ambigdocs_files import read_predictions
+from whichone.papers.ambigdocs.ambigdocs_report import system_of
+from whichone.papers.ambigdocs.categories import Category, Rules
+from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs, import_ramdocs
+from whichone.papers.ambigdocs.score_answer import score_prediction
+from whichone.papers.ambigdocs.score_file import (
+    predictions_of,
+    read_any,
+    score_all,
+    score_file,
+    summarise,
+    write_predictions,
+)
 from whichone.records import Answer, ReadingTask
 from whichone.report.show import export
 from whichone.runs.read import ReadingRunner

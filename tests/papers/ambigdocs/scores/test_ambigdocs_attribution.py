@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli import whichone
-from whichone.papers.ambigdocs.records import AmbigQuestion, Document, Prediction
-from whichone.papers.ambigdocs.scores.rules import DEFAULT, PUBLISHED
-from whichone.papers.ambigdocs.scores.score import score_prediction
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document, Prediction
+from whichone.papers.ambigdocs.categories import DEFAULT, PUBLISHED
+from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.runs.read import as_reader, run_reader
 from whichone.runs.shown import setting_for

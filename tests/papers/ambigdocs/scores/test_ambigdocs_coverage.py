@@ -2,7 +2,7 @@ import pytest
 
 from whichone.errors import UsageError
 from whichone.measures.measure import Retrieved
-from whichone.papers.ambigdocs.scores.coverage import all_entities, entity_coverage
+from whichone.papers.ambigdocs.further_measures import all_entities, entity_coverage
 from whichone.records import Output, Provenance, Query
 
 

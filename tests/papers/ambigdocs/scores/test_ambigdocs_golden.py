@@ -7,16 +7,16 @@ import msgspec
 import pytest
 
 from whichone.files.lines import read_json_lines
-from whichone.papers.ambigdocs.files import read_predictions
-from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.papers.ambigdocs.scores.overlap import (
+from whichone.papers.ambigdocs.ambigdocs_files import read_predictions
+from whichone.papers.ambigdocs.categories import (
+    PUBLISHED,
+    Category,
     Overlap,
     distinguishing_tokens,
     entity_overlap,
     text_overlap,
 )
-from whichone.papers.ambigdocs.scores.rules import PUBLISHED
-from whichone.papers.ambigdocs.scores.score import PredictionScore, score_prediction
+from whichone.papers.ambigdocs.score_answer import PredictionScore, score_prediction
 from whichone.text.normalisers import content_tokens, normalize
 
 

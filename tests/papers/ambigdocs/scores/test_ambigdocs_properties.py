@@ -4,10 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_ambigdocs_score import prediction
 
-from whichone.papers.ambigdocs.scores.categories import Category
-from whichone.papers.ambigdocs.scores.rules import PUBLISHED, Rules
-from whichone.papers.ambigdocs.scores.score import MEASURES, score_prediction
-from whichone.papers.ambigdocs.scores.sentences import matched_sentences
+from whichone.papers.ambigdocs.categories import PUBLISHED, Category, Rules
+from whichone.papers.ambigdocs.score_answer import MEASURES, matched_sentences, score_prediction
 
 texts = st.text(st.sampled_from("ab the who.(),–é\n"), max_size=20) | st.text(max_size=8)
 documents = st.lists(st.tuples(texts, st.none() | texts), max_size=7)

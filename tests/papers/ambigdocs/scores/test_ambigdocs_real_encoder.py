@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from test_ambigdocs_score import prediction
 
-from whichone.papers.ambigdocs.scores.file_scorer import find_encoder
-from whichone.papers.ambigdocs.scores.semantic import missed_paraphrases
+from whichone.papers.ambigdocs.further_measures import missed_paraphrases
+from whichone.papers.ambigdocs.score_file import find_encoder
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,22 @@
 
 import pytest
 
-from whichone.papers.ambigdocs.records import AmbigQuestion, Document, Prediction
-from whichone.papers.ambigdocs.scores.categories import (
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document, Prediction
+from whichone.papers.ambigdocs.categories import (
+    PUBLISHED,
     Category,
     Mention,
+    Rules,
     Threshold,
     category,
+    disambiguated_question,
     mention,
+    never_exact,
+    ramdocs_em,
+    str_em,
+    with_spans,
 )
-from whichone.papers.ambigdocs.scores.disambig_f1 import disambiguated_question, with_spans
-from whichone.papers.ambigdocs.scores.exact_match import never_exact, ramdocs_em, str_em
-from whichone.papers.ambigdocs.scores.rules import PUBLISHED, Rules
-from whichone.papers.ambigdocs.scores.score import score_prediction
+from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.records import Answer, ReadingTask
 
 P, U, N = Mention.PAIRED, Mention.UNPAIRED, Mention.ABSENT

@@ -1,8 +1,8 @@
 import pytest
 from test_ambigdocs_score import prediction
 
-from whichone.papers.ambigdocs.scores.categories import Mention
-from whichone.papers.ambigdocs.scores.sentences import matched_sentences
+from whichone.papers.ambigdocs.categories import Mention
+from whichone.papers.ambigdocs.score_answer import matched_sentences
 from whichone.text.normalisers import sentences
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from whichone.errors import Missing, UsageError
-from whichone.papers.ambigdocs.scores.file_scorer import find_reader
-from whichone.papers.ambigdocs.scores.span_reader import SpanReader, best_span
+from whichone.papers.ambigdocs.further_measures import SpanReader, best_span
+from whichone.papers.ambigdocs.score_file import find_reader
 from whichone.records import Passage, Question, ReadingTask
 
 needs_transformers = pytest.mark.skipif(

@@ -1,14 +1,19 @@
 import pytest
 from test_ambigdocs_score import prediction
 
-from whichone.papers.ambigdocs.scores.semantic import (
+from whichone.papers.ambigdocs.further_measures import (
     CharacterTrigrams,
     best_similarities,
     missed_paraphrases,
     windows,
 )
-from whichone.papers.ambigdocs.scores.summary import clusters, score_all, summarise
-from whichone.papers.ambigdocs.scores.validity import means_within_categories, threshold_sensitivity
+from whichone.papers.ambigdocs.score_file import (
+    clusters,
+    means_within_categories,
+    score_all,
+    summarise,
+    threshold_sensitivity,
+)
 
 TWO = [("Foo Bar (film)", "Ann Lee"), ("Foo Bar (novel)", "Bob Ray")]
 PREDICTIONS = [

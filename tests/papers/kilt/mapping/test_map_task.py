@@ -11,11 +11,10 @@ from click.testing import CliRunner
 
 from whichone.cli import whichone
 from whichone.errors import BadInput
-from whichone.papers.kilt.import_files import Plan, read_kilt
-from whichone.papers.kilt.mapping import map_task as map_task_file
-from whichone.papers.kilt.mapping.map_task import discarded_by_split, map_task
-from whichone.papers.kilt.mapping.plan import MapPlan
-from whichone.papers.kilt.report.mapping import bleu_figure
+from whichone.papers.kilt import map_task as map_task_file
+from whichone.papers.kilt.import_kilt import Plan, read_kilt
+from whichone.papers.kilt.kilt_file_tables import bleu_figure
+from whichone.papers.kilt.map_task import MapPlan, discarded_by_split, map_task
 
 GOOD = "Soul Food is a 1997 comedy-drama film released by Fox 2000 Pictures"
 FAR = "an entirely different sentence about the film"

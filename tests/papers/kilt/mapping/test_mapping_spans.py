@@ -13,16 +13,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from whichone.papers.kilt.mapping.bleu import bleu
-from whichone.papers.kilt.mapping.published import match_answer
-from whichone.papers.kilt.mapping.spans import (
+from whichone.papers.kilt.spans import (
     best_span,
+    bleu,
     exhaustive,
+    match_answer,
+    named_tokenizer,
     page_tokens,
     search,
+    tokenize,
     verbatim,
+    words_and_marks,
 )
-from whichone.papers.kilt.mapping.tokens import named_tokenizer, tokenize, words_and_marks
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "whitespace": {},

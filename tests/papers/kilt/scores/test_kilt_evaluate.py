@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from whichone.errors import BadInput, Missing
-from whichone.papers.kilt.scores import blocks
-from whichone.papers.kilt.scores.evaluate import Evaluation, evaluate
-from whichone.papers.kilt.scores.scoring import Settings
+from whichone.papers.kilt import evaluate as kilt_evaluate
+from whichone.papers.kilt.evaluate import Evaluation, evaluate
+from whichone.papers.kilt.kilt_scoring import Settings
 
 Lines = list[Any]
 
@@ -245,7 +245,7 @@ def test_files_without_records_and_files_that_are_not_there(files: Files, tmp_pa
 
 def test_processes_do_not_change_the_numbers(files: Files) -> None:
     """In a process of its own, because one with threads does not fork."""
-    records = 2 * blocks.BLOCK + 3
+    records = 2 * kilt_evaluate.BLOCK + 3
     golds = [gold(n, f"a{n % 5} b", str(n % 9)) for n in range(records)]
     guesses = [guess(n, f"a{n % 4}", [str(n % p) for p in (2, 3, 9)]) for n in range(records)]
     one = files.score(golds, guesses[::-1], workers=1)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from whichone.errors import BadInput
-from whichone.papers.kilt.scores.evaluate import Evaluation, Rules, evaluate
-from whichone.papers.kilt.scores.scoring import DOWNSTREAM, KILT, Settings
+from whichone.papers.kilt.evaluate import Evaluation, Rules, evaluate
+from whichone.papers.kilt.kilt_scoring import DOWNSTREAM, KILT, Settings
 
 RULES: tuple[Rules, ...] = ("default", "published")
 

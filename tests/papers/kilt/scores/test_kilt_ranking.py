@@ -5,8 +5,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.papers.kilt.scores.ranking import IdMaker, completed_sets, r_precision
-from whichone.papers.kilt.scores.records import gold_reader, guess_reader
+from whichone.papers.kilt.kilt_measures import (
+    IdMaker,
+    completed_sets,
+    gold_reader,
+    guess_reader,
+    r_precision,
+)
 
 PAGES = st.sampled_from("abcdefg")
 RANKED = st.lists(PAGES, unique=True, max_size=7)

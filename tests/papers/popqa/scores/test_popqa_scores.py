@@ -11,12 +11,20 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.errors import BadInput
-from whichone.papers.popqa.commands.score_popqa import command
-from whichone.papers.popqa.scores.adaptive import Outcome, adaptive_retrieval, fit_threshold
-from whichone.papers.popqa.scores.correct import correct, first_line
-from whichone.papers.popqa.scores.popularity import bin_edges, bin_of, log_popularity
-from whichone.papers.popqa.scores.predictions import read_predictions
-from whichone.papers.popqa.scores.score import judge, summary
+from whichone.papers.popqa.commands import score_popqa_command
+from whichone.papers.popqa.popqa import (
+    Outcome,
+    adaptive_retrieval,
+    bin_edges,
+    bin_of,
+    correct,
+    first_line,
+    fit_threshold,
+    judge,
+    log_popularity,
+    read_predictions,
+    summary,
+)
 from whichone.records import Output, Query
 
 
@@ -151,7 +159,7 @@ def test_a_real_system(shared: Path, tmp_path: Path) -> None:
     data = shared / "data"
     rows = tmp_path / "rows.jsonl"
     run = CliRunner().invoke(
-        command,
+        score_popqa_command,
         [
             str(data / "third-party-runs/popqa_keyword.json.gz"),
             *("--gold", str(data / "popqa/popqa-1000.json.gz"), "--json", "--per-query", str(rows)),

@@ -1,1 +1,0 @@
-"""Does a retrieved passage hold the answer? The published matchers, by name."""

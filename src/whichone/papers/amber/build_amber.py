@@ -1,0 +1,411 @@
+"""`whichone build amber`: a knowledge base in, a benchmark of AmbER sets out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from whichone.benchmarks.benchmark import Benchmark, licence_text, save_benchmark
+from whichone.benchmarks.relations import Account
+from whichone.corpus.corpus import PASSAGES
+from whichone.corpus.cut import Cut, cut_corpus
+from whichone.corpus.page_names import names_of_pages
+from whichone.errors import BadInput, UsageError
+from whichone.files.folder import Folder
+from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.engines import Engine, knowledge_tables, opened_engine
+from whichone.knowledge.knowledge_tables import KIND
+from whichone.papers.amber.alignment import value_book
+from whichone.papers.amber.amber_tables import property_shares, set_statistics
+from whichone.papers.amber.auto_properties import with_properties
+from whichone.papers.amber.collection import (
+    PAPER,
+    PUBLISHED,
+    TUPLES_FILE,
+    AmberSet,
+    Collection,
+    Popularity,
+    Rules,
+    load_collection,
+    tuple_record,
+)
+from whichone.papers.amber.distinguishing import Pipeline
+from whichone.papers.amber.instantiate import TASKS, Instantiation, set_id
+from whichone.papers.amber.one_name import Figure, check_before, draw
+from whichone.papers.amber.sets import amber_sets, relational_steps
+from whichone.records import Bearer, NameSet, Query, without_collector
+
+# The card of a built benchmark: what it contains, how it was made, what it must be cited for.
+
+
+def card(
+    collection: Collection,
+    rules: Rules,
+    statistics: Mapping[str, Any],
+    shares: Sequence[Mapping[str, Any]],
+    account: Account,
+    kb: Folder,
+) -> str:
+    """Markdown: a summary, the paper's Tables 4 and 3, what was removed, sources and licence."""
+    what = collection.description or "Names borne by several entities"
+    made_by = "paper" if rules.name == "paper" else "released program"
+    lines = [
+        f"# {collection.name}",
+        "",
+        f"{what}: AmbER sets (Chen and others, ACL 2021), made by the rules of the {made_by}.",
+        "",
+        "| | |",
+        "| --- | ---: |",
+        *(f"| {_words(key)} | {_number(value)} |" for key, value in statistics.items()),
+        "",
+        "| type | property | share of tuples |",
+        "| --- | --- | ---: |",
+        *(
+            f"| {row['type']} | {row['label']} ({row['property']}) | {100 * row['share']:.2f} % |"
+            for row in shares
+        ),
+        "",
+        "| filter | kept | removed | |",
+        "| --- | ---: | ---: | --- |",
+        *(f"| {s.name} | {s.kept} | {s.removed} | {s.unit} |" for s in account.steps),
+        "",
+        *(f"- {remark}" for remark in account.remarks),
+        "",
+        "Sources: "
+        + (", ".join(str(s.get("file")) for s in kb.manifest.sources) or "not recorded"),
+        "",
+        licence_text(kb.manifest.sources),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _number(value: Any) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
+
+
+# The passages a built benchmark is asked of: pages of the knowledge base, cut.
+
+
+Extent = Literal["all", "sets", "none"]
+
+
+def corpus(
+    kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut, engine: Engine
+) -> pa.RecordBatchReader:
+    """Passages of all pages, of the bearers' pages only, or none (for builds that only export)."""
+    if extent == "none":
+        return PASSAGES.empty().to_reader()
+    only = None if extent == "all" else _bearer_pages(sets)
+    return cut_corpus(kb, cut, only=only, engine=engine)
+
+
+def _bearer_pages(sets: Sequence[AmberSet]) -> set[str]:
+    return {ref.page for s in sets for bearer in s.bearers for ref in bearer.pages}
+
+
+# `whichone build amber`: a knowledge base in, a benchmark of AmbER sets out.
+
+
+class Built(msgspec.Struct):
+    """What a build made: sets, queries, and the account of what was removed on the way."""
+
+    sets: list[AmberSet]
+    queries: list[Query]
+    account: Account
+
+
+class How(TypedDict, total=False):
+    """How the pipeline runs: what every way into it may be given."""
+
+    popularity: Popularity | None
+    language: str
+    memory: str
+    engine: str
+    master: str | None
+    properties: Sequence[str]
+    """In place of the collection's own; ("auto",) finds them."""
+
+
+@contextmanager
+def opened_pipeline(
+    kb: Folder, collection: Collection, rules: Rules, **how: Unpack[How]
+) -> Iterator[Pipeline]:
+    """The pipeline over a knowledge base, on DuckDB or on Spark."""
+    with opened_engine(
+        how.get("engine", "duckdb"),
+        kb,
+        memory=how.get("memory", DEFAULT_MEMORY),
+        master=how.get("master"),
+    ) as opened:
+        pipeline = Pipeline(
+            opened,
+            knowledge_tables(opened, kb),
+            collection,
+            rules,
+            popularity=how.get("popularity") or collection.popularity,
+            language=how.get("language", "en"),
+        )
+        if properties := how.get("properties"):
+            pipeline.collection = with_properties(pipeline, properties)
+        yield pipeline
+
+
+def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built:
+    """Checks, relations, values, alignment, queries: everything but the writing."""
+    account = check_before(pipeline, where)
+    pipeline.run()
+    relational_steps(pipeline, account)
+    book = value_book(pipeline)
+    sets = amber_sets(pipeline, book, account)
+    instantiation = Instantiation.of(pipeline, book, sets, account)
+    return Built(sets, list(instantiation.queries(sets, tasks)), account)
+
+
+def explain_name(
+    kb_path: str | Path,
+    name: str,
+    collection: Collection,
+    rules: Rules = PAPER,
+    **how: Unpack[How],
+) -> Figure:
+    """One name as the paper's Figure 3 draws it; nothing is written."""
+    kb = Folder.open(kb_path, KIND)
+    with opened_pipeline(kb, collection, rules, **how) as pipeline:
+        return draw(pipeline, name, str(kb_path))
+
+
+def explain_in(
+    kb: str | Path, name: str, collections: Sequence[Collection], rules: Rules, **how: Unpack[How]
+) -> list[Figure]:
+    """The name in each of several collections that has it; an error where none does."""
+    figures, errors = [], []
+    for collection in collections:
+        try:
+            figures.append(explain_name(kb, name, collection, rules, **how))
+        except BadInput as error:
+            errors.append(error)
+    if not figures:
+        raise errors[0]
+    return figures
+
+
+@without_collector()
+def build_amber(
+    kb_path: str | Path,
+    out: str | Path,
+    collection: Collection,
+    rules: Rules = PAPER,
+    *,
+    tasks: Sequence[str] = TASKS,
+    extent: Extent = "all",
+    cut: Cut | None = None,
+    **how: Unpack[How],
+) -> tuple[Benchmark, Account]:
+    """Build AmbER sets of a collection and write them as a benchmark.
+
+    `extent` and `cut` say which pages are the corpus and how they are cut into passages.
+    """
+    kb, cut = Folder.open(kb_path, KIND), cut or Cut()
+    with opened_pipeline(kb, collection, rules, **how) as pipeline:
+        built = build(pipeline, str(kb_path), tasks)
+        _remark_on_views(kb, rules, built.account)
+        if not built.sets:
+            raise _nothing_left(built.account, kb_path)
+        parameters = {
+            "collection": msgspec.to_builtins(pipeline.collection),
+            "rules": msgspec.to_builtins(rules),
+            "popularity": pipeline.popularity,
+            "language": pipeline.language,
+            "tasks": list(tasks),
+            "corpus": {"extent": extent, **msgspec.to_builtins(cut)},
+        }
+        pipeline.engine.release()
+        passages = corpus(kb, built.sets, extent, cut, pipeline.engine)
+        return _save(out, kb, pipeline, built, passages, parameters), built.account
+
+
+def _nothing_left(account: Account, kb_path: str | Path) -> BadInput:
+    steps = "; ".join(
+        f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed" for s in account.steps
+    )
+    return BadInput(
+        f"no AmbER set is left ({steps})",
+        file=kb_path,
+        hint="where all entries have the same properties, give the collection a qualifier, the "
+        "property that tells namesakes apart; --explain NAME shows one name",
+    )
+
+
+def _save(
+    out: str | Path,
+    kb: Folder,
+    pipeline: Pipeline,
+    built: Built,
+    passages: pa.RecordBatchReader,
+    parameters: dict[str, Any],
+) -> Benchmark:
+    collection = pipeline.collection
+    sets = name_sets(collection, built.sets, ranked=pipeline.popularity != "none")
+    statistics = set_statistics(sets, built.queries)
+    shares = property_shares(collection, built.sets)
+    counts: dict[str, Any] = {
+        **statistics,
+        "properties": shares,
+        "steps": built.account.counts(),
+        "remarks": built.account.remarks,
+    }
+    lines = b"".join(msgspec.json.encode(tuple_record(s)) + b"\n" for s in built.sets)
+    return save_benchmark(
+        out,
+        name=f"amber-{collection.key}",
+        queries=built.queries,
+        sets=sets,
+        passages=passages,
+        names=names_of_pages(kb, engine=pipeline.engine),
+        card=card(collection, pipeline.rules, statistics, shares, built.account, kb),
+        parameters=parameters,
+        sources=kb.manifest.sources,
+        parents={"knowledge base": kb.content_hash},
+        counts=counts,
+        files={TUPLES_FILE: lines},
+    )
+
+
+def _remark_on_views(kb: Folder, rules: Rules, account: Account) -> None:
+    """The released program takes a title's last line of views; a knowledge base adds them up."""
+    for source in kb.manifest.sources:
+        if source.get("kind") == "views" and rules.name == "published":
+            read_by = source.get("parameters", {}).get("rules")
+            if read_by not in (None, "published"):
+                account.remark(
+                    f"the views of {source.get('file')} were {read_by}; to read them exactly as the "
+                    "released program does, ingest them with --views-rules published"
+                )
+
+
+def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool) -> list[NameSet]:
+    """The sets as the benchmark keeps them: head first, then by popularity."""
+    all_sets = []
+    for amber_set in sets:
+        ordered = sorted(
+            amber_set.bearers, key=lambda b: (not b.is_head, -(b.popularity or 0), b.entity)
+        )
+        bearers = tuple(
+            Bearer(
+                entity=b.entity,
+                label=b.label,
+                role=("head" if b.is_head else "tail") if ranked else None,
+                popularity=b.popularity,
+                types=b.types,
+                pages=tuple(ref.page for ref in b.pages),
+            )
+            for b in ordered
+        )
+        all_sets.append(
+            NameSet(
+                id=set_id(collection, amber_set.name),
+                name=amber_set.name,
+                collection=collection.key,
+                bearers=bearers,
+            )
+        )
+    return all_sets
+
+
+# Several collections as one benchmark over one corpus, such as the AmbER sets that come with whichone.
+
+
+def build_builtin(kb: Path, out: Path) -> Benchmark:
+    """AmbER sets of the built-in world: 85 shared names, three tasks.
+
+    Both collections are over one corpus.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        parts = [
+            build_amber(kb, Path(temporary) / name, load_collection(name))[0] for name in PUBLISHED
+        ]
+        return _builtin_save(out, parts, name="builtin-amber", passages=parts[0].passages)
+
+
+def build_collections(
+    kb: str | Path,
+    out: str | Path,
+    collections: Sequence[Collection],
+    rules: Rules = PAPER,
+    *,
+    extent: Extent = "all",
+    **options: Any,
+) -> tuple[Benchmark, list[Account]]:
+    """One benchmark of one collection or several; `options` are those of `build_amber`."""
+    if len({collection.key for collection in collections}) < len(collections):
+        raise UsageError("a collection is named twice", hint="each --collection once")
+    if len(collections) == 1:
+        benchmark, account = build_amber(kb, out, collections[0], rules, extent=extent, **options)
+        return benchmark, [account]
+    with tempfile.TemporaryDirectory(dir=_beside(Path(out))) as temporary:
+        built = [
+            build_amber(
+                kb,
+                Path(temporary) / str(number),
+                collection,
+                rules,
+                extent="none" if number and extent == "all" else extent,
+                **options,
+            )
+            for number, collection in enumerate(collections)
+        ]
+        parts = [part for part, _ in built]
+        queries = [query for part in parts for query in part.queries]
+        benchmark = _builtin_save(
+            out,
+            parts,
+            name=f"amber-{'-'.join(collection.key for collection in collections)}",
+            passages=_passages(parts) if extent == "sets" else parts[0].passages,
+            names=names_of_pages(Folder.open(kb, KIND)),
+            counts={
+                **set_statistics([s for part in parts for s in part.sets], queries),
+                "collections": {part.name: part.folder.manifest.counts for part in parts},
+            },
+            files={TUPLES_FILE: b"".join(p.folder.path(TUPLES_FILE).read_bytes() for p in parts)},
+        )
+    return benchmark, [account for _, account in built]
+
+
+def _builtin_save(out: str | Path, parts: Sequence[Benchmark], **options: Any) -> Benchmark:
+    manifests = [part.folder.manifest for part in parts]
+    cut = {"corpus": manifests[0].parameters["corpus"]}
+    options.setdefault("counts", {"sets": sum(len(part.sets) for part in parts)})
+    return save_benchmark(
+        out,
+        queries=[query for part in parts for query in part.queries],
+        sets=[name_set for part in parts for name_set in part.sets],
+        card="\n".join(part.card for part in parts),
+        parameters={m.name: {**m.parameters, **cut} for m in manifests},
+        sources=manifests[0].sources,
+        parents=manifests[0].parents,
+        **options,
+    )
+
+
+def _passages(parts: Sequence[Benchmark]) -> pa.Table:
+    """The passages of all, each once."""
+    table = pa.concat_tables([part.passages for part in parts])
+    _, first = np.unique(table["id"].to_numpy(zero_copy_only=False), return_index=True)
+    return table.take(np.sort(first))
+
+
+def _beside(out: Path) -> Path:
+    """Where parts are built: on the disk that the whole goes to."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    return out.parent

@@ -1,0 +1,320 @@
+"""One name as the paper's Figure 3 draws it: bearers, their facts, and why facts were dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from whichone.benchmarks.relations import Account
+from whichone.errors import BadInput, sample
+from whichone.papers.amber.alignment import ValueBook, value_book
+from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT, AmberSet, popularity_gap
+from whichone.papers.amber.distinguishing import USERS, Pipeline, names_naming
+from whichone.papers.amber.instantiate import MADE_UP, TASKS, Instantiation
+from whichone.papers.amber.sets import amber_sets, bearer_pages, property_labels
+
+# What can be known to be wrong before any work starts: the knowledge base against the collection.
+
+
+def check_before(pipeline: Pipeline, where: str) -> Account:
+    """Raise on what makes a build senseless, remark on what it will have to do without."""
+    account = Account(steps=[], remarks=[])
+    wrong = [
+        *_views(pipeline),
+        *_language(pipeline),
+        *_types(pipeline, account),
+        *_properties(pipeline, account),
+    ]
+    if wrong:
+        raise BadInput("; ".join(wrong), file=where)
+    _slots(pipeline, account, where)
+    if pipeline.popularity == "none":
+        account.remark("there is no popularity: no head, no tail, no gap")
+    return account
+
+
+def _views(pipeline: Pipeline) -> Iterator[str]:
+    tables = pipeline.tables
+    needed = {"views": tables.views, "links": tables.links}.get(pipeline.popularity)
+    if needed is not None and not pipeline.number(needed.limit(1).count()):
+        yield (
+            f"the knowledge base has no {pipeline.popularity}, by which heads and tails are distinguished "
+            "(ingest them, or build with --popularity sitelinks, links or none)"
+        )
+    anchors = tables.names.filter(tables.names.kind == "anchor").limit(1)
+    if pipeline.rules.min_name_share and not pipeline.number(anchors.count()):
+        yield "the knowledge base has no link texts, by which --min-name-share weighs names"
+    if not pipeline.number(tables.pages.limit(1).count()):
+        yield "the knowledge base has no pages (ingest --pages)"
+
+
+def _language(pipeline: Pipeline) -> Iterator[str]:
+    tables = pipeline.tables
+    spoken = names_naming(tables, pipeline.rules, pipeline.language)
+    if pipeline.number(spoken.limit(1).count()):
+        return
+    named = tables.names.filter(tables.names.kind.isin(["label", "alias"]))
+    known = sorted(
+        str(language) for (language,) in pipeline.tuples(named.select("language").distinct())
+    )
+    yield (
+        f"nothing has a name in {pipeline.language!r}, only in {sample(known) or 'no language'} "
+        "(--language names one of them)"
+    )
+
+
+def _types(pipeline: Pipeline, account: Account) -> Iterator[str]:
+    entities = pipeline.tables.entities
+    types = pipeline.collection.types
+    counted = entities.agg(
+        **{
+            f"n{n}": entities.types.contains(t.id).fill_null(False).cast("int64").sum()
+            for n, t in enumerate(types.values())
+        }
+    )
+    counts = next(pipeline.tuples(counted))
+    unknown = [
+        f"{key} ({t.id})" for (key, t), n in zip(types.items(), counts, strict=True) if not n
+    ]
+    if len(unknown) == len(types):
+        yield f"no entity is of a type of the collection: {sample(unknown, 10)}"
+    elif unknown:
+        account.remark(f"no entity is of the type {', '.join(unknown)}")
+
+
+def _properties(pipeline: Pipeline, account: Account) -> Iterator[str]:
+    collection, tables = pipeline.collection, pipeline.tables
+    wanted = collection.property_ids
+    labelled = tables.properties.filter(
+        tables.properties["property"].isin(wanted), tables.properties.label.notnull()
+    )
+    labels = dict(pipeline.tuples(labelled.select("property", "label")))
+    for prop in wanted:
+        if collection.questions(prop, pipeline.language):
+            continue
+        if pipeline.language not in MADE_UP:
+            yield (
+                f"{prop} has no question templates in {pipeline.language!r}, and English ones are not mixed with"
+                " its names (write `questions` and `claims` of the language into the collection)"
+            )
+        elif not (labels.get(prop) or collection.label(prop)):
+            yield f"{prop} has neither a label nor question templates in {pipeline.language!r}"
+        else:
+            account.remark(f"{prop} has no templates: its questions are made from its label")
+    used = tables.facts.filter(tables.facts["property"].isin((*wanted, *USERS)))
+    having = {prop for (prop,) in pipeline.tuples(used.select("property").distinct())}
+    without = [prop for prop in wanted if prop not in having]
+    if len(without) == len(wanted):
+        yield (
+            f"no fact has a property of the collection: {sample(list(wanted), 20)} "
+            "(were they left out when the dump was ingested?)"
+        )
+    elif without:
+        account.remark(f"no fact has the property {', '.join(without)}")
+
+
+def _slots(pipeline: Pipeline, account: Account, where: str) -> None:
+    """Names that contain a slot would be rewritten when a template is filled."""
+    names = pipeline.tables.names
+    marked = names.filter(names.name.contains(NAME_SLOT) | names.name.contains(OBJECT_SLOT))
+    all_names = sorted({name for (name,) in pipeline.tuples(marked.select("name").limit(100))})
+    if not all_names:
+        return
+    said = f"names that contain a template's slot: {sample(all_names)}"
+    if pipeline.rules.name == "published":
+        account.remark(f"{said}; they are rewritten as the released program does")
+    else:
+        account.remark(f"{said}; they are filled in as they are")
+
+
+# One name as the paper's Figure 3 draws it: bearers, their facts, and why facts were dropped.
+
+
+def print_figure(figure: Figure) -> None:
+    """A tree of bearers, facts and queries on stdout."""
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text(figure.name, style="bold"))
+    for bearer in figure.bearers:
+        branch = tree.add(Text(_heading(bearer), style=_style(bearer)))
+        for fact in bearer.facts:
+            line = f"{fact.label} ({fact.property}): {', '.join(fact.values)}"
+            if fact.dropped:
+                branch.add(Text(f"{line}  [{fact.dropped}]", style="bright_black"))
+                continue
+            leaf = branch.add(Text(line))
+            for query in fact.queries:
+                leaf.add(Text(query, style="italic"))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, 140))
+    console.print(tree)
+    console.print(Text(figure.verdict))
+
+
+def _heading(bearer: DrawnBearer) -> str:
+    parts = [f"{bearer.label} ({bearer.entity})"]
+    if bearer.role:
+        parts.append(bearer.role)
+    if bearer.popularity is not None:
+        parts.append(f"popularity {bearer.popularity:,.0f}")
+    if bearer.dropped:
+        parts.append(f"[{bearer.dropped}]")
+    return ", ".join(parts)
+
+
+def _style(bearer: DrawnBearer) -> str:
+    if bearer.dropped:
+        return "bright_black"
+    return {"head": "bold red", "tail": "bold blue"}.get(bearer.role or "", "bold")
+
+
+class DrawnFact(msgspec.Struct):
+    """A property and its values; `dropped` says why, where it asks nothing."""
+
+    property: str
+    label: str
+    values: list[str]
+    dropped: str | None = None
+    queries: list[str] = []
+
+
+class DrawnBearer(msgspec.Struct):
+    entity: str
+    label: str
+    role: str | None
+    popularity: float | None
+    facts: list[DrawnFact] = []
+    dropped: str | None = None
+
+
+class Figure(msgspec.Struct):
+    """A name, its bearers with the most popular first, and whether it makes a set."""
+
+    name: str
+    bearers: list[DrawnBearer]
+    verdict: str
+
+
+def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
+    """Run the pipeline for one name and keep what every step decided."""
+    account = check_before(pipeline, where)
+    pipeline.every_set = True
+    pipeline.run(only=name)
+    bearers = _bearers(pipeline)
+    if not bearers:
+        raise BadInput(f"no two entities of the collection's types are called {name!r}", file=where)
+    gap_failed = _gap_failed(pipeline)
+    if gap_failed:
+        return Figure(name, bearers, gap_failed)
+    book = value_book(pipeline)
+    labels = property_labels(pipeline, account)
+    nothing = Account(steps=[], remarks=[])
+    sets = amber_sets(pipeline, book, nothing)
+    _drop_missing(bearers, sets, pipeline)
+    kept = _kept_queries(pipeline, book, sets, nothing)
+    facts = pipeline.relations["bearer_facts"]
+    rows = sorted(
+        pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed"))
+    )
+    held: dict[str, set[str]] = {}
+    for entity, _, prop, *_ in rows:
+        held.setdefault(prop, set()).add(entity)
+    for entity, _, prop, kind, value, listed in rows:
+        having = len(held[prop])
+        bearer = next(b for b in bearers if b.entity == entity)
+        drawn = next((f for f in bearer.facts if f.property == prop), None)
+        if drawn is None:
+            drawn = DrawnFact(prop, labels[prop], [], queries=kept.get((entity, prop), []))
+            bearer.facts.append(drawn)
+            if prop == pipeline.collection.qualifier:
+                drawn.dropped = "tells it apart, is not asked for"
+            elif not listed:
+                drawn.dropped = "not asked of this type"
+            elif having > 1 and not pipeline.collection.qualifier:
+                drawn.dropped = f"{having} bearers have it"
+            elif bearer.dropped:
+                drawn.dropped = "its bearer is not in the set"
+            elif not drawn.queries:
+                tokens = pipeline.rules.tokens
+                drawn.dropped = f"not in the first {tokens} tokens of a page, or without a name"
+        known = book.value(kind, value)
+        drawn.values.append(known.names[0] if known is not None else value)
+    return Figure(name, bearers, _verdict(bearers, pipeline))
+
+
+def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
+    about = pipeline.tables.entities.select("entity", "label")
+    relation = pipeline.relations["bearers"].inner_join(about, "entity")
+    rows = relation.select("entity", "label", "popularity", "typed", "position")
+    bearers = []
+    ordered = sorted(pipeline.tuples(rows), key=lambda row: (-(row[2] or 0), row[4]))
+    heads = {entity for entity, *_ in _heads(pipeline)}
+    for entity, label, popularity, typed, _ in ordered:
+        role = None
+        if typed and pipeline.popularity != "none":
+            role = "head" if entity in heads else "tail"
+        dropped = None if typed else "of a type that the collection does not have"
+        bearers.append(DrawnBearer(entity, label or entity, role, popularity, [], dropped))
+    return bearers
+
+
+def _heads(pipeline: Pipeline) -> list[tuple[Any, ...]]:
+    sets = pipeline.relations["set_bearers"]
+    return list(pipeline.tuples(sets.filter(sets.is_head).select("entity")))
+
+
+def _gap_failed(pipeline: Pipeline) -> str | None:
+    if pipeline.popularity == "none":
+        return None
+    leads = list(pipeline.tuples(pipeline.relations["leads"].select("first", "second")))
+    first, second = leads[0]
+    gap = popularity_gap(pipeline.rules, first, second)
+    if gap >= pipeline.rules.gap:
+        return None
+    return f"no set: the head leads by {gap:.1%}, which is less than {pipeline.rules.gap:.0%}"
+
+
+def _drop_missing(bearers: list[DrawnBearer], sets: Sequence[AmberSet], pipeline: Pipeline) -> None:
+    """Say of each typed bearer that the set lacks why it does."""
+    within = {bearer.entity for amber_set in sets for bearer in amber_set.bearers}
+    pages = bearer_pages(pipeline)
+    for bearer in bearers:
+        if bearer.dropped is None and bearer.entity not in within:
+            bearer.role = None
+            bearer.dropped = (
+                "a bearer of the same type is more popular"
+                if bearer.entity in pages
+                else "there is no page about it"
+            )
+
+
+def _kept_queries(
+    pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
+) -> dict[tuple[str, str], list[str]]:
+    """The queries of every fact that survives alignment, whether or not the set does."""
+    queries = Instantiation.of(pipeline, book, sets, account).queries(sets, TASKS)
+    kept: dict[tuple[str, str], list[str]] = {}
+    for query in queries:
+        kept.setdefault((query.entity or "", query.relation or ""), []).append(
+            f"{query.task.upper()}  {query.input}"
+        )
+    return kept
+
+
+def _verdict(bearers: list[DrawnBearer], pipeline: Pipeline) -> str:
+    queried = [b for b in bearers if any(f.queries for f in b.facts)]
+    if len(queried) < 2:
+        return f"no set: {len(queried)} bearer keeps a fact, two are needed"
+    if pipeline.popularity != "none" and not any(b.role == "head" for b in queried):
+        return "no set: the head keeps no fact"
+    count = sum(bool(f.queries) for b in queried for f in b.facts)
+    typed = sum(b.dropped is None for b in bearers)
+    verdict = f"a set of {typed} bearers, {len(queried)} with queries about {count} facts"
+    if pipeline.rules.false_value == "tuples":
+        verdict += "; false claims are chosen among all sets, so none is drawn"
+    return verdict

@@ -1,0 +1,437 @@
+"""Tables and figures of the AmbigDocs paper."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import UsageError
+from whichone.measures.comparison import holm, permutation_p
+from whichone.measures.intervals import Estimate, cluster_sums, interval, interval_note
+from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
+from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, Rules, scored_documents
+from whichone.papers.ambigdocs.score_answer import (
+    MEASURES,
+    MatchedSentence,
+    PredictionScore,
+    matched_sentences,
+)
+from whichone.papers.ambigdocs.score_file import (
+    category_values,
+    clusters,
+    estimates,
+    measure_values,
+    read_any,
+    score_all,
+)
+from whichone.report.page import Cell, Figure, Page, Section, Table, drawing, finish
+from whichone.runs.run import Answers
+
+# AmbigDocs' tables: models and modes, differences between modes, and who gets answered.
+
+
+SHOWN = MEASURES
+COMPARED = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")
+INTERVALS = f"Percent with {interval_note('shared name')}."
+
+
+@dataclass(frozen=True)
+class AmbigSystem:
+    """One model in one mode: what it said, and how that scores."""
+
+    model: str
+    mode: str
+    predictions: Sequence[Prediction]
+    scores: Sequence[PredictionScore]
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}, {self.mode}" if self.mode else self.model
+
+    @property
+    def clusters(self) -> list[str]:
+        return clusters(self.predictions)
+
+
+def system_of(
+    place: str | Path, predictions: Sequence[Prediction], rules: Rules = DEFAULT
+) -> AmbigSystem:
+    """A system named after its file, `MODEL--MODE.json` or `MODEL.json`, or by its answers folder."""
+    model, mode = _folder_name(place) if Path(place).is_dir() else _file_name(place)
+    return AmbigSystem(model, mode, predictions, score_all(predictions, rules))
+
+
+def _file_name(place: str | Path) -> tuple[str, str]:
+    stem = Path(place).name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    model, _, mode = stem.partition("--")
+    return model, mode
+
+
+def _folder_name(place: str | Path) -> tuple[str, str]:
+    """The model, else the reader; what it was shown, and with which prompt."""
+    description = Answers.open(place).description
+    reader, setting = description.get("reader", {}), description.get("setting", {})
+    model = (
+        reader.get("model") or reader.get("function") or reader.get("reader") or Path(place).name
+    )
+    shown = setting.get("passages", "gold")
+    return str(model), ", ".join(str(part) for part in (shown, reader.get("prompt")) if part)
+
+
+def distinctly_named(
+    systems: Sequence[AmbigSystem], places: Sequence[str | Path]
+) -> list[AmbigSystem]:
+    """Systems of one name get the name of their file or folder beside it: each keeps its own figures."""
+    names = [system.name for system in systems]
+    return [
+        replace(system, model=f"{system.model} ({Path(place).name})")
+        if names.count(system.name) > 1
+        else system
+        for system, place in zip(systems, places, strict=True)
+    ]
+
+
+def measures_table(systems: Sequence[AmbigSystem]) -> Table:
+    """Models x modes with every measure."""
+    estimate_list = [estimates(s.scores, s.clusters) for s in systems]
+    shown = [m for m in SHOWN if any(row[m].n for row in estimate_list)]
+    return Table(
+        key="ambigdocs-measures",
+        title="Recalls, precision and exact match",
+        columns=("model", "mode", "questions", *(m.replace("_", " ") for m in shown)),
+        rows=[
+            (s.model, s.mode, len(s.scores), *(row[m] if row[m].n else None for m in shown))
+            for s, row in zip(systems, estimate_list, strict=True)
+        ],
+        note=INTERVALS,
+    )
+
+
+def categories_table(systems: Sequence[AmbigSystem]) -> Table:
+    """Models x modes with the share of each category."""
+    rows: list[tuple[Cell, ...]] = []
+    for s in systems:
+        figures = estimates(s.scores, s.clusters)
+        rows.append((s.model, s.mode, *(figures[c.value] for c in Category)))
+    return Table(
+        key="ambigdocs-categories",
+        title="Categories of answers",
+        columns=("model", "mode", *(c.value for c in Category)),
+        rows=rows,
+        note=INTERVALS,
+    )
+
+
+def mode_differences(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table | None:
+    """For each model, every later mode against every earlier one, paired by question.
+
+    With the files in the order zero-shot, few-shot this is what the examples gain.
+    """
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(systems, 2)
+        if a.model == b.model and a.mode != b.mode
+    ]
+    rows: list[list[Cell]] = []
+    ps: list[float] = []
+    for a, b in pairs:
+        for what in (*COMPARED, *(c.value for c in Category)):
+            difference, p = paired_difference(a, b, what, seed=seed)
+            if difference.n:
+                rows.append([a.model, f"{b.mode} − {a.mode}", what.replace("_", " "), difference])
+                ps.append(p)
+    if not rows:
+        return None
+    for row, p, corrected in zip(rows, ps, holm(ps), strict=True):
+        row += [f"{p:.4f}", f"{corrected:.4f}{'*' if corrected < 0.05 else ''}"]
+    return Table(
+        key="ambigdocs-modes",
+        title="Paired differences between modes",
+        columns=("model", "modes", "measure", "difference", "p", "p (Holm)"),
+        rows=rows,
+        note=f"{INTERVALS} p from a permutation test that swaps the modes of whole names.",
+    )
+
+
+def paired_difference(
+    a: AmbigSystem, b: AmbigSystem, what: str, *, seed: int = 0
+) -> tuple[Estimate, float]:
+    """b minus a over the questions that both answered, and its p."""
+    values_a, values_b = _values(a, what), _values(b, what)
+    names = {s.qid: name for s, name in zip(a.scores, a.clusters, strict=True)}
+    both = [
+        qid
+        for qid in values_a
+        if qid in values_b and not np.isnan([values_a[qid], values_b[qid]]).any()
+    ]
+    if not both:
+        return Estimate(None, None, None, 0), 1.0
+    differences = np.array([values_b[qid] - values_a[qid] for qid in both])
+    groups = np.array([names[qid] for qid in both])
+    sums, _ = cluster_sums(differences, groups)
+    return interval(differences, groups, bounds=(-1, 1)), permutation_p(sums, seed=seed)
+
+
+def _values(system: AmbigSystem, what: str) -> dict[str, float]:
+    if what in MEASURES:
+        values = measure_values(system.scores, what)
+    else:
+        values = category_values(system.scores, Category(what))
+    return {score.qid: value for score, value in zip(system.scores, values, strict=True)}
+
+
+def bearer_counts(systems: Sequence[AmbigSystem]) -> list[int]:
+    """How many bearers questions are scored on, each number once."""
+    return sorted({len(s.bearers) for system in systems for s in system.scores if s.bearers})
+
+
+def by_number_of_bearers(systems: Sequence[AmbigSystem]) -> Table:
+    """Category shares by how many bearers a question was scored on."""
+    rows: list[tuple[Cell, ...]] = []
+    for system in systems:
+        names = system.clusters
+        for number in bearer_counts([system]):
+            chosen = [n for n, s in enumerate(system.scores) if len(s.bearers) == number]
+            scores = [system.scores[n] for n in chosen]
+            figures = estimates(scores, [names[n] for n in chosen])
+            shares = (figures[c.value] for c in Category)
+            rows.append((system.model, system.mode, number, len(scores), *shares))
+    return Table(
+        key="ambigdocs-bearers",
+        title="Categories by number of bearers",
+        columns=("model", "mode", "bearers", "questions", *(c.value for c in Category)),
+        rows=rows,
+        note=INTERVALS,
+    )
+
+
+def by_popularity(systems: Sequence[AmbigSystem]) -> Table | None:
+    """Are the famous ones the ones that get answered? Mentions by popularity rank in the question.
+
+    None where no popularity is known.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for system in systems:
+        ranked = ranked_mentions(system)
+        for rank in sorted(ranked):
+            mentions = ranked[rank]
+            names = [name for name, _ in mentions]
+            shares = [interval([float(m is kind) for _, m in mentions], names) for kind in Mention]
+            label = "most popular" if rank == 1 else f"number {rank}"
+            rows.append((system.model, system.mode, label, len(mentions), *shares))
+    if not rows:
+        return None
+    return Table(
+        key="ambigdocs-popularity",
+        title="Who gets answered, by popularity among the bearers of the question",
+        columns=("model", "mode", "bearer", "n", *(f"answer {m.value}" for m in Mention)),
+        rows=rows,
+        note=f"{INTERVALS} Paired: answered beside its own name; unpaired: answered without it.",
+    )
+
+
+def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, Mention]]]:
+    """For every popularity rank the bearers that have it: their name and how they are answered."""
+    ranked_by_place: dict[int, list[tuple[str, Mention]]] = {}
+    for score, name in zip(system.scores, system.clusters, strict=True):
+        known = [(b.popularity, b) for b in score.bearers if b.popularity is not None]
+        if len(known) < 2:
+            continue
+        known.sort(key=lambda pair: -pair[0])
+        for rank, (_, bearer) in enumerate(known, 1):
+            ranked_by_place.setdefault(rank, []).append((name, bearer.mention))
+    return ranked_by_place
+
+
+# Stacked shares of the five categories: by system, by number of bearers, and by popularity.
+
+
+COLOURS = {
+    "complete": "#1a7f37",
+    "partial": "#7fb77e",
+    "ambiguous": "#d9a441",
+    "merged": "#b2182b",
+    "no answer": "#bdbdbd",
+    "paired": "#1a7f37",
+    "unpaired": "#d9a441",
+    "absent": "#bdbdbd",
+}
+
+
+def category_shares(scores: Sequence[PredictionScore]) -> dict[str, float]:
+    """Each category's share of the scored questions."""
+    scored = [s.category for s in scores if s.category is not None]
+    return {c.value: scored.count(c) / len(scored) if scored else 0.0 for c in Category}
+
+
+def categories_figure(systems: Sequence[AmbigSystem]) -> Figure:
+    """One bar a system."""
+    bars = {s.name: category_shares(s.scores) for s in systems}
+    return _stacked(bars, "ambigdocs-categories", "Categories of answers", "share of questions")
+
+
+def bearers_figure(system: AmbigSystem) -> Figure:
+    """One bar for each number of bearers."""
+    bars = {
+        f"{n} bearer{'s' if n > 1 else ''}": category_shares(
+            [s for s in system.scores if len(s.bearers) == n]
+        )
+        for n in bearer_counts([system])
+    }
+    title = f"Categories by number of bearers: {system.name}"
+    return _stacked(bars, f"ambigdocs-bearers-{_key(system)}", title, "share of questions")
+
+
+def popularity_figure(system: AmbigSystem) -> Figure | None:
+    """One bar for each popularity rank; None where no popularity is known."""
+    ranked = ranked_mentions(system)
+    if not ranked:
+        return None
+    bars = {
+        "most popular" if rank == 1 else f"number {rank}": {
+            kind.value: sum(m is kind for _, m in mentions_of_rank) / len(mentions_of_rank)
+            for kind in Mention
+        }
+        for rank, mentions_of_rank in sorted(ranked.items())
+    }
+    title = f"Who gets answered: {system.name}"
+    return _stacked(bars, f"ambigdocs-popularity-{_key(system)}", title, "share of bearers")
+
+
+def _key(system: AmbigSystem) -> str:
+    return "".join(c if c.isalnum() else "-" for c in system.name.lower())
+
+
+def _stacked(bars: Mapping[str, Mapping[str, float]], key: str, title: str, what: str) -> Figure:
+    with drawing(size=(6.4, 1.2 + 0.35 * len(bars))) as (figure, axes):
+        plot = axes[0][0]
+        kinds = list(next(iter(bars.values())))
+        left = [0.0] * len(bars)
+        for kind in kinds:
+            widths = [100 * shares[kind] for shares in bars.values()]
+            plot.barh(list(bars), widths, left=left, color=COLOURS[kind], label=kind, height=0.7)
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        plot.invert_yaxis()
+        plot.set_xlim(0, 100)
+        plot.set_xlabel(f"% ({what})")
+        figure.legend(ncols=len(kinds), loc="outside upper center", frameon=False)
+        return finish(figure, key, title)
+
+
+# The page about answers for several bearers: tables, figures, and every answer sentence by sentence.
+# What a model said is text: escaped, never rendered as HTML.
+
+
+MOST_ANSWERS = 50
+
+
+def answers_page(
+    answers: Sequence[Answers],
+    benchmark: Benchmark,
+    place: str | Path | None = None,
+    *,
+    redact: bool = False,
+) -> Page | None:
+    """The page of some folders of answers; None for a benchmark of other questions."""
+    if any(query.task != TASK for query in benchmark.queries):
+        return None
+    paths = [a.path for a in answers]
+    systems = [system_of(path, read_any(path, place), DEFAULT) for path in paths]
+    systems = distinctly_named(systems, paths)
+    return ambigdocs_page(systems, answers=0 if redact else MOST_ANSWERS)
+
+
+def ambigdocs_page(
+    systems: Sequence[AmbigSystem], *, rules: Rules = DEFAULT, answers: int = MOST_ANSWERS
+) -> Page:
+    """Everything about the answers of some systems; `answers` of each are shown in full."""
+    if not systems:
+        raise UsageError("a report needs at least one system")
+    tables = [measures_table(systems), categories_table(systems)]
+    differences = mode_differences(systems)
+    popularity = by_popularity(systems)
+    sections = [
+        Section("Models and modes", tables, figures_of(systems, "systems")),
+        Section("Between modes", [differences]) if differences else None,
+        Section(
+            "By number of bearers", [by_number_of_bearers(systems)], figures_of(systems, "bearers")
+        ),
+        Section("By popularity", [popularity], figures_of(systems, "popularity"))
+        if popularity
+        else None,
+        *(
+            Section(f"Answers: {s.name}", html=answers_html(s, rules, answers))
+            for s in systems
+            if answers
+        ),
+    ]
+    return Page(
+        title="whichone: one question, several bearers",
+        subtitle=", ".join(s.name for s in systems),
+        sections=[section for section in sections if section is not None],
+        meta={
+            "documents scored": rules.documents,
+            "rules": "published" if rules.published else "default",
+            "intervals": interval_note("shared name"),
+        },
+    )
+
+
+def report_files(
+    places: Sequence[str | Path],
+    out: str | Path,
+    rules: Rules = DEFAULT,
+    benchmark: str | Path | None = None,
+) -> list[Path]:
+    """The page about predictions files named `MODEL--MODE.json`, or answers folders; what was written."""
+    systems = [system_of(place, read_any(place, benchmark), rules) for place in places]
+    return ambigdocs_page(distinctly_named(systems, places), rules=rules).write(Path(out))
+
+
+def figures_of(systems: Sequence[AmbigSystem], what: str) -> list[Figure]:
+    """The stacked figures of a section; none where matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return []
+    if what == "systems":
+        return [categories_figure(systems)]
+    drawn = [bearers_figure(s) if what == "bearers" else popularity_figure(s) for s in systems]
+    return [figure for figure in drawn if figure is not None]
+
+
+def answers_html(system: AmbigSystem, rules: Rules, most: int) -> str:
+    """The first answers, each sentence marked with the bearer it was matched to."""
+    shown = list(zip(system.predictions, system.scores, strict=True))[:most]
+    left = len(system.predictions) - len(shown)
+    more = f'<p class="note">and {left} more</p>' if left else ""
+    return "".join(answer_html(p, s, rules) for p, s in shown) + more
+
+
+def answer_html(prediction: Prediction, score: PredictionScore, rules: Rules = DEFAULT) -> str:
+    question = html.escape(prediction.question.question)
+    category = html.escape(score.category or "not scored")
+    titles = [document.title for document in scored_documents(prediction, rules)]
+    said = "".join(_sentence(s, titles) for s in matched_sentences(prediction, rules))
+    bearers = "".join(
+        f"<li>{html.escape(b.title)}: {html.escape(b.answer)} <small>{b.mention.value}</small></li>"
+        for b in score.bearers
+    )
+    return (
+        f'<details class="panel"><summary>{question} <small>{category}</small></summary>'
+        f"<p>{said or '<i>nothing</i>'}</p><ul>{bearers}</ul></details>"
+    )
+
+
+def _sentence(sentence: MatchedSentence, titles: Sequence[str]) -> str:
+    text = html.escape(sentence.text)
+    if sentence.bearer is None:
+        return f"{text} "
+    kind = "gold" if sentence.mention is Mention.PAIRED else "namesake"
+    title = html.escape(titles[sentence.bearer])
+    return f'<span class="{kind}">{text}</span> <small>[{title}, {sentence.mention.value}]</small> '

@@ -1,1 +1,0 @@
-"""People sort answers into AmbigDocs' five categories: a kind of annotation campaign."""

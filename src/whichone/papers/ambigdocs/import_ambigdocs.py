@@ -1,0 +1,503 @@
+"""RAMDocs: questions of AmbigDocs whose documents may also be noise or misinformation.
+
+Its documents have no titles. The rule that matches them to the bearers in `disambig_entity`:
+`gold_answers` runs parallel to `disambig_entity`; a document of the type "correct" belongs to the
+bearer whose gold answer is its own answer. (Its opening words are no guide: "correct" texts were
+rewritten, and some open with the title of one bearer but hold the answer of another.) Documents of
+the types "misinfo" and "noise" belong to no bearer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.benchmarks.benchmark import (
+    Benchmark,
+    check_queries,
+    given_corpus,
+    save_benchmark,
+)
+from whichone.benchmarks.benchmark_tables import PageIds
+from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.passage_files import plain_title
+from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.files.folder import file_hash
+from whichone.files.lines import read_json_lines, read_lines, read_rows
+from whichone.names import without_parentheses
+from whichone.papers.ambigdocs.ambigdocs_files import read_questions
+from whichone.papers.ambigdocs.ambigdocs_records import (
+    TASK,
+    AmbigQuestion,
+    Document,
+    PassageBook,
+    name_sets,
+    query_of,
+    set_id,
+)
+from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
+from whichone.text.normalisers import stop_words
+
+SOURCE = "ramdocs"
+
+CARD = """# RAMDocs
+
+{questions} questions about a shared name with 1 to 3 bearers, {documents} documents: {types}
+(Wang, Prasad, Stengel-Eskin and Bansal 2025, MIT). Documents have no titles; a "correct" document
+belongs to the bearer whose gold answer it has. The shared name, which the file does not give, is the
+longest run of words that the question has in common with a bearer's title, else its longest run of
+words with a capital.
+"""
+
+_WORD = re.compile(r"\w+(?:(?!['’]s\b)['’.&-]\w+)*")
+_MARKED = frozenset(string.ascii_uppercase + string.digits)
+
+
+class RamDocument(msgspec.Struct, frozen=True):
+    text: str
+    type: str
+    answer: str
+
+
+class RamQuestion(msgspec.Struct, frozen=True):
+    question: str
+    documents: tuple[RamDocument, ...]
+    disambig_entity: tuple[str, ...]
+    gold_answers: tuple[str, ...]
+    wrong_answers: tuple[str, ...] = ()
+
+
+def bearer_of(document: RamDocument, question: RamQuestion) -> int | None:
+    """The place in `disambig_entity` of the bearer a document is about, None for no bearer."""
+    if document.type != "correct":
+        return None
+    answer = document.answer.strip().casefold()
+    matches = [
+        n for n, gold in enumerate(question.gold_answers) if gold.strip().casefold() == answer
+    ]
+    return matches[0] if matches else None
+
+
+def shared_name(question: RamQuestion) -> str:
+    """The name that a question asks about, which the file does not give.
+
+    The longest run of its words that is also in a bearer's title without parentheses (of equally
+    long ones that of most titles, then the first); else its longest run of words with a capital or
+    a digit, the first word aside; else nothing.
+    """
+    asked = list(_WORD.finditer(question.question))
+    titles = [_words(without_parentheses(title)) for title in question.disambig_entity]
+    best, best_rank = (0, 0), (0, 0)
+    for start, end in itertools.combinations(range(len(asked) + 1), 2):
+        run = [m.group().casefold() for m in asked[start:end]]
+        holders = sum(_holds(title, run) for title in titles)
+        rank = (end - start, holders)
+        if holders and rank > best_rank and not stop_words().issuperset(run):
+            best, best_rank = (start, end), rank
+    start, end = best if best_rank > (0, 0) else _capitalised_run(asked)
+    return question.question[asked[start].start() : asked[end - 1].end()] if end else ""
+
+
+def _capitalised_run(words: Sequence[re.Match[str]]) -> tuple[int, int]:
+    best, start = (0, 0), None
+    for n in range(1, len(words) + 1):
+        marked = n < len(words) and words[n].group()[0] in _MARKED
+        if marked and start is None:
+            start = n
+        elif not marked and start is not None:
+            best = max(best, (start, n), key=lambda run: run[1] - run[0])
+            start = None
+    return best
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _holds(title: list[str], run: list[str]) -> bool:
+    return any(title[i : i + len(run)] == run for i in range(len(title) - len(run) + 1))
+
+
+def read_ramdocs(path: str | Path) -> Iterator[RamQuestion]:
+    for line, question in read_json_lines(path, RamQuestion):
+        if len(question.disambig_entity) != len(question.gold_answers):
+            raise BadInput(
+                f"{len(question.disambig_entity)} bearers but {len(question.gold_answers)} gold "
+                "answers, so that they cannot be matched",
+                file=path,
+                line=line,
+            )
+        yield question
+
+
+def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passage]]:
+    """The query of one line, and its documents as passages without titles."""
+    id = f"ramdocs-{number}"
+    passages = []
+    sources: list[list[Provenance]] = [[] for _ in question.disambig_entity]
+    types: dict[str, str] = {}
+    for n, document in enumerate(question.documents):
+        bearer = bearer_of(document, question)
+        page = page_id(SOURCE, f"{number}/{'other' if bearer is None else bearer}")
+        place = passage_id(page, n)
+        passages.append(Passage(id=place, page=page, title="", text=document.text))
+        types[place] = document.type
+        if bearer is not None:
+            title = question.disambig_entity[bearer]
+            sources[bearer].append(Provenance(page=page, passage=place, title=title))
+    name = shared_name(question)
+    attributes: dict[str, Any] = {
+        "qid": id,
+        "bearers": len(question.disambig_entity),
+        "wrong_answers": list(question.wrong_answers),
+        "documents": types,
+    }
+    outputs = tuple(
+        Output(answer=answer, entity=title, provenance=tuple((p,) for p in passage))
+        for title, answer, passage in zip(
+            question.disambig_entity, question.gold_answers, sources, strict=True
+        )
+    )
+    query = Query(
+        id=id,
+        task=TASK,
+        input=question.question,
+        outputs=outputs,
+        name=name or question.disambig_entity[0],
+        name_set=set_id(name or question.disambig_entity[0]),
+        attributes=attributes,
+    )
+    return query, passages
+
+
+def import_ramdocs(
+    path: str | Path, out: str | Path | None
+) -> tuple[Benchmark | None, dict[str, Any]]:
+    """A RAMDocs file to a benchmark, and what was counted; without `out` it is only checked."""
+    queries, passages = [], []
+    types: dict[str, int] = {}
+    unmatched: list[str] = []
+    for number, question in enumerate(read_ramdocs(path), 1):
+        query, bearer_passages = ramdocs_query(question, number)
+        queries.append(query)
+        passages += bearer_passages
+        for document in question.documents:
+            types[document.type] = types.get(document.type, 0) + 1
+            if document.type == "correct" and bearer_of(document, question) is None:
+                unmatched.append(query.id)
+    counts: dict[str, Any] = {
+        "documents": len(passages),
+        "types": types,
+        "correct_documents_without_bearer": unmatched,
+        "bearers_without_document": sum(not o.provenance for q in queries for o in q.outputs),
+    }
+    if out is None:
+        check_queries(queries)
+        return None, counts
+    benchmark = save_benchmark(
+        out,
+        name=SOURCE,
+        queries=queries,
+        sets=name_sets(queries),
+        passages=passages,
+        card=CARD.format(
+            questions=len(queries),
+            documents=len(passages),
+            types=", ".join(f"{n} {kind}" for kind, n in sorted(types.items())),
+        ),
+        sources=[{"file": Path(path).name, "sha256": file_hash(Path(path)), "licence": "MIT"}],
+        counts=counts,
+        gold_file=path,
+    )
+    return benchmark, counts
+
+
+# DPR's passage file, `psgs_w100.tsv`, as DPR reads it and as EntityQuestions does.
+# DPR reads it as CSV: doubled quotes become one, the header is no passage, outer quotes are stripped.
+# A text that opens with a quotation mark and does not close it, in which DPR's reader swallows the
+# following rows, is kept as it is.
+# EntityQuestions' BM25 splits at tabs: the first and last character of the text are cut whatever they
+# are, doubled quotes stay, the id is lower-cased, and the header becomes a passage.
+
+
+Rules = Literal["dpr", "entityquestions"]
+_HEADER = ["id", "text", "title"]
+
+
+class PassageRow(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+    title: str
+
+    @property
+    def contents(self) -> str:
+        """What EntityQuestions' BM25 indexes."""
+        return f"{self.title} {self.text}"
+
+
+def read_psgs(path: str | Path, rules: Rules = "dpr") -> Iterator[PassageRow]:
+    """The rows of a passage file, streamed."""
+    return _by_dpr(path) if rules == "dpr" else _by_entityquestions(path)
+
+
+def psgs_passages(path: str | Path, rules: Rules = "dpr") -> Iterator[Passage]:
+    """The rows as passages: their page is `psgs:` and the title, their number that of the row."""
+    for number, row in enumerate(read_psgs(path, rules), 1):
+        page = f"psgs:{row.title}"
+        yield Passage(
+            id=f"{page}#{number}", page=page, title=row.title, text=row.text, source_id=row.id
+        )
+
+
+def _by_dpr(path: str | Path) -> Iterator[PassageRow]:
+    for line, row in read_rows(path, "\t"):
+        if line == 1 and row == _HEADER:
+            continue
+        if len(row) != 3:
+            raise _not_three(len(row), path, line)
+        yield PassageRow(row[0], row[1].strip('"'), row[2])
+
+
+def _by_entityquestions(path: str | Path) -> Iterator[PassageRow]:
+    for number, line in read_lines(path):
+        try:
+            fields = line.decode("utf-8").split("\t")
+        except UnicodeDecodeError as error:
+            raise BadInput(f"not a passage file: {error}", file=path, line=number) from error
+        if len(fields) != 3:
+            raise _not_three(len(fields), path, number)
+        yield PassageRow(fields[0].lower(), fields[1][1:-1], fields[2].strip())
+
+
+def _not_three(number: int, path: str | Path, line: int) -> BadInput:
+    return BadInput(
+        f"{number} columns where id, text and title are expected",
+        file=path,
+        line=line,
+        hint="a passage file is psgs_w100.tsv or one like it, with tabs between its columns",
+    )
+
+
+# Pids against `psgs_w100.tsv`: does a file's passage lie where its pid says?
+
+
+class PidReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How the documents of some questions fit a passage file; each list contains pids."""
+
+    documents: int
+    agree: int
+    missing: tuple[str, ...] = ()
+    other_title: tuple[str, ...] = ()
+    other_text: tuple[str, ...] = ()
+    filled: tuple[str, ...] = ()
+
+
+def read_passage_file(path: str | Path) -> Iterator[Document]:
+    """The rows of a passage file as documents, streamed."""
+    for row in read_psgs(path):
+        yield Document(pid=row.id, text=row.text, title=row.title)
+
+
+def check_pids(
+    questions: Iterable[AmbigQuestion], passages: Iterable[Document]
+) -> tuple[list[AmbigQuestion], PidReport]:
+    """The questions with missing texts filled in, and what does not fit.
+
+    Only the wanted rows are held: memory grows with the questions, not with the passage file.
+    """
+    questions = list(questions)
+    wanted = {d.pid for q in questions for d in q.documents if d.pid is not None}
+    rows: dict[str | None, Document] = {p.pid: p for p in passages if p.pid in wanted}
+    notes: dict[str, dict[str, None]] = {"missing": {}, "title": {}, "text": {}, "filled": {}}
+    checked = []
+    total = agree = 0
+    for question in questions:
+        documents = []
+        for document in question.documents:
+            total += 1
+            new, note = _check(document, rows.get(document.pid))
+            documents.append(new)
+            if note is None:
+                agree += 1
+            else:
+                notes[note].setdefault(document.pid or f"{question.qid}: no pid")
+        checked.append(msgspec.structs.replace(question, documents=tuple(documents)))
+    return checked, PidReport(
+        documents=total,
+        agree=agree,
+        missing=tuple(notes["missing"]),
+        other_title=tuple(notes["title"]),
+        other_text=tuple(notes["text"]),
+        filled=tuple(notes["filled"]),
+    )
+
+
+def _check(document: Document, row: Document | None) -> tuple[Document, str | None]:
+    if row is None:
+        return document, "missing"
+    if row.title != document.title:
+        return document, "title"
+    if not document.text.strip():
+        return msgspec.structs.replace(document, text=row.text), "filled"
+    return document, None if _bare(row.text) == _bare(document.text) else "text"
+
+
+def _bare(text: str) -> str:
+    """A text without blanks and quote marks, which readers of the file treat differently."""
+    return "".join(text.replace('"', "").split())
+
+
+# AmbigDocs' released files to a benchmark.
+
+
+CORPORA = {"gold": "the gold passages", "titles": "all passages of the bearers' pages"}
+
+IMPORT_FILES_CARD = """# AmbigDocs
+
+Questions about a shared name with an answer for each of its bearers (Lee, Ye and Choi 2024),
+imported from released files. Texts are from Wikipedia (CC BY-SA), questions and answers Apache-2.0.
+
+| split | questions |
+| --- | ---: |
+{splits}
+
+Corpus: {corpus}.
+"""
+
+
+def import_ambigdocs(
+    paths: Sequence[str | Path],
+    out: str | Path | None,
+    *,
+    passage_file: str | Path | None = None,
+    corpus: str = "gold",
+) -> tuple[Benchmark | None, dict[str, Any]]:
+    """Files of one or more splits to a benchmark; also what was counted on the way.
+
+    `corpus` is "gold", the gold passages, or "titles", all passages of the bearers' pages in the
+    passage file. Without `out` the files are only checked.
+    """
+    if corpus not in CORPORA:
+        raise UsageError(f"there is no corpus {corpus!r}", hint=did_you_mean(corpus, CORPORA))
+    if corpus == "titles" and passage_file is None:
+        raise UsageError("a corpus of all passages of the titles needs a passage file")
+    splits = {split_name(path): list(read_questions(path)) for path in paths}
+    if len(splits) < len(paths):
+        raise UsageError("two files have the same name, so their splits cannot be distinguished")
+    report: PidReport | None = None
+    if passage_file is not None:
+        splits, report = _check_splits(splits, passage_file)
+    book = PassageBook("ambigdocs")
+    queries = list(_queries(splits, book, paths))
+    if corpus == "titles" and passage_file is not None:
+        titles = {d.title for questions in splits.values() for q in questions for d in q.documents}
+        for passage in read_passage_file(passage_file):
+            if passage.title in titles:
+                book.add(passage)
+    counts = _counts(splits, book, report)
+    given = given_corpus()
+    if given is not None:
+        queries = _in_corpus(queries, given)
+        counts |= check_gold(queries, PageIds(given), paths[0])
+    if out is None:
+        check_queries(queries, allow_no_gold=True)
+        return None, counts
+    benchmark = save_benchmark(
+        out,
+        name="ambigdocs",
+        queries=queries,
+        sets=name_sets(queries),
+        passages=book.passages(),
+        card=_card(splits, f"the corpus {given.id}" if given else CORPORA[corpus]),
+        parameters={} if given else {"corpus": corpus},
+        sources=[{"file": Path(p).name, "sha256": file_hash(Path(p))} for p in paths],
+        counts=counts,
+        allow_no_gold=True,
+        gold_file=paths[0],
+    )
+    return benchmark, counts
+
+
+def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
+    """Gold as a corpus has it: the passage of the same pid and title, else the page of the title."""
+    titles = titles_asked(corpus, (), gold_titles(queries))
+    by_title = {plain_title(title): page for page, title in titles.items()}
+
+    def moved(entry: Provenance) -> Provenance:
+        page = by_title.get(plain_title(entry.title or ""))
+        if page is None:
+            return msgspec.structs.replace(entry, passage=None)
+        row = corpus.by_source_id([str(entry.attributes.get("pid", ""))])[0]
+        results = corpus.take([row], ["id", "page"]).to_pylist()[0] if row is not None else {}
+        own = results["id"] if results.get("page") == page else None
+        return msgspec.structs.replace(entry, page=page, passage=own)
+
+    return [move_gold(query, moved) for query in queries]
+
+
+def split_name(path: str | Path) -> str:
+    """`test.json.gz` is the split "test"."""
+    return Path(path).name.partition(".")[0]
+
+
+def _check_splits(
+    splits: Mapping[str, Sequence[AmbigQuestion]], passage_file: str | Path
+) -> tuple[dict[str, list[AmbigQuestion]], PidReport]:
+    together = [question for questions in splits.values() for question in questions]
+    checked, report = check_pids(together, read_passage_file(passage_file))
+    rest = iter(checked)
+    return {split: [next(rest) for _ in qs] for split, qs in splits.items()}, report
+
+
+def _queries(
+    splits: Mapping[str, Sequence[AmbigQuestion]], book: PassageBook, paths: Sequence[str | Path]
+) -> Iterator[Query]:
+    """Ids are the files' qids; where two splits share one, every id begins with its split."""
+    for (split, questions), path in zip(splits.items(), paths, strict=True):
+        twice = [qid for qid, n in Counter(q.qid for q in questions).items() if n > 1]
+        if twice:
+            raise BadInput(f"{len(twice)} qids of {split} occur twice", file=path, ids=twice)
+    seen = Counter(q.qid for questions in splits.values() for q in questions)
+    shared = any(n > 1 for n in seen.values())
+    for split, questions in splits.items():
+        for question in questions:
+            id = f"{split}/{question.qid}" if shared else question.qid
+            yield query_of(question, book, split=split, id=id)
+
+
+def _counts(
+    splits: Mapping[str, Sequence[AmbigQuestion]], book: PassageBook, report: PidReport | None
+) -> dict[str, Any]:
+    questions = [q for listed in splits.values() for q in listed]
+    documents = [d for q in questions for d in q.documents]
+    counts: dict[str, Any] = {
+        "splits": {split: len(listed) for split, listed in splits.items()},
+        "documents": len(documents),
+        "passages": len(book.passages()),
+        "documents_without_answer": sum(d.answer is None for d in documents),
+        "questions_without_documents": [q.qid for q in questions if not q.documents][:20],
+        "pids_of_two_texts": len(book.conflicts),
+    }
+    if report is not None:
+        counts["pids"] = {
+            "agree": report.agree,
+            "missing": len(report.missing),
+            "other_title": len(report.other_title),
+            "other_text": len(report.other_text),
+            "filled": len(report.filled),
+            "examples": [*report.missing, *report.other_title, *report.other_text][:20],
+        }
+    return counts
+
+
+def _card(splits: Mapping[str, Sequence[AmbigQuestion]], corpus: str) -> str:
+    rows = "\n".join(f"| {split} | {len(listed)} |" for split, listed in splits.items())
+    return IMPORT_FILES_CARD.format(splits=rows, corpus=corpus)

@@ -1,0 +1,543 @@
+"""The paper's builder over a knowledge base: seed pairs, then models in three roles, name by name.
+
+Every finished name is a line of the journal beside the benchmark, so that a stopped run goes on
+and everything thrown out can be read there. Names at which a model failed are tried again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, UsageError, WhichoneError
+from whichone.files.folder import Folder, Journal
+from whichone.files.tables import DEFAULT_MEMORY
+from whichone.knowledge.engines import open_tables
+from whichone.knowledge.knowledge_tables import KIND
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document
+from whichone.papers.ambigdocs.build_ambigdocs import (
+    BuildOptions,
+    Funnel,
+    page_passages,
+    save_built,
+    surface_names,
+)
+from whichone.papers.ambigdocs.properties import (
+    Draft,
+    Status,
+    failed_rule,
+    filter_limits,
+    short_answer,
+)
+from whichone.papers.ambigdocs.shared_names import (
+    BearerPage,
+    BuiltQuestion,
+    Statement,
+    SurfaceName,
+    bearer_pages,
+    bearer_table,
+)
+from whichone.progress import progress
+from whichone.protocols import ChatModel
+from whichone.text.normalisers import surface_name
+
+# Seed pairs: two passages about two bearers of a name that say similar things in other words.
+
+
+class SeedRules(msgspec.Struct, frozen=True):
+    """The paper's numbers (section 3.2 and the released program)."""
+
+    least_bearers: int = 2
+    most_bearers: int = 10
+    most_passages: int = 20
+    most_jaccard: float = 0.4
+    least_ngram: int = 4
+    most_ngram: int = 9
+    drop_last_passage: bool = True
+
+
+SEED_RULES = SeedRules()
+
+
+class SeedPair(NamedTuple):
+    """Two passages of two bearers; `places` are their numbers among their titles' passages."""
+
+    name: str
+    first: Document
+    second: Document
+    places: tuple[int, int]
+    shared_words: int
+
+
+def words(text: str) -> list[str]:
+    return text.lower().split()
+
+
+def word_jaccard(first: Sequence[str], second: Sequence[str]) -> float:
+    a, b = set(first), set(second)
+    return len(a & b) / len(a | b) if a | b else 0.0
+
+
+def similar_words(first: Sequence[str], second: Sequence[str], most_jaccard: float) -> bool:
+    """Alike, but not too much: some word in common, and no more than the allowed share."""
+    return 0.0 < word_jaccard(first, second) <= most_jaccard
+
+
+def longest_shared_ngram(first: Sequence[str], second: Sequence[str]) -> int:
+    """Length in words of the longest run of words that both hold."""
+    best = 0
+    previous: dict[int, int] = {}
+    places: dict[str, list[int]] = {}
+    for j, word in enumerate(second):
+        places.setdefault(word, []).append(j)
+    for word in first:
+        current = {j: previous.get(j - 1, 0) + 1 for j in places.get(word, ())}
+        best = max(best, max(current.values(), default=0))
+        previous = current
+    return best
+
+
+def passages_by_title(
+    passages: Iterable[Document], titles: frozenset[str], rules: SeedRules = SEED_RULES
+) -> dict[str, list[Document]]:
+    """The usable passages of each wanted title, in their order.
+
+    The released program forgets the last passage of every title, so that titles of one passage
+    have none; `drop_last_passage` keeps that.
+    """
+    documents: dict[str, list[Document]] = {}
+    for passage in passages:
+        if passage.title in titles:
+            documents.setdefault(passage.title, []).append(passage)
+    end = -1 if rules.drop_last_passage else None
+    return {t: texts[:end] for t, texts in documents.items() if len(texts) <= rules.most_passages}
+
+
+class _Text(NamedTuple):
+    """A passage's words, and its runs of the least length: no common run, no common n-gram."""
+
+    words: list[str]
+    runs: frozenset[tuple[str, ...]]
+
+
+def _text(passage: Document, least: int) -> _Text:
+    tokens = words(passage.text)
+    runs = (tuple(tokens[i : i + least]) for i in range(len(tokens) - least + 1))
+    return _Text(tokens, frozenset(runs))
+
+
+def seed_pair(
+    name: str,
+    titles: Sequence[str],
+    passages: Mapping[str, Sequence[Document]],
+    rules: SeedRules = SEED_RULES,
+) -> SeedPair | None:
+    """The pair with the longest shared run of words within the limits; the first found wins ties."""
+    best: SeedPair | None = None
+    texts = [[_text(p, rules.least_ngram) for p in passages.get(t, ())] for t in titles]
+    for firsts, other in itertools.combinations(range(len(titles)), 2):
+        for (i, a), (j, b) in itertools.product(enumerate(texts[firsts]), enumerate(texts[other])):
+            if a.runs.isdisjoint(b.runs):
+                continue
+            shared = shared_words(a.words, b.words, rules)
+            if shared > (best.shared_words if best else 0):
+                first, second = passages[titles[firsts]][i], passages[titles[other]][j]
+                best = SeedPair(name, first, second, (i, j), shared)
+    return best
+
+
+def shared_words(first: Sequence[str], second: Sequence[str], rules: SeedRules) -> int:
+    """The words shared by two acceptable passages; 0 where they are too alike or too different."""
+    if not similar_words(first, second, rules.most_jaccard):
+        return 0
+    shared = longest_shared_ngram(first, second)
+    return shared if rules.least_ngram <= shared <= rules.most_ngram else 0
+
+
+def seed_pairs(
+    disambiguation: Mapping[str, Sequence[str]],
+    passages: Mapping[str, Sequence[Document]],
+    rules: SeedRules = SEED_RULES,
+) -> list[SeedPair]:
+    """One pair for every name that has one."""
+    pairs = []
+    for name, titles in disambiguation.items():
+        if rules.least_bearers <= len(titles) <= rules.most_bearers:
+            pair = seed_pair(name, titles, passages, rules)
+            if pair is not None:
+                pairs.append(pair)
+    return pairs
+
+
+# The three roles a model plays in the paper's builder: question writer, answerer and judge.
+# Any chat model may fill any of them. What it says is data: parsed by rules, never evaluated.
+
+
+WRITER_TOKENS, ANSWER_TOKENS, JUDGE_TOKENS = 150, 50, 5
+
+_SECTION = re.compile(r"^\[(system|user)\]\n", re.MULTILINE)
+_LINE = re.compile(
+    r"^[\s*_#>-]*(question|answer)\s*([12]?)[^:\n]{0,60}:[\s*_]*(.*?)[\s*_]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_YES = re.compile(r"\W*yes\b", re.IGNORECASE)
+_NO_ANSWER = frozenset({"none", "no answer", "unknown", "n/a"})
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A prompt file: a part `[system]` and a part `[user]`, with `$slots` to fill."""
+
+    system: str
+    user: str
+
+    def messages(self, **slots: str) -> list[dict[str, str]]:
+        user = string.Template(self.user).substitute(slots)
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
+
+
+def read_prompt(path: str | Path) -> Prompt:
+    path = Path(path)
+    return _prompt(path.read_text("utf-8"), str(path))
+
+
+def own_prompt(role: str) -> Prompt:
+    """The prompt that comes with the package: question_writer, answerer or judge."""
+    text = files(__package__).joinpath("prompts", f"{role}.txt").read_text("utf-8")
+    return _prompt(text, f"{role}.txt")
+
+
+def _prompt(text: str, where: str) -> Prompt:
+    parts = _SECTION.split(text)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if parts[0].strip() or set(sections) != {"system", "user"}:
+        raise BadInput("a prompt has a part [system] and a part [user]", file=where)
+    return Prompt(sections["system"].strip(), sections["user"].strip())
+
+
+class QuestionWriter:
+    """Writes a question that both passages of a pair answer, and the two answers."""
+
+    def __init__(self, model: ChatModel, prompt: Prompt | None = None) -> None:
+        self.model = model
+        self.prompt = prompt or own_prompt("question_writer")
+
+    def write(self, pair: SeedPair) -> Draft | None:
+        """The draft; None when the reply is not a question and two answers."""
+        messages = self.prompt.messages(
+            name=pair.name,
+            title_1=pair.first.title,
+            text_1=pair.first.text,
+            title_2=pair.second.title,
+            text_2=pair.second.text,
+        )
+        reply = self.model.complete(messages, max_tokens=WRITER_TOKENS)
+        draft = parse_draft(reply.text)
+        if draft is None:
+            return None
+        titles = (pair.first.title, pair.second.title)
+        return Draft(pair.name, titles, draft["question"], (draft["answer 1"], draft["answer 2"]))
+
+
+def parse_draft(text: str) -> Mapping[str, str] | None:
+    """The lines of a writer's reply, in Markdown or not; the first of each kind counts.
+
+    The prompt ends in "Question:", which the reply need not repeat.
+    """
+    if not re.match(r"\W*question\s*:", text, re.IGNORECASE):
+        text = f"Question: {text.lstrip()}"
+    fields: dict[str, str] = {}
+    for match in _LINE.finditer(text):
+        fields.setdefault(f"{match[1].lower()} {match[2]}".strip(), match[3])
+    wanted = ("question", "answer 1", "answer 2")
+    return fields if all(fields.get(part) for part in wanted) else None
+
+
+class Judge:
+    """Says whether a passage supports an answer to the question about one bearer."""
+
+    def __init__(self, model: ChatModel, prompt: Prompt | None = None) -> None:
+        self.model = model
+        self.prompt = prompt or own_prompt("judge")
+
+    def entails(self, document: Document, question: str, answer: str) -> bool:
+        """Texts of more words than `most_judge_tokens` are not judged, and count as not entailed."""
+        if len(f"{document.title} {document.text}".split()) > filter_limits().most_judge_tokens:
+            return False
+        messages = self.prompt.messages(
+            title=document.title, text=document.text, question=question, answer=answer
+        )
+        reply = self.model.complete(messages, max_tokens=JUDGE_TOKENS)
+        return _YES.match(reply.text) is not None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer of the answerer, and how sure it was."""
+
+    answer: str
+    mean_logprob: float | None = None
+
+
+class Answerer:
+    """Answers the question about one bearer from one of its passages."""
+
+    def __init__(self, model: ChatModel, prompt: Prompt | None = None) -> None:
+        self.model = model
+        self.prompt = prompt or own_prompt("answerer")
+
+    def answer(self, document: Document, question: str) -> Reply | None:
+        messages = self.prompt.messages(title=document.title, text=document.text, question=question)
+        reply = self.model.complete(messages, max_tokens=ANSWER_TOKENS, logprobs=True)
+        first_line = reply.text.strip().split("\n")[0]
+        answer = short_answer(first_line)
+        if answer is None or answer.lower() in _NO_ANSWER:
+            return None
+        return Reply(answer, reply.mean_logprob)
+
+
+# The paper's builder for one name: a question for its seed pair, filtered, then expanded.
+
+
+class Roles(msgspec.Struct, frozen=True):
+    """Who writes, who answers, who judges."""
+
+    writer: QuestionWriter
+    answerer: Answerer
+    judge: Judge
+
+
+def roles_of(
+    writer: ChatModel, *, answerer: ChatModel | None = None, judge: ChatModel | None = None
+) -> Roles:
+    """One model in all roles, or another where one is given; prompts are the package's own."""
+    return Roles(QuestionWriter(writer), Answerer(answerer or writer), Judge(judge or writer))
+
+
+class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one name: a question, or the reason why there is none.
+
+    `error` is set when a model could not be asked; such a name is tried again by the next run.
+    """
+
+    name: str
+    status: Status | None = None
+    reason: str = ""
+    question: AmbigQuestion | None = None
+    expanded: int = 0
+    error: str | None = None
+
+
+def about(question: str, name: str, title: str) -> str:
+    """The question about one bearer: its title in place of the shared name."""
+    bare = re.escape(surface_name(name))
+    replaced = re.sub(bare, lambda _: title, question, count=1, flags=re.IGNORECASE)
+    return replaced if replaced != question else f"{title}: {question}"
+
+
+def generate(
+    pair: SeedPair,
+    titles: Sequence[str],
+    passages: Mapping[str, Sequence[Document]],
+    roles: Roles,
+) -> Generated:
+    """A question for a name and an answer for each bearer that has one."""
+    try:
+        return _generate(pair, titles, passages, roles)
+    except WhichoneError as error:
+        return Generated(name=pair.name, error=str(error))
+
+
+def _generate(
+    pair: SeedPair,
+    titles: Sequence[str],
+    passages: Mapping[str, Sequence[Document]],
+    roles: Roles,
+) -> Generated:
+    draft = roles.writer.write(pair)
+    if draft is None:
+        return Generated(
+            name=pair.name, status=Status.BAD_FORMAT, reason="not a question and answers"
+        )
+    rule = failed_rule(draft)
+    if rule is not None:
+        return Generated(name=pair.name, status=Status.RULE, reason=rule)
+    if not _entailed(pair, draft, roles.judge):
+        return Generated(name=pair.name, status=Status.NOT_ENTAILED, reason="answer not entailed")
+    statements = {
+        document.title: msgspec.structs.replace(document, answer=answer)
+        for document, answer in zip((pair.first, pair.second), draft.answers, strict=True)
+    }
+    for title in titles:
+        if title not in statements:
+            best = expand(draft, passages.get(title, ()), roles)
+            if best is not None:
+                statements[title] = best
+    question = AmbigQuestion(
+        qid=pair.name,
+        ambiguous_entity=pair.name,
+        question=draft.question,
+        documents=tuple(statements[title] for title in titles if title in statements),
+    )
+    return Generated(
+        name=pair.name, status=Status.KEPT, question=question, expanded=len(statements) - 2
+    )
+
+
+def _entailed(pair: SeedPair, draft: Draft, judge: Judge) -> bool:
+    return all(
+        judge.entails(document, about(draft.question, draft.name, document.title), answer)
+        for document, answer in zip((pair.first, pair.second), draft.answers, strict=True)
+    )
+
+
+def expand(draft: Draft, passages: Sequence[Document], roles: Roles) -> Document | None:
+    """The best entailed answer of one further bearer, with the passage it is from.
+
+    Best is the highest mean log-probability; where the endpoint gives none, the first answer.
+    """
+    best: tuple[float, Document] | None = None
+    for document in passages:
+        question = about(draft.question, draft.name, document.title)
+        reply = roles.answerer.answer(document, question)
+        if reply is None or not roles.judge.entails(document, question, reply.answer):
+            continue
+        sure = float("-inf") if reply.mean_logprob is None else reply.mean_logprob
+        if best is None or sure > best[0]:
+            best = (sure, msgspec.structs.replace(document, answer=reply.answer))
+    return None if best is None else best[1]
+
+
+# The paper's builder over a knowledge base: seed pairs, then models in three roles, name by name.
+
+
+OWN_RULES = SeedRules(drop_last_passage=False)
+"""The released program forgets the last passage of every title; this builder does not."""
+
+
+def journal_of(out: str | Path) -> Journal:
+    """The journal of a build is beside its benchmark."""
+    out = Path(out)
+    return Journal(out.with_name(f"{out.name}.questions.jsonl"))
+
+
+def build_with_models(
+    kb: str | Path,
+    out: str | Path,
+    roles: Roles,
+    options: BuildOptions | None = None,
+    *,
+    rules: SeedRules = OWN_RULES,
+    concurrency: int = 4,
+    description: Mapping[str, Any] | None = None,
+    memory: str = DEFAULT_MEMORY,
+    engine: str = "duckdb",
+    master: str | None = None,
+) -> tuple[Benchmark, dict[str, int]]:
+    """The benchmark, and the funnel that it came through; `description` says who the models are."""
+    options = options or BuildOptions()
+    folder = Folder.open(kb, KIND)
+    funnel = Funnel()
+    with open_tables(folder, memory, engine, master) as tables:
+        names = surface_names(tables, options.names, options.language, funnel)
+        about = bearer_pages(tables, bearer_table(tables, names))
+    titles = {name.key: [about[page].title for page in name.pages] for name in names}
+    documents = [
+        Document(title=p.title, text=p.text, pid=p.id)
+        for p in page_passages(folder, options, about)
+    ]
+    everything = frozenset(title for listed in titles.values() for title in listed)
+    usable = passages_by_title(documents, everything, rules)
+    by_name = {name.name: titles[name.key] for name in names}
+    pairs = seed_pairs(by_name, usable, rules)
+    funnel.count("seed pairs", len(pairs))
+    header = {
+        "knowledge base": folder.content_hash,
+        "options": msgspec.to_builtins(options),
+        "rules": msgspec.to_builtins(rules),
+        "models": dict(description or {}),
+    }
+
+    def work(pair: SeedPair) -> Generated:
+        return generate(pair, by_name[pair.name], usable, roles)
+
+    finished = list(_run(pairs, work, journal_of(out), header, concurrency))
+    built = _built(finished, names, about, funnel)
+    if not built:
+        raise BadInput(
+            "no question was kept",
+            file=journal_of(out).path,
+            hint=f"the funnel: {funnel.counts()}",
+        )
+    full_header = {"builder": "ambigdocs with models", **header}
+    return save_built(folder, out, built, about, options, funnel, full_header), funnel.counts()
+
+
+def _run(
+    pairs: Sequence[SeedPair],
+    work: Callable[[SeedPair], Generated],
+    journal: Journal,
+    header: Mapping[str, Any],
+    concurrency: int,
+) -> Iterator[Generated]:
+    """Every pair's result in order: from the journal where it is finished, else made now."""
+    done = _finished(journal, header)
+    left = [pair for pair in pairs if pair.name not in done]
+    with (
+        progress("writing questions", len(left), "names") as advance,
+        ThreadPoolExecutor(max_workers=max(1, concurrency)) as pool,
+    ):
+        for result in pool.map(work, left):
+            journal.append(msgspec.to_builtins(result))
+            done[result.name] = result
+            advance(1)
+    yield from (done[pair.name] for pair in pairs)
+
+
+def _finished(journal: Journal, header: Mapping[str, Any]) -> dict[str, Generated]:
+    entries = journal.read()
+    if not entries:
+        journal.append(header)
+        return {}
+    if entries[0] != msgspec.json.decode(msgspec.json.encode(header)):
+        raise UsageError(
+            "the journal is of a build with other options, models or another knowledge base",
+            where=str(journal.path),
+            hint="name another output, or remove the journal",
+        )
+    results = [msgspec.convert(entry, Generated) for entry in entries[1:]]
+    return {result.name: result for result in results if result.error is None}
+
+
+def _built(
+    finished: Sequence[Generated],
+    names: Sequence[SurfaceName],
+    about: Mapping[str, BearerPage],
+    funnel: Funnel,
+) -> list[BuiltQuestion]:
+    by_name = {name.name: name for name in names}
+    pages = {bearer.title: bearer for bearer in about.values()}
+    built = []
+    for result in finished:
+        if result.error is not None:
+            funnel.count("  a model failed")
+        elif result.status is not Status.KEPT or result.question is None:
+            funnel.count(f"  thrown out: {result.reason}")
+        else:
+            statements = tuple(
+                Statement(pages[d.title], d.answer or "", (), d.pid or "")
+                for d in result.question.documents
+            )
+            funnel.count("  answers of further bearers", result.expanded)
+            built.append(
+                BuiltQuestion(by_name[result.name], None, result.question.question, statements)
+            )
+    funnel.count("questions", len(built))
+    return built

@@ -1,0 +1,474 @@
+"""All predictions of a system together: means with intervals, category shares, and what was odd."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.errors import BadInput, did_you_mean, missing_extra, sample
+from whichone.measures.comparison import cohen_kappa
+from whichone.measures.intervals import Estimate, interval, interval_note
+from whichone.measures.scores import used_passages
+from whichone.papers.ambigdocs.ambigdocs_files import (
+    passages_by_id,
+    prediction_object,
+    read_predictions,
+    write_objects,
+)
+from whichone.papers.ambigdocs.ambigdocs_records import (
+    Prediction,
+    gold_passage_ids,
+    question_of,
+    shown_document,
+)
+from whichone.papers.ambigdocs.categories import (
+    DEFAULT,
+    PUBLISHED,
+    Category,
+    DocumentChoice,
+    Rules,
+    Threshold,
+    chosen_documents,
+    distinguishing_tokens,
+    never_exact,
+    rules_for,
+    scored_documents,
+    with_spans,
+    without_answer,
+)
+from whichone.papers.ambigdocs.further_measures import (
+    CharacterTrigrams,
+    Encoder,
+    missed_paraphrases,
+)
+from whichone.papers.ambigdocs.score_answer import MEASURES, PredictionScore, score_prediction
+from whichone.protocols import Reader
+from whichone.retrieval.adapters.adapted import load_function
+from whichone.runs.read import as_reader
+from whichone.runs.run import Answers
+from whichone.text.normalisers import content_tokens, surface_name
+
+PUBLISHED_NAMES = {
+    "R": "answer_recall",
+    "Entity": "entity_recall",
+    "EWR": "entity_answer_recall",
+    "KP": "knowledge_precision",
+    "DF1": "disambig_f1",
+}
+
+
+def score_all(predictions: Sequence[Prediction], rules: Rules = DEFAULT) -> list[PredictionScore]:
+    """Every prediction scored; two predictions for one question are an error, unless published."""
+    if not predictions:
+        raise BadInput("there are no predictions")
+    seen = Counter(p.question.qid for p in predictions)
+    twice = [qid for qid, n in seen.items() if n > 1]
+    if twice and not rules.published:
+        raise BadInput(
+            f"{len(twice)} questions are answered twice: {sample(twice)}",
+            hint="keep one prediction a qid",
+        )
+    return [score_prediction(prediction, rules) for prediction in predictions]
+
+
+def clusters(predictions: Sequence[Prediction]) -> list[str]:
+    """Questions about one name are drawn together when means are resampled."""
+    return [surface_name(p.question.ambiguous_entity) for p in predictions]
+
+
+def measure_values(scores: Sequence[PredictionScore], measure: str) -> list[float]:
+    """One measure of every question, NaN where it does not apply."""
+    values = (getattr(score, measure) for score in scores)
+    return [float("nan") if value is None else float(value) for value in values]
+
+
+def category_values(scores: Sequence[PredictionScore], category: Category) -> list[float]:
+    """1 where a question's answer is of this category, else 0; NaN where it has none."""
+    return [
+        float("nan") if score.category is None else float(score.category is category)
+        for score in scores
+    ]
+
+
+def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[str, Estimate]:
+    """Every measure and every category's share, each with its interval."""
+    figures = {measure: interval(measure_values(scores, measure), names) for measure in MEASURES}
+    for category in Category:
+        figures[category.value] = interval(category_values(scores, category), names)
+    return figures
+
+
+def summarise(
+    predictions: Sequence[Prediction],
+    scores: Sequence[PredictionScore],
+    rules: Rules = DEFAULT,
+) -> dict[str, Any]:
+    """The whole result of one system."""
+    figures = estimates(scores, clusters(predictions))
+    counts = Counter(score.category for score in scores if score.category is not None)
+    result: dict[str, Any] = {
+        "rules": "published" if rules.published else "default",
+        "documents": rules.documents,
+        "questions": len(scores),
+        "scored": sum(score.category is not None for score in scores),
+        "intervals": interval_note("shared name", len(set(clusters(predictions)))),
+        "measures": {name: figures[name].brief() for name in MEASURES if figures[name].n},
+        "categories": {
+            category.value: {"count": counts[category], **figures[category.value].brief()}
+            for category in Category
+        },
+        "notes": notes(predictions, scores, rules),
+    }
+    if rules.published:
+        result["published"] = published_numbers(scores)
+    return result
+
+
+def published_numbers(scores: Sequence[PredictionScore]) -> dict[str, Any]:
+    """The numbers under the names and with the rounding of the released scorer."""
+    rounded: dict[str, Any] = {}
+    for name, measure in PUBLISHED_NAMES.items():
+        values = [v for v in measure_values(scores, measure) if not np.isnan(v)]
+        rounded[name] = round(sum(values) / len(values), 3) if values else None
+    return rounded
+
+
+def notes(
+    predictions: Sequence[Prediction], scores: Sequence[PredictionScore], rules: Rules
+) -> dict[str, Any]:
+    """What a stated rule had to decide, counted; lists are of qids."""
+    scored = [(p, d) for p in predictions for d in scored_documents(p, rules)]
+    return {
+        "without_documents": [s.qid for s in scores if s.category is None],
+        "nothing_shown": sum(
+            bool(p.question.documents) and not chosen_documents(p, rules.documents)
+            for p in predictions
+        ),
+        "shown_unknown": sum(p.docs is None for p in predictions),
+        "empty_answers": sum(not p.gen_answer.strip() for p in predictions),
+        "bearers": len(scored),
+        "bearers_not_scored": sum(len(p.question.documents) for p in predictions) - len(scored),
+        "documents_without_answer": sum(len(without_answer(p, rules)) for p in predictions),
+        "answers_of_stop_words": sum(
+            not content_tokens(d.answer or "", language=rules_for(p, rules).language)
+            for p, d in scored
+        ),
+        "titles_equal_to_the_name": sum(
+            not distinguishing_tokens(
+                d.title,
+                surface_name(p.question.ambiguous_entity),
+                rules_for(p, rules).language,
+            )
+            for p, d in scored
+        ),
+        "questions_without_the_name": sum(
+            surface_name(p.question.ambiguous_entity) not in p.question.question.lower()
+            for p in predictions
+        ),
+        "never_exact": sum(
+            never_exact(
+                [d.answers() for d in p.question.documents if d.answer is not None],
+                p.wrong_answers,
+            )
+            for p in predictions
+        ),
+    }
+
+
+# Agreement of the automatic categories with people: Cohen's kappa, confusions, disagreements.
+
+
+REPLICATES = 1000
+
+
+def read_labels(path: str | Path) -> dict[str, Category]:
+    """A person's categories: a CSV file with the columns qid and category."""
+    labels: dict[str, Category] = {}
+    path = Path(path)
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = csv.DictReader(file)
+        if not {"qid", "category"} <= set(rows.fieldnames or ()):
+            raise BadInput("the columns qid and category are expected", file=path, line=1)
+        for line, row in enumerate(rows, 2):
+            label = (row["category"] or "").strip().lower()
+            if label not in list(Category):
+                raise BadInput(
+                    f"{label!r} is no category",
+                    file=path,
+                    line=line,
+                    hint=did_you_mean(label, [c.value for c in Category]),
+                )
+            if row["qid"] in labels:
+                raise BadInput(f"{row['qid']} is labelled twice", file=path, line=line)
+            labels[row["qid"]] = Category(label)
+    return labels
+
+
+def agreement(
+    scores: Sequence[PredictionScore],
+    labels: Mapping[str, Category],
+    names: Sequence[str],
+    *,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Kappa with a 95 % interval over resampled names, the confusion matrix, the disagreements."""
+    rows = [
+        (score.qid, score.category, labels[score.qid], name)
+        for score, name in zip(scores, names, strict=True)
+        if score.category is not None and score.qid in labels
+    ]
+    if not rows:
+        raise BadInput("no labelled question is among the predictions")
+    without = len(labels.keys() - {score.qid for score in scores})
+    return {**compare_labels(rows, seed=seed), "labels_without_prediction": without}
+
+
+def compare_labels(
+    rows: Sequence[tuple[str, Category, Category, str]], *, seed: int = 0
+) -> dict[str, Any]:
+    """The same for rows of qid, automatic category, people's category, and the name asked about."""
+    automatic, people = [a for _, a, _, _ in rows], [p for _, _, p, _ in rows]
+    low, high = _interval([(a, p, name) for _, a, p, name in rows], seed)
+    matrix = Counter(zip(people, automatic, strict=True))
+    return {
+        "questions": len(rows),
+        "kappa": {
+            "value": cohen_kappa(automatic, people),
+            "low": low,
+            "high": high,
+            "n": len(rows),
+        },
+        "agree": sum(a is p for a, p in zip(automatic, people, strict=True)) / len(rows),
+        "confusion": {p.value: {a.value: matrix[p, a] for a in Category} for p in Category},
+        "disagreements": [
+            {"qid": qid, "automatic": a.value, "people": p.value}
+            for qid, a, p, _ in rows
+            if a is not p
+        ],
+    }
+
+
+def _interval(
+    rows: Sequence[tuple[Category, Category, str]], seed: int
+) -> tuple[float | None, float | None]:
+    groups: dict[str, list[tuple[Category, Category]]] = {}
+    for automatic, person, name in rows:
+        groups.setdefault(name, []).append((automatic, person))
+    if len(groups) < 2:
+        return None, None
+    members = list(groups.values())
+    generator = np.random.default_rng(seed)
+    values = []
+    for _ in range(REPLICATES):
+        drawn = generator.integers(0, len(members), len(members))
+        pairs = [pair for place in drawn for pair in members[place]]
+        value = cohen_kappa([a for a, _ in pairs], [p for _, p in pairs])
+        if value is not None:
+            values.append(value)
+    if not values:
+        return None, None
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+# Answers of a reader on a benchmark as predictions, which the measures score and files hold.
+
+
+def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Prediction]:
+    """The predictions of a file, or of an answers folder."""
+    if not Path(place).is_dir():
+        return list(read_predictions(place))
+    answers = Answers.open(place)
+    said = answers.answers
+    return predictions_of(
+        answers.benchmark(benchmark),
+        {id: answer.text for id, answer in said.items()},
+        {id: used_passages(shown, said.get(id)) for id, shown in answers.shown.items()},
+        left_out=answers.left_out,
+    )
+
+
+def predictions_of(
+    benchmark: Benchmark,
+    texts: Mapping[str, str | None],
+    shown: Mapping[str, Sequence[str]],
+    *,
+    left_out: Container[str] = (),
+) -> list[Prediction]:
+    """What was said about every query, in the benchmark's order, and what was shown for it.
+
+    A query that failed or was refused is an empty answer; only those that the setting does not fit
+    (`left_out`) are no predictions.
+    """
+    asked = [query for query in benchmark.queries if query.id not in left_out]
+    unnamed = [query.id for query in asked if query.name is None]
+    if unnamed:
+        raise BadInput(
+            f"{len(unnamed)} queries ask about no shared name",
+            ids=unnamed,
+            hint="these measures are for questions about a name and its bearers",
+        )
+    ids = {passage for listed in shown.values() for passage in listed}
+    passages = passages_by_id(benchmark, ids | gold_passage_ids(asked))
+    return [
+        Prediction(
+            question=question_of(query, passages.get, shown.get(query.id, ())),
+            gen_answer=texts.get(query.id) or "",
+            docs=tuple(
+                shown_document(passages[p]) for p in shown.get(query.id, ()) if p in passages
+            ),
+            wrong_answers=tuple(query.attributes.get("wrong_answers", ())),
+        )
+        for query in asked
+    ]
+
+
+def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> int:
+    """A predictions file as AmbigDocs' own scorer reads it; how many."""
+    return write_objects(path, map(prediction_object, predictions))
+
+
+def export_predictions(
+    answers: str | Path, out: str | Path, benchmark: str | Path | None = None
+) -> dict[str, int]:
+    """An answers folder as a predictions file."""
+    return {Path(out).name: write_predictions(out, read_any(answers, benchmark))}
+
+
+# Do the categories mean something? Measures within them, and what another threshold would say.
+
+
+THRESHOLDS = {
+    "1 token (the paper's)": Threshold(),
+    "2 tokens": Threshold(tokens=2),
+    "3 tokens": Threshold(tokens=3),
+    "a quarter": Threshold(fraction=0.25),
+    "half": Threshold(fraction=0.5),
+    "all": Threshold(fraction=1.0),
+}
+
+
+def means_within_categories(
+    scores: Sequence[PredictionScore], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """The mean of each measure within each category: a valid category orders them as it should."""
+    all_means: dict[str, dict[str, Any]] = {}
+    for category in Category:
+        rows = [n for n, score in enumerate(scores) if score.category is category]
+        inside = [scores[n] for n in rows]
+        groups = [names[n] for n in rows]
+        means = {measure: interval(measure_values(inside, measure), groups) for measure in MEASURES}
+        all_means[category.value] = {
+            "n": len(rows),
+            **{measure: mean.brief() for measure, mean in means.items() if mean.n},
+        }
+    return all_means
+
+
+def threshold_sensitivity(
+    predictions: Sequence[Prediction], rules: Rules = DEFAULT
+) -> dict[str, dict[str, Any]]:
+    """The category shares under other thresholds, and the share of answers that change category."""
+    paper = [score_prediction(p, rules).category for p in predictions]
+    scored = sum(category is not None for category in paper)
+    sensitivity: dict[str, dict[str, Any]] = {}
+    for name, threshold in THRESHOLDS.items():
+        other = msgspec.structs.replace(rules, threshold=threshold)
+        categories = [score_prediction(p, other).category for p in predictions]
+        counts = Counter(categories)
+        changed = sum(a is not b for a, b in zip(paper, categories, strict=True))
+        sensitivity[name] = {
+            "changed": changed / scored if scored else None,
+            "categories": {c.value: counts[c] for c in Category},
+        }
+    return sensitivity
+
+
+# Scoring a predictions file or an answers folder: read, score, summarise, a line a question.
+
+
+def score_file(
+    path: str | Path,
+    *,
+    published: bool = False,
+    documents: str | None = None,
+    reader: str | None = None,
+    validity: bool = False,
+    semantic: str | None = None,
+    people: str | Path | None = None,
+    benchmark: str | Path | None = None,
+    seed: int = 0,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The result of a predictions file or an answers folder, and its lines."""
+    predictions = read_any(path, benchmark)
+    rules = choose_rules(published, documents)
+    if reader is not None:
+        predictions = with_spans(predictions, find_reader(reader), published=published)
+    return score_predictions(
+        predictions, rules, validity=validity, semantic=semantic, people=people, seed=seed
+    )
+
+
+def choose_rules(published: bool, documents: str | None = None) -> Rules:
+    rules = PUBLISHED if published else DEFAULT
+    if documents is None:
+        return rules
+    return msgspec.structs.replace(rules, documents=msgspec.convert(documents, DocumentChoice))
+
+
+def score_predictions(
+    predictions: Sequence[Prediction],
+    rules: Rules = DEFAULT,
+    *,
+    validity: bool = False,
+    semantic: str | None = None,
+    people: str | Path | None = None,
+    seed: int = 0,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    scores = score_all(predictions, rules)
+    result = summarise(predictions, scores, rules)
+    if validity:
+        names = clusters(predictions)
+        result["means_within_categories"] = means_within_categories(scores, names)
+        result["threshold_sensitivity"] = threshold_sensitivity(predictions, rules)
+    if people is not None:
+        labels = read_labels(people)
+        result["agreement"] = agreement(scores, labels, clusters(predictions), seed=seed)
+    if semantic is not None:
+        result["semantic"] = missed_paraphrases(predictions, find_encoder(semantic), rules)
+    return result, [line(score) for score in scores]
+
+
+def line(score: PredictionScore) -> dict[str, Any]:
+    """A question's score as plain data."""
+    row: dict[str, Any] = msgspec.to_builtins(score)
+    return row
+
+
+def find_reader(name: str) -> Reader:
+    """`module:function` of the user's own, or a question-answering model by name or folder."""
+    if ":" in name:
+        return as_reader(load_function(name))
+    from whichone.papers.ambigdocs.further_measures import SpanReader
+
+    return SpanReader(name)
+
+
+def find_encoder(name: str) -> Encoder:
+    """`trigrams`, or a sentence-transformers model by name or folder."""
+    if name == "trigrams":
+        return CharacterTrigrams()
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise missing_extra("sentence-transformers", "dense") from None
+    model: Any = SentenceTransformer(name)
+    encoder: Encoder = model
+    return encoder

@@ -1,0 +1,390 @@
+"""Surface names and their bearers, from disambiguation pages or from names that entities share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from whichone.knowledge.knowledge_tables import BULLET, SECTION
+from whichone.names import name_key
+from whichone.papers.ambigdocs.ambigdocs_records import TASK, set_id
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_of
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+    from whichone.knowledge.engines import Tables
+
+
+_SUFFIX = " (disambiguation)"
+LEAST, MOST = 2, 10
+
+
+class SurfaceName(NamedTuple):
+    """A name, and the pages of those who bear it, in the order in which they are listed."""
+
+    key: str
+    name: str
+    pages: tuple[str, ...]
+
+
+def usable_name(name: str) -> bool:
+    """The released rule: it begins with a letter, or with a digit and contains a letter."""
+    return bool(name) and (
+        name[0].isalpha() or (name[0].isdigit() and any(c.isalpha() for c in name))
+    )
+
+
+def surface_of(title: str) -> str:
+    """The name that a disambiguation page is about."""
+    return title.removesuffix(_SUFFIX).strip()
+
+
+def line_starts(paragraphs: Sequence[str]) -> dict[int, int]:
+    """For every line before "See also": where its text begins, after the mark of a list item."""
+    starts: dict[int, int] = {}
+    for number, line in enumerate(paragraphs):
+        if line.startswith(SECTION):
+            heading = line.removeprefix(SECTION).strip().rstrip(".").casefold()
+            if heading == "see also":
+                break
+            continue
+        mark = len(line) - len(line.removeprefix(BULLET).lstrip("-*# \t"))
+        starts[number] = mark if line.startswith(BULLET) else len(line) - len(line.lstrip())
+    return starts
+
+
+def disambiguation_tables(tables: Tables) -> tuple[Table, Table]:
+    """The disambiguation pages, and their links to articles about an entity."""
+    pages = tables.pages.filter(tables.pages.kind == "disambiguation")
+    pages = pages.select("page", "title", "paragraphs")
+    articles = _articles(tables).select(target_page="page")
+    links = tables.links.select("page", "paragraph", "start", "target_page")
+    links = links.semi_join(pages, "page").semi_join(articles, "target_page")
+    return pages, links
+
+
+def _articles(tables: Tables) -> Table:
+    pages = tables.pages
+    return pages.filter(pages.kind == "article", pages.entity.notnull())
+
+
+def listed_names(tables: Tables) -> Iterator[SurfaceName]:
+    """The names of disambiguation pages.
+
+    A link is a bearer when its text begins a line before "See also". Where the page is called
+    "X (disambiguation)", the plain page X is a bearer too, and the first.
+    """
+    pages, links = disambiguation_tables(tables)
+    places: dict[str, list[tuple[int, int, str]]] = {}
+    for row in tables.rows(links):
+        places.setdefault(row["page"], []).append(
+            (row["paragraph"], row["start"], row["target_page"])
+        )
+    wanted = pages.filter(pages.title.endswith(_SUFFIX))
+    plain_titles = wanted.select(title=wanted.title.replace(_SUFFIX, ""))
+    articles = _articles(tables)
+    plain = {
+        row["title"]: row["page"]
+        for row in tables.rows(articles.semi_join(plain_titles, "title").select("title", "page"))
+    }
+    for page, title, starts in _lines(tables, pages):
+        name = surface_of(title)
+        bearers = [
+            target
+            for paragraph, start, target in sorted(places.get(page, ()))
+            if starts.get(paragraph) == start
+        ]
+        if title.endswith(_SUFFIX) and name in plain:
+            bearers.insert(0, plain[name])
+        yield SurfaceName(name_key(name), name, tuple(dict.fromkeys(bearers)))
+
+
+_LINES = pa.schema(
+    [
+        ("page", pa.string()),
+        ("title", pa.string()),
+        ("lines", pa.list_(pa.int32())),
+        ("starts", pa.list_(pa.int32())),
+    ]
+)
+
+
+def _lines(tables: Tables, pages: Table) -> Iterator[tuple[str, str, dict[int, int]]]:
+    """Every page with its `line_starts`; texts are read where they are."""
+    for batch in tables.engine.mapped(pages, _find_lines, _LINES):
+        for row in batch.to_pylist():
+            yield row["page"], row["title"], dict(zip(row["lines"], row["starts"], strict=True))
+
+
+def _find_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        found = [line_starts(paragraphs or ()) for paragraphs in batch["paragraphs"].to_pylist()]
+        lines = pa.array([list(starts) for starts in found], pa.list_(pa.int32()))
+        starts = pa.array([list(starts.values()) for starts in found], pa.list_(pa.int32()))
+        yield pa.RecordBatch.from_arrays(
+            [batch["page"], batch["title"], lines, starts], schema=_LINES
+        )
+
+
+def shared_names(tables: Tables, language: str, most: int = MOST) -> Iterator[SurfaceName]:
+    """Names (labels and aliases) of two or more entities that have an article."""
+    articles = _articles(tables)
+    articles = articles.group_by("entity").agg(page=articles.page.min())
+    names = tables.names
+    names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
+    borne = names.inner_join(articles, "entity").select("key", "name", "kind", "entity", "page")
+    counted = borne.group_by("key").agg(bearers=borne.entity.nunique())
+    several = counted.filter(counted.bearers.between(LEAST, most)).select("key")
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for row in tables.rows(borne.semi_join(several, "key")):
+        grouped.setdefault(row["key"], []).append(row)
+    for key in sorted(grouped):
+        members = sorted(grouped[key], key=lambda r: (r["kind"] != "label", r["name"], r["entity"]))
+        pages = sorted({row["page"] for row in members})
+        yield SurfaceName(key, members[0]["name"], tuple(pages))
+
+
+def joined(names: Iterable[SurfaceName]) -> list[SurfaceName]:
+    """Names with the same key made one, pages in order of appearance."""
+    surface_names: dict[str, SurfaceName] = {}
+    for name in names:
+        if name.key in surface_names:
+            old = surface_names[name.key]
+            pages = tuple(dict.fromkeys((*old.pages, *name.pages)))
+            surface_names[name.key] = old._replace(pages=pages)
+        else:
+            surface_names[name.key] = name
+    return [surface_names[key] for key in sorted(surface_names)]
+
+
+def in_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in table.to_batches(max_chunksize=10_000):
+        yield from batch.to_pylist()
+
+
+# Facts that two or more bearers of a name have: the ones AmbER throws away.
+
+
+NOT_ASKED = ("P31", "P279", "P1889", "P1343", "P373", "P910")
+"""Types, and properties that say how Wikimedia files a thing, not what it is."""
+KINDS = ("entity", "quantity", "time", "string", "monolingual")
+
+
+_FACTS = pa.schema(
+    [(name, pa.string()) for name in ("key", "page", "property", "kind", "value", "unit")]
+    + [("precision", pa.int8()), ("rank", pa.string()), ("nth", pa.int32())]
+)
+
+
+class BearerPage(msgspec.Struct, frozen=True):
+    """A bearer as its page shows it."""
+
+    page: str
+    title: str
+    entity: str
+    popularity: float | None = None
+
+
+def bearer_table(tables: Tables, names: Sequence[SurfaceName]) -> Table:
+    """Names and their pages as a relation: key, page, listed (its place)."""
+    pairs = [(n.key, page, place) for n in names for place, page in enumerate(n.pages)]
+    columns = list(zip(*pairs, strict=True)) if pairs else [(), (), ()]
+    table = pa.table(
+        {
+            "key": pa.array(columns[0], pa.string()),
+            "page": pa.array(columns[1], pa.string()),
+            "listed": pa.array(columns[2], pa.int32()),
+        }
+    )
+    return tables.engine.table(table)
+
+
+def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
+    """Every bearer's page, entity and popularity (page views, else sitelinks, else unknown)."""
+    pages = tables.pages.semi_join(bearers, "page").select("page", "title", "entity")
+    views = tables.views.group_by("title").agg(views=tables.views.views.sum())
+    links = tables.entities.select("entity", "sitelinks")
+    known = pages.left_join(views, "title").select("page", "title", "entity", "views")
+    known = known.left_join(links, "entity").select("page", "title", "entity", "views", "sitelinks")
+    knowns = list(tables.rows(known))
+    by_views = any(row["views"] is not None for row in knowns)
+    return {
+        row["page"]: BearerPage(
+            row["page"],
+            row["title"],
+            row["entity"],
+            _number(row["views"] or 0 if by_views else row["sitelinks"]),
+        )
+        for row in knowns
+    }
+
+
+def _number(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ()) -> pa.Table:
+    """Facts of a name's bearers whose property at least two of them have, ordered by page."""
+    facts = tables.facts
+    facts = facts.filter(facts["rank"] != "deprecated", facts.kind.isin(KINDS))
+    if properties:
+        facts = facts.filter(facts["property"].isin(list(properties)))
+    else:
+        facts = facts.filter(facts["property"].notin(NOT_ASKED))
+    pages = tables.pages.select("page", "entity")
+    borne = bearers.inner_join(pages, "page").inner_join(facts, "entity")
+    counted = borne.group_by(["key", "property"]).agg(having=borne.entity.nunique())
+    several = counted.filter(counted.having >= 2).select("key", "property")
+    kept = borne.semi_join(several, ["key", "property"])
+    columns = ("property", "kind", "value", "unit", "precision", "rank")
+    batches = tables.engine.batches(kept.select("key", "page", *columns, nth=kept["place"]))
+    table = pa.Table.from_batches(batches, schema=_FACTS)
+    order = ("page", "key", "property", "nth", "kind", "value")
+    return table.sort_by([(column, "ascending") for column in order])
+
+
+def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str, tuple[str, ...]]:
+    """Names of the entities that are values, the label first, aliases in their order."""
+    wanted = tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+    names = tables.names
+    names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
+    labels: dict[str, dict[str, None]] = {}
+    listed = names.semi_join(wanted, "entity").select("entity", "place", "name")
+    for row in tables.rows(listed.order_by("entity", "place", "name")):
+        labels.setdefault(row["entity"], {}).setdefault(row["name"])
+    return {entity: tuple(names) for entity, names in labels.items()}
+
+
+def value_types(tables: Tables, ids: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The types of the entities that are values."""
+    wanted = tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+    known = tables.entities.semi_join(wanted, "entity").select("entity", "types")
+    return {row["entity"]: frozenset(row["types"] or ()) for row in tables.rows(known)}
+
+
+def count_groups(facts: pa.Table) -> int:
+    """How many properties of names there are among facts."""
+    return int(facts.group_by(["key", "property"]).aggregate([]).num_rows)
+
+
+def property_labels(tables: Tables) -> Mapping[str, str]:
+    return {
+        row["property"]: row["label"]
+        for row in tables.rows(tables.properties.select("property", "label"))
+        if row["label"]
+    }
+
+
+# A built question, and how it becomes a query and its name a set.
+
+
+SHARES = (("train", 0.7), ("dev", 0.1), ("test", 0.2))
+"""All questions about one name are in one split."""
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One bearer's own answer, other ways to write it, and the passage that states it."""
+
+    bearer: BearerPage
+    answer: str
+    aliases: tuple[str, ...]
+    passage: str
+
+
+class BuiltQuestion(msgspec.Struct, frozen=True):
+    """A question about a name; `property` None: a model wrote it."""
+
+    name: SurfaceName
+    property: str | None
+    question: str
+    statements: tuple[Statement, ...]
+
+
+def built_queries(built: Sequence[BuiltQuestion], seed: int, language: str = "en") -> list[Query]:
+    splits = split_names((question.name.key for question in built), seed)
+    order = {"train": 0, "dev": 1, "test": 2}
+    queries = [_query(question, splits[question.name.key], language) for question in built]
+    return sorted(queries, key=lambda q: (order[q.attributes["split"]], q.id))
+
+
+def _query(question: BuiltQuestion, split: str, language: str) -> Query:
+    outputs = tuple(
+        Output(
+            answer=statement.answer,
+            aliases=statement.aliases,
+            entity=statement.bearer.entity,
+            provenance=(
+                (
+                    Provenance(
+                        page=page_of(statement.passage),
+                        passage=statement.passage,
+                        title=statement.bearer.title,
+                    ),
+                ),
+            ),
+            attributes={"popularity": statement.bearer.popularity},
+        )
+        for statement in question.statements
+    )
+    return Query(
+        id=f"{set_id(question.name.name)}/{question.property or 'question'}",
+        task=TASK,
+        input=question.question,
+        language=language,
+        outputs=outputs,
+        name=question.name.name,
+        name_set=set_id(question.name.name),
+        relation=question.property,
+        attributes={"split": split, "bearers": len(outputs)},
+    )
+
+
+def built_sets(built: Sequence[BuiltQuestion], about: Mapping[str, BearerPage]) -> list[NameSet]:
+    """The names asked about with all their bearers, the most popular first and head."""
+    names = {question.name.key: question.name for question in built}
+    return [
+        NameSet(
+            id=set_id(name.name),
+            name=name.name,
+            collection=TASK,
+            bearers=_ranked([about[page] for page in name.pages]),
+        )
+        for name in names.values()
+    ]
+
+
+def _ranked(pages: Sequence[BearerPage]) -> tuple[Bearer, ...]:
+    known = all(page.popularity is not None for page in pages)
+    ranked = sorted(pages, key=lambda p: (-(p.popularity or 0.0), p.page)) if known else pages
+    return tuple(
+        Bearer(
+            entity=page.entity,
+            label=page.title,
+            role=None if not known else "head" if rank == 0 else "tail",
+            popularity=page.popularity,
+            pages=(page.page,),
+        )
+        for rank, page in enumerate(ranked)
+    )
+
+
+def split_names(names: Iterable[str], seed: int = 0) -> dict[str, str]:
+    """The split of every name: 70 % train, 10 % dev, 20 % test, by a hash of seed and name."""
+    order = sorted(set(names), key=lambda name: (_hash(seed, name), name))
+    splits: dict[str, str] = {}
+    start, share = 0, 0.0
+    for split, part in SHARES:
+        share += part
+        end = round(share * len(order))
+        splits.update((name, split) for name in order[start:end])
+        start = end
+    return splits
+
+
+def _hash(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}\0{name}".encode()).digest()

@@ -1,0 +1,407 @@
+"""Drawn facts as queries, with their namesakes and whether anyone could have known."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.relations import Relation, published_relations
+from whichone.errors import BadInput, Missing
+from whichone.files.json_records import array_records
+from whichone.files.lines import read_json_lines, write_atomic
+from whichone.measures.measure import Measure, Retrieved, needs_depth
+from whichone.names import name_key
+from whichone.papers.entityquestions.draw import Drawn
+from whichone.papers.entityquestions.facts import Bearers, EntityFact
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, passage_id
+
+# EntityQuestions' question files and the folder layout of its release, read and written.
+
+
+TASK = "EntityQuestions"
+
+_FILE = re.compile(
+    r"(?:(?P<relation>P\d+)(?:_(?P<kind>no_overlap|similar))?|bucket(?P<bucket>\d+)|(?P<other>.+?))"
+    r"(?:\.(?P<split>train|dev|test))?\.(?P<format>jsonl|json)(?:\.(?:gz|bz2|zst))?"
+)
+RANDOM, SEEN = "common-random-buckets", "nq-seen-buckets"
+"""The two populations of Figure 1: random entities, and those met in NQ's training questions."""
+ONE_OFF = (RANDOM, SEEN, "no-overlap", "similar")
+
+
+class QuestionRecord(msgspec.Struct):
+    question: str
+    answers: list[str]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What the place of a file in the release says about its questions."""
+
+    relation: str | None = None
+    split: str | None = None
+    set: str = "main"
+    bucket: int | None = None
+    stem: str = ""
+
+    def prefix(self) -> str:
+        """The beginning of its questions' ids."""
+        parts = [] if self.set == "main" else [self.set]
+        parts.append(self.relation or self.stem)
+        parts.extend([] if self.bucket is None else [f"bucket{self.bucket}"])
+        parts.extend([self.split] if self.split else [])
+        return ".".join(parts)
+
+
+def place_of(path: Path) -> Place:
+    """`dev/P19.dev.json`, `one-off/nq-seen-buckets/P19/bucket3.test.json.gz` and their like."""
+    match = _FILE.fullmatch(path.name)
+    if match is None:
+        return Place(stem=path.name.partition(".")[0])
+    folders = path.absolute().parts[:-1]
+    one_off = next((name for name in folders if name in ONE_OFF), None)
+    kind = match["kind"] and match["kind"].replace("_", "-")
+    above = folders[-1] if folders and re.fullmatch(r"P\d+", folders[-1]) else None
+    return Place(
+        relation=match["relation"] or above,
+        split=match["split"],
+        set=one_off or kind or ("main" if match["bucket"] is None else "buckets"),
+        bucket=int(match["bucket"]) if match["bucket"] else None,
+        stem=match["other"] or "",
+    )
+
+
+def read_questions(path: str | Path) -> Iterator[Query]:
+    """Queries of a question file (a JSON list, or JSON lines), or of every one in a folder.
+
+    The release contains no subject ids; the name is what is in the relation's template.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        yield from _read_file(path)
+        return
+    files = sorted(p for p in path.rglob("*") if p.is_file() and _FILE.fullmatch(p.name))
+    if not files:
+        raise Missing("there is no question file (.json or .jsonl) in the folder", where=str(path))
+    for file in files:
+        yield from _read_file(file)
+
+
+def _read_file(path: Path) -> Iterator[Query]:
+    place = place_of(path)
+    relation = published_relations().get(place.relation or "")
+    attributes = {
+        key: value
+        for key, value in (
+            ("split", place.split),
+            ("set", place.set),
+            ("bucket", place.bucket),
+            ("rand_ent", place.set == RANDOM or None),
+            ("train_ent", place.set == SEEN or None),
+        )
+        if value is not None
+    }
+    count = 0
+    for count, (line, record) in enumerate(_records(path), 1):
+        if not record.answers:
+            raise BadInput("a question without answers", file=path, line=line)
+        yield Query(
+            id=f"{place.prefix()}.{count - 1}",
+            task=TASK,
+            input=record.question,
+            outputs=(Output(answer=record.answers[0], aliases=tuple(record.answers[1:])),),
+            name=relation.name_in(record.question) if relation else None,
+            relation=place.relation,
+            attributes=attributes,
+        )
+    if not count:
+        raise BadInput("there is no question in the file", file=path)
+
+
+def _records(path: Path) -> Iterator[tuple[int | None, QuestionRecord]]:
+    if ".jsonl" in path.suffixes:
+        yield from read_json_lines(path, QuestionRecord)
+        return
+    for record in array_records(path, QuestionRecord):
+        yield None, record
+
+
+def write_questions(path: str | Path, queries: Iterable[Query]) -> int:
+    """One question file as released, indented by four; JSON lines when the name says so."""
+    path = Path(path)
+    records = [{"question": q.input, "answers": list(q.answers())} for q in queries]
+    if path.suffix == ".jsonl":
+        data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+    else:
+        data = json.dumps(records, indent=4).encode()
+    write_atomic(path, data)
+    return len(records)
+
+
+# Could anyone have known which bearer of a name a question is about?
+# "What is George Rankin's occupation?" cannot be resolved when two George Rankins have one. A fact that
+# the knowledge base does not hold is not a false one, so there are three verdicts:
+#
+# - no: another bearer of the name has the relation too;
+# - unknown: none is known to have it, but another bearer is of a type whose members have it (or of no
+#   known type), so that it may;
+# - yes: the name is borne once, or the relation does not apply to any other bearer.
+
+
+Verdict = Literal["yes", "no", "unknown"]
+
+
+class OtherBearer(msgspec.Struct, frozen=True):
+    """Another entity of the same name: its types, and whether it has the relation."""
+
+    entity: str
+    types: frozenset[str]
+    has_relation: bool
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """The verdict; `candidates` are the bearers, the asked one included, that the question fits."""
+
+    verdict: Verdict
+    candidates: int
+
+
+def resolution(others: Iterable[OtherBearer], types_with_relation: Collection[str]) -> Resolution:
+    """The verdict on one question from the other bearers of its name."""
+    held = list(others)
+    having = sum(other.has_relation for other in held)
+    if having:
+        return Resolution("no", 1 + having)
+    if any(not other.types or not other.types.isdisjoint(types_with_relation) for other in held):
+        return Resolution("unknown", 1)
+    return Resolution("yes", 1)
+
+
+def best_expected(verdict: Verdict, candidates: int, k: int) -> float:
+    """The most a retriever can be expected to score at depth k with one page a candidate.
+
+    Of questions that fit several bearers it can only guess; what is unknown counts as knowable, so
+    the mean is an upper bound.
+    """
+    return min(1.0, k / candidates) if verdict == "no" else 1.0
+
+
+def best_possible(k: int | None) -> Measure:
+    """The most any retriever can be expected to reach: of a question that fits n bearers, k of n.
+
+    A question of which it is not known whether it can be resolved counts as one that can.
+    """
+    depth = needs_depth("best_possible", k)
+
+    def value(r: Retrieved) -> float | None:
+        verdict = r.query.attributes.get("resolvable")
+        if verdict is None:
+            return None
+        return best_expected(verdict, int(r.query.attributes["candidates"]), depth)
+
+    return Measure("best_possible", value, k)
+
+
+# Drawn facts as queries, with their namesakes and whether anyone could have known.
+
+
+Having = Mapping[str, Collection[str]]
+"""For each relation the entities that have it."""
+
+
+def name_sets(bearers: Bearers) -> dict[str, NameSet]:
+    """Names with two or more bearers that have an article, by name key; the most frequent is head."""
+    sets = {}
+    for key, entities in sorted(bearers.by_key.items()):
+        members = [bearers.subjects[e] for e in entities if e in bearers.subjects]
+        if len(members) < 2:
+            continue
+        members.sort(key=lambda s: (-(s.frequency or 0.0), s.entity))
+        sets[key] = NameSet(
+            id=f"name:{key}",
+            name=min(m.label for m in members if name_key(m.label) == key)
+            if any(name_key(m.label) == key for m in members)
+            else key,
+            collection=TASK,
+            bearers=tuple(
+                Bearer(
+                    entity=m.entity,
+                    label=m.label,
+                    role="tail" if rank else "head",
+                    popularity=m.frequency,
+                    types=tuple(sorted(bearers.types.get(m.entity, ()))),
+                    pages=(m.page,),
+                )
+                for rank, m in enumerate(members)
+            ),
+        )
+    return sets
+
+
+class QueryMaker:
+    """Makes queries of drawn facts; what it knows of names is the same for all."""
+
+    def __init__(
+        self,
+        relations: Mapping[str, Relation],
+        bearers: Bearers,
+        having: Having,
+        types_with_relation: Mapping[str, frozenset[str]],
+        *,
+        reworded: bool = False,
+        language: str = "en",
+    ) -> None:
+        self.language = language
+        self.relations = relations
+        self.bearers = bearers
+        self.having = having
+        self.types_with_relation = types_with_relation
+        self.reworded = reworded
+        self.sets = name_sets(bearers)
+
+    def queries(self, drawn: Sequence[Drawn]) -> list[Query]:
+        return [self._query(item) for item in drawn]
+
+    def used_sets(self, queries: Sequence[Query]) -> list[NameSet]:
+        """The name sets the queries belong to."""
+        used = {query.name_set for query in queries}
+        return [name_set for name_set in self.sets.values() if name_set.id in used]
+
+    def _query(self, drawn: Drawn) -> Query:
+        fact = drawn.fact
+        name_set = self.sets.get(name_key(fact.name))
+        roles = {b.entity: b.role for b in name_set.bearers} if name_set else {}
+        known = resolution(self._others(fact), self.types_with_relation.get(fact.relation, ()))
+        return Query(
+            id=f"{fact.relation}-{fact.subject}",
+            task=TASK,
+            input=self.relations[fact.relation].ask(fact.name, reworded=self.reworded),
+            outputs=_outputs(fact),
+            language=self.language,
+            name=fact.name,
+            name_set=name_set.id if name_set else None,
+            role=roles.get(fact.subject),
+            relation=fact.relation,
+            entity=fact.subject,
+            attributes={
+                "split": drawn.split,
+                "rand_ent": drawn.rand_ent,
+                "train_ent": drawn.train_ent,
+                "bucket": drawn.bucket,
+                "frequency": fact.frequency,
+                "objects": [o.id for o in fact.objects],
+                "shared_name": name_set is not None,
+                "resolvable": known.verdict,
+                "candidates": known.candidates,
+            },
+        )
+
+    def _others(self, fact: EntityFact) -> list[OtherBearer]:
+        """Every other entity of the name, with an article or without."""
+        having = self.having.get(fact.relation, ())
+        return [
+            OtherBearer(entity, self.bearers.types.get(entity, frozenset()), entity in having)
+            for entity in self.bearers.by_key.get(name_key(fact.name), ())
+            if entity != fact.subject
+        ]
+
+
+def _outputs(fact: EntityFact) -> tuple[Output, ...]:
+    place = passage_id(fact.page, fact.evidence[0]) if fact.evidence else None
+    gold = ((Provenance(page=fact.page, title=fact.title, passage=place),),)
+    return tuple(
+        Output(
+            answer=o.label,
+            aliases=o.aliases,
+            entity=fact.subject,
+            provenance=gold,
+            attributes={"object": o.id},
+        )
+        for o in fact.objects
+    )
+
+
+# A benchmark as the folders of EntityQuestions' release: splits, buckets and reworded questions.
+
+
+TRAIN = "train.jsonl"
+
+
+def export_entityquestions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    """The release's folders: train, dev and test by relation, and `one-off` with buckets and similar."""
+    return write_release(out, [*benchmark.queries, *_training(benchmark)])
+
+
+def write_release(folder: str | Path, queries: Iterable[Query]) -> dict[str, int]:
+    """Every question at its place under a folder, as released; how many went where."""
+    grouped: dict[str, list[Query]] = {}
+    for query in queries:
+        for place, placed in _places(query):
+            grouped.setdefault(place, []).append(placed)
+    counts = {}
+    for place, members in sorted(grouped.items()):
+        path = Path(folder) / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        counts[place] = write_questions(path, members)
+    return counts
+
+
+def _places(query: Query) -> Iterator[tuple[str, Query]]:
+    """Where a question goes: one that was imported to where it was, a built one to all its sets."""
+    relation = query.relation or "questions"
+    split = str(query.attributes.get("split", "test"))
+    bucket = f"{relation}/bucket{query.attributes.get('bucket')}.test.json"
+    if "set" in query.attributes:
+        yield _imported(query, relation, split, bucket), query
+        return
+    if split != "none":
+        yield f"{split}/{relation}.{split}.json", query
+        reworded = _reworded(query)
+        if reworded is not None:
+            similar = f"one-off/similar/{relation}/{relation}_similar.{split}.json"
+            yield similar, msgspec.structs.replace(query, input=reworded)
+    if query.attributes.get("rand_ent"):
+        yield f"one-off/{RANDOM}/{bucket}", query
+    if query.attributes.get("train_ent"):
+        yield f"one-off/{SEEN}/{bucket}", query
+
+
+def _imported(query: Query, relation: str, split: str, bucket: str) -> str:
+    kind = str(query.attributes["set"])
+    if kind == "main":
+        return f"{split}/{relation}.{split}.json"
+    if query.attributes.get("bucket") is not None:
+        return f"one-off/{kind}/{bucket}"
+    return f"one-off/{kind}/{relation}/{relation}_{kind.replace('-', '_')}.{split}.json"
+
+
+def _reworded(query: Query) -> str | None:
+    """The question in other words, where its relation has some."""
+    if "reworded" in query.attributes:
+        return str(query.attributes["reworded"])
+    known: Relation | None = published_relations().get(query.relation or "")
+    if known is None or known.reworded is None or query.name is None:
+        return None
+    return known.ask(query.name, reworded=True) if known.ask(query.name) == query.input else None
+
+
+def _training(benchmark: Benchmark) -> Iterator[Query]:
+    """The training facts that a built benchmark keeps beside its queries."""
+    if not benchmark.folder.has(TRAIN):
+        return
+    for _, fact in read_json_lines(benchmark.folder.path(TRAIN), dict[str, Any]):
+        first, *others = fact["answers"]
+        said = {"reworded": fact["reworded"]} if "reworded" in fact else {}
+        yield Query(
+            id=f"train-{fact['id']}",
+            task="EntityQuestions",
+            input=fact["question"],
+            outputs=(Output(answer=first, aliases=tuple(others)),),
+            relation=fact["relation"],
+            attributes={"split": "train", **said},
+        )

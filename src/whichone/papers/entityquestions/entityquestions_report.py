@@ -1,0 +1,545 @@
+"""Tables and figures of the EntityQuestions paper."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.relations import published_relations
+from whichone.benchmarks.several import benchmark_of
+from whichone.measures.intervals import Estimate
+from whichone.measures.measure import Measure
+from whichone.measures.ranking_measures import (
+    accuracy,
+    answer_in_top,
+    confused,
+    lucky_hit,
+    right_page,
+    substring_in_top,
+)
+from whichone.measures.scores import (
+    Scores,
+    distinctly_named,
+    estimate,
+    score_run,
+    slice_scores,
+    subset,
+)
+from whichone.papers.entityquestions.draw import BUCKETS, buckets_of
+from whichone.papers.entityquestions.entityquestions_files import best_possible
+from whichone.records import Passage, Query, page_of
+from whichone.report.page import PALETTE, Cell, Figure, Section, Table, drawing, finish
+from whichone.runs.run import Run
+
+# EntityQuestions' tables for any runs: 1, 5, 6 and 7, the luck in the hits, and what can be known.
+
+
+K = 20
+IN_TABLE_1 = ("P36", "P26", "P159", "P19", "P69", "P170", "P40")
+EXAMPLES = 3
+SHOWN = 3
+WORDS = 30
+
+
+def question_of(relation: str) -> str:
+    """The question a relation is asked by, with [E] for the name, as the paper prints it."""
+    known = published_relations().get(relation)
+    return f"{relation} {known.question.replace('$name', '[E]')}" if known else relation
+
+
+def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("",)) -> Table:
+    """Datasets first, then a few relations; of questions with relations the macro average leads.
+
+    Relations are those of the benchmarks in `simple`.
+    """
+    names = [s.system for s in systems]
+    all_cells: dict[str, dict[str, Cell]] = {}
+    for scores in systems:
+        for name, part in _datasets(scores):
+            related = subset(part, lambda query: bool(query.relation))
+            if related.queries:
+                macro = macro_average(related, measure)
+                all_cells.setdefault(f"{name}, macro average", {})[scores.system] = macro
+            row = f"{name}, micro average" if related.queries else name
+            all_cells.setdefault(row, {})[scores.system] = _micro(part, measure)
+        asked = subset(scores, lambda query: benchmark_of(query) in simple)
+        for where, estimates in slice_scores(asked, ["relation"]):
+            if where["relation"] in IN_TABLE_1:
+                all_cells.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
+                    measure
+                ]
+    return Table(
+        key="entityquestions-table-1",
+        title=f"Top-{K} retrieval accuracy (EntityQuestions, Table 1)",
+        columns=("questions", *names),
+        rows=[(row, *(cells.get(name) for name in names)) for row, cells in all_cells.items()],
+        note=f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens). Macro: the "
+        "mean over relations, as published; micro: over questions.",
+    )
+
+
+def _datasets(scores: Scores) -> list[tuple[str, Scores]]:
+    """The questions by benchmark and dataset, where they say which they are of."""
+    known = dict.fromkeys(_dataset(q) for q in scores.queries)
+    if set(known) <= {""}:
+        return [("all questions", scores)]
+
+    def of(name: str) -> Callable[[Query], bool]:
+        return lambda query: _dataset(query) == name
+
+    return [(name or "other questions", subset(scores, of(name))) for name in known]
+
+
+def _dataset(query: Query) -> str:
+    named = (benchmark_of(query), str(query.attributes.get("dataset") or ""))
+    return ": ".join(filter(None, named))
+
+
+def macro_average(scores: Scores, measure: str) -> Cell:
+    """The mean over relations of each relation's mean, as the paper averages."""
+    all_values = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
+    values = [value for value in all_values if value is not None]
+    return f"{100 * sum(values) / len(values):.1f}" if values else None
+
+
+def relation_table(systems: Sequence[Scores], measure: str, number: int, note: str) -> Table:
+    """Table 5 or 6: every relation, macro and micro, all names and those that are unique or shared."""
+    slices = _name_slices(systems[0].queries)
+    columns = [(s, names) for s in systems for names in slices]
+    cells: dict[str, dict[tuple[str, str], Cell]] = {}
+    for scores, names in columns:
+        part = _only(scores, names)
+        for where, estimates in slice_scores(part, ["relation"]) if part.queries else ():
+            if where["relation"]:
+                place = cells.setdefault(question_of(where["relation"]), {})
+                place[scores.system, names] = estimates[measure]
+    rows: list[Sequence[Cell]] = [
+        (row, *(cells[row].get((s.system, names)) for s, names in columns)) for row in sorted(cells)
+    ]
+    macro = [_macro(cells, s.system, names) for s, names in columns]
+    micro = [_micro(_only(s, names), measure) for s, names in columns]
+    rows += [("macro average", *macro), ("micro average", *micro)]
+    return Table(
+        key=f"entityquestions-table-{number}",
+        title=f"Top-{K} accuracy by relation (EntityQuestions, Table {number})",
+        columns=("relation", *(_heading(s.system, names) for s, names in columns)),
+        rows=rows,
+        note=note,
+    )
+
+
+def _name_slices(queries: Sequence[Query]) -> list[str]:
+    shared = {q.attributes.get("shared_name") for q in queries}
+    return ["all", "unique", "shared"] if shared >= {True, False} else ["all"]
+
+
+def _heading(system: str, names: str) -> str:
+    return system if names == "all" else f"{system}, {names}"
+
+
+def _only(scores: Scores, names: str) -> Scores:
+    """The queries with relations, and only those with unique or with shared names."""
+    return subset(
+        scores,
+        lambda q: (
+            bool(q.relation)
+            and names in ("all", "shared" if q.attributes.get("shared_name") else "unique")
+        ),
+    )
+
+
+def _macro(cells: dict[str, dict[tuple[str, str], Cell]], system: str, names: str) -> Cell:
+    from whichone.measures.intervals import Estimate
+
+    all_values = [row.get((system, names)) for row in cells.values()]
+    values = [e.value for e in all_values if isinstance(e, Estimate) and e.value is not None]
+    return f"{100 * sum(values) / len(values):.1f}" if values else None
+
+
+def _micro(scores: Scores, measure: str) -> Cell:
+    return slice_scores(scores)[0][1][measure] if scores.queries else None
+
+
+def luck_table(systems: Sequence[Scores]) -> Table:
+    """How many of the hits were luck: the answer stood on a page that is not the right one."""
+    columns = [f"{m}@{k}" for k in (1, K) for m in ("answer_in_top", "right_page", "lucky_hit")]
+    by = ["shared_name"] if len(_name_slices(systems[0].queries)) > 1 else []
+    rows: list[Sequence[Cell]] = []
+    for scores in systems:
+        for where, estimates in slice_scores(scores, by):
+            names = {True: "shared", False: "unique", None: "all"}[where.get("shared_name")]
+            rows.append((scores.system, names, *(estimates[c] for c in columns)))
+    return Table(
+        key="lucky-hits",
+        title="Was it the right one?",
+        columns=("system", "names", *columns),
+        rows=rows,
+        note="answer_in_top: an answer in the first k passages; right_page: in one that is of a gold page; "
+        "lucky_hit: the share of the hits with no such passage of a gold page.",
+    )
+
+
+def resolvable_table(systems: Sequence[Scores]) -> Table | None:
+    """What is reached on questions that can be resolved, and the best that any retriever could."""
+    if not any("resolvable" in q.attributes for q in systems[0].queries):
+        return None
+    columns = ("acc@1", "best_possible@1", "acc@5", "best_possible@5", "confused@20")
+    rows: list[Sequence[Cell]] = [
+        (scores.system, str(where["resolvable"]), *(estimates[c] for c in columns))
+        for scores in systems
+        for where, estimates in slice_scores(scores, ["resolvable"])
+    ]
+    return Table(
+        key="resolvable",
+        title="Could anyone have known?",
+        columns=("system", "resolvable", *columns),
+        rows=rows,
+        note="no: another bearer of the name has the relation too, so a retriever can only guess; unknown: "
+        "none is known to have it, but one may; best_possible counts what is unknown as knowable.",
+    )
+
+
+def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> Table:
+    """Questions a system misses, with the gold page's passage and what came instead."""
+    rows: list[Sequence[Cell]] = []
+    titles = benchmark.page_titles
+    for run, scores in zip(runs, systems, strict=True):
+        hits = zip(scores.queries, scores.values[f"answer_in_top@{K}"], strict=True)
+        lacking = (
+            q for q, hit in hits if hit == 0 and any(page in titles for page in q.gold_pages())
+        )
+        missed = list(islice(lacking, EXAMPLES))
+        ranked = _first_passages(run, {q.id for q in missed})
+        for query in missed:
+            gold = min(page for page in query.gold_pages() if page in titles)
+            shown = [("gold", f"{gold}#0"), *enumerate(ranked.get(query.id, ()), 1)]
+            texts = benchmark.corpus.get([passage for _, passage in shown])
+            rows += [
+                (
+                    scores.system,
+                    query.input,
+                    str(rank),
+                    titles.get(page_of(p), p),
+                    _opening(texts, p),
+                )
+                for rank, p in shown
+            ]
+    return Table(
+        key="entityquestions-table-7",
+        title="What was retrieved instead (EntityQuestions, Table 7)",
+        columns=("system", "question", "rank", "page", "passage"),
+        rows=rows,
+        note=f"The first questions without an answer in the first {K} passages.",
+    )
+
+
+def _first_passages(run: Run, questions: set[str]) -> dict[str, list[str]]:
+    passages: dict[str, list[str]] = {}
+    table = run.rows_of(sorted(questions), SHOWN)
+    for row in table.sort_by([("question", "ascending"), ("rank", "ascending")]).to_pylist():
+        passages.setdefault(row["question"], []).append(row["passage"])
+    return passages
+
+
+def _opening(texts: Mapping[str, Passage], passage: str) -> str:
+    words = texts[passage].text.split() if passage in texts else []
+    return " ".join(words[:WORDS]) + (" ..." if len(words) > WORDS else "")
+
+
+# EntityQuestions' Figure 1: accuracy by how often the entity is met, in buckets of equal frequency.
+
+
+LEAST_QUERIES = 100
+MOST_RELATIONS = 4
+FREQUENCIES = ("frequency", "popularity", "s_pop")
+Kind = tuple[str, Callable[[Query], bool]]
+
+
+def bucket_places(queries: Sequence[Query]) -> dict[str, dict[str, int]]:
+    """For each relation the bucket of each query, by query id.
+
+    Buckets are the benchmark's own where it has some, else made of the queries' own frequencies, if there
+    are enough of them.
+    """
+    by_relation: dict[str, list[Query]] = {}
+    for query in queries:
+        if query.relation and (_bucket(query) is not None or _frequency(query) is not None):
+            by_relation.setdefault(query.relation, []).append(query)
+    places = {}
+    for relation, members in by_relation.items():
+        own = {q.id: place for q in members if (place := _bucket(q)) is not None}
+        if own or len(members) >= LEAST_QUERIES:
+            places[relation] = own or buckets_of({q.id: _frequency(q) for q in members})
+    return places
+
+
+def _bucket(query: Query) -> int | None:
+    place = query.attributes.get("bucket")
+    return place if isinstance(place, int) and place >= 0 else None
+
+
+def _frequency(query: Query) -> float | None:
+    for name in FREQUENCIES:
+        value = query.attributes.get(name)
+        if isinstance(value, int | float) and value >= 0:
+            return float(value)
+    return None
+
+
+def kinds(queries: Sequence[Query]) -> list[Kind]:
+    """The curves of one system: "rand ent" and "train ent", else unique and shared names, else all."""
+    drawn: list[Kind] = [
+        ("rand ent", lambda q: bool(q.attributes.get("rand_ent"))),
+        ("train ent", lambda q: bool(q.attributes.get("train_ent"))),
+    ]
+    if known := [kind for kind in drawn if any(map(kind[1], queries))]:
+        return known
+    if {q.attributes.get("shared_name") for q in queries} >= {True, False}:
+        return [
+            ("unique names", lambda q: not q.attributes.get("shared_name")),
+            ("shared names", lambda q: bool(q.attributes.get("shared_name"))),
+        ]
+    return [("all", lambda q: True)]
+
+
+def curve(
+    scores: Scores, measure: Measure, places: dict[str, int], kind: Kind
+) -> list[Estimate | None]:
+    """One value a bucket, with its interval; None where there is no query."""
+    rows: list[list[int]] = [[] for _ in range(_count(places))]
+    for i, query in enumerate(scores.queries):
+        if query.id in places and kind[1](query):
+            rows[places[query.id]].append(i)
+    return [estimate(scores, measure, np.array(r)) if r else None for r in rows]
+
+
+def _count(places: dict[str, int]) -> int:
+    """Eight, or as many as a benchmark of somebody's own has."""
+    return max(BUCKETS, 1 + max(places.values(), default=0))
+
+
+def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
+    """A panel a relation, a colour a system, a line style a kind of entities; rare ones to the right."""
+    queries = systems[0].queries
+    places = bucket_places(queries)
+    relations = sorted(places, key=lambda r: (-len(places[r]), r))[:MOST_RELATIONS]
+    if not relations:
+        return None
+    curves = [
+        (colour, style, scores, kind)
+        for colour, scores in zip(PALETTE, systems, strict=False)
+        for style, kind in zip(("-", "--"), kinds(queries), strict=False)
+    ]
+    size = (max(4.5, 2.6 * len(relations)), 3.0 + 0.18 * (len(curves) // 4))
+    with drawing(1, len(relations), size) as (figure, axes):
+        for axis, relation in zip(axes[0], relations, strict=True):
+            for n, (colour, style, scores, kind) in enumerate(curves):
+                values = curve(scores, measure, places[relation], kind)
+                _draw(axis, values, colour, style, 0.4 * ((n + 0.5) / len(curves) - 0.5))
+            axis.set(
+                title=relation,
+                xlabel="bucket (0: most frequent)",
+                ylim=(0, 105),
+                xlim=(-0.4, _count(places[relation]) - 0.6),
+            )
+        axes[0][0].set_ylabel("accuracy (%)")
+        for colour, style, scores, kind in curves:
+            axes[0][-1].plot([], [], style, color=colour, label=f"{scores.system}, {kind[0]}")
+        figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+        return finish(
+            figure,
+            "entityquestions-figure-1",
+            "Accuracy by how often the entity is met (EntityQuestions, Figure 1)",
+            f"{measure} in buckets of equal summed frequency, with 95 % intervals; curves stand side by "
+            "side within a bucket so that their intervals can be seen.",
+        )
+
+
+def _draw(
+    axis: Any, values: Sequence[Estimate | None], colour: str, style: str, shift: float
+) -> None:
+    known = [(n, e) for n, e in enumerate(values) if e is not None and e.value is not None]
+    heights = [100 * (e.value or 0.0) for _, e in known]
+    below = [
+        h - 100 * e.low if e.low is not None else 0
+        for h, (_, e) in zip(heights, known, strict=True)
+    ]
+    above = [
+        100 * e.high - h if e.high is not None else 0
+        for h, (_, e) in zip(heights, known, strict=True)
+    ]
+    axis.errorbar(
+        [n + shift for n, _ in known],
+        heights,
+        yerr=[[max(0.0, b) for b in below], [max(0.0, a) for a in above]],
+        fmt=style,
+        color=colour,
+        marker="o",
+        ms=3,
+        lw=1.2,
+        elinewidth=0.6,
+        capsize=1.5,
+    )
+
+
+# EntityQuestions' Tables 2 and 3: systems that were fine-tuned on one relation, named `FT [P19]`.
+
+
+_TUNED = re.compile(r"^(?P<name>.+?)\s*\[(?P<relation>[^\[\]]+)\](?P<marks>.*)$")
+
+
+def tuned_on(system: str) -> tuple[str, str] | None:
+    """The name and the relation of a system that is called `name [relation]`."""
+    result = _TUNED.match(system)
+    return (result["name"] + result["marks"], result["relation"]) if result else None
+
+
+def tuned_relations(systems: Sequence[Scores]) -> list[str]:
+    """The relations that systems are named after, where the questions have them."""
+    asked = {query.relation for scores in systems for query in scores.queries}
+    named = [tuned[1] for scores in systems if (tuned := tuned_on(scores.system))]
+    return [relation for relation in dict.fromkeys(named) if relation in asked]
+
+
+def table_2(systems: Sequence[Scores], measure: str, relations: Sequence[str]) -> Table:
+    """Each relation by the systems that were tuned on it, and by those that were tuned on none."""
+    cells: dict[str, dict[str, Cell]] = {}
+    for scores in systems:
+        name, own = tuned_on(scores.system) or (scores.system, None)
+        for relation in relations:
+            if own in (None, relation):
+                cells.setdefault(name, {})[relation] = _on_relation(scores, measure, relation)
+    return Table(
+        key="entityquestions-table-2",
+        title=f"Top-{K} accuracy after fine-tuning on one relation (EntityQuestions, Table 2)",
+        columns=("system", *map(question_of, relations)),
+        rows=[(name, *(row.get(r) for r in relations)) for name, row in cells.items()],
+        note="A system called `name [relation]` was fine-tuned on that relation and is shown in its column.",
+    )
+
+
+def table_3(systems: Sequence[Scores], measure: str, relations: Sequence[str]) -> Table:
+    """What fine-tuning on one relation does to that relation, to all, and to other benchmarks.
+
+    Those whose questions have no relation are the other benchmarks.
+    """
+    everywhere = dict.fromkeys(benchmark_of(q) for s in systems for q in s.queries)
+    related = {benchmark_of(q) for s in systems for q in s.queries if q.relation}
+    others = [name for name in everywhere if name not in related]
+    rows: list[Sequence[Cell]] = []
+    for relation in relations:
+        for scores in systems:
+            name, own = tuned_on(scores.system) or (scores.system, None)
+            if own not in (None, relation):
+                continue
+            asked = subset(scores, lambda query: bool(query.relation))
+            rows.append(
+                (
+                    question_of(relation),
+                    name,
+                    *(_on_benchmark(scores, measure, other) for other in others),
+                    _on_relation(asked, measure, relation),
+                    macro_average(asked, measure),
+                )
+            )
+    return Table(
+        key="entityquestions-table-3",
+        title=f"Top-{K} accuracy on one relation, on all, and elsewhere (EntityQuestions, Table 3)",
+        columns=("relation", "system", *others, "Rel", "EntityQ."),
+        rows=rows,
+        note="Rel: the relation of the row; EntityQ.: the mean over all relations.",
+    )
+
+
+def _on_relation(scores: Scores, measure: str, relation: str) -> Cell:
+    return _mean(subset(scores, lambda query: query.relation == relation), measure)
+
+
+def _on_benchmark(scores: Scores, measure: str, name: str) -> Cell:
+    def of(query: Query) -> bool:
+        return benchmark_of(query) == name
+
+    return _mean(subset(scores, of), measure)
+
+
+def _mean(scores: Scores, measure: str) -> Cell:
+    return slice_scores(scores)[0][1][measure] if scores.queries else None
+
+
+# The section of a report that shows EntityQuestions' tables and figure for any runs.
+
+
+TASKS = {"EntityQuestions", "PopQA"}
+
+
+NO_QUESTIONS = {"act", "el", "fc", "sf"}
+"""Tasks of other benchmarks whose inputs are not questions."""
+
+
+def applying(benchmark: Benchmark) -> set[str]:
+    """The benchmarks, "" for one alone, of simple questions with answers: EntityQuestions, PopQA, or anybody's."""
+    return {
+        benchmark_of(q)
+        for q in benchmark.queries
+        if q.answers() and (q.task in TASKS or "shared_name" in q.attributes)
+    }
+
+
+def _asked(query: Query) -> bool:
+    return query.task not in NO_QUESTIONS
+
+
+def measures() -> list[Measure]:
+    measures = [answer_in_top(K), substring_in_top(K), accuracy(1), accuracy(5), confused(K)]
+    measures += [answer_in_top(1), right_page(1), right_page(K), lucky_hit(1), lucky_hit(K)]
+    return [*measures, best_possible(1), best_possible(5)]
+
+
+def entityquestions_section(
+    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
+) -> Section | None:
+    """Tables 1 to 3 and 5 to 7, Figure 1, and the two questions no published evaluation asks."""
+    simple = applying(benchmark)
+    if not simple:
+        return None
+    systems = distinctly_named(
+        [score_run(run, benchmark, measures()) for run in runs], [run.path for run in runs]
+    )
+    asked = [subset(s, _asked) if simple != {""} else s for s in systems]
+    tables = [table_1(asked, f"answer_in_top@{K}", simple)]
+    if relations := tuned_relations(asked):
+        tables += [
+            table_2(asked, f"answer_in_top@{K}", relations),
+            table_3(asked, f"answer_in_top@{K}", relations),
+        ]
+    systems = [subset(s, lambda q: benchmark_of(q) in simple) for s in systems]
+    if any(q.relation for q in benchmark.queries):
+        tables += [
+            relation_table(
+                systems,
+                f"answer_in_top@{K}",
+                5,
+                f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens).",
+            ),
+            relation_table(
+                systems,
+                f"substring_in_top@{K}",
+                6,
+                f"The same with the answer as a verbatim substring of one of the first {K} passages, as the "
+                "paper compares BM25 with REALM.",
+            ),
+        ]
+    tables.append(luck_table(systems))
+    known = resolvable_table(systems)
+    tables += [known] if known is not None else []
+    tables += [] if redact else [table_7(runs, systems, benchmark)]
+    drawn = None
+    if importlib.util.find_spec("matplotlib") is not None:
+        drawn = figure_1(systems, answer_in_top(K))
+    return Section("Simple questions (EntityQuestions)", tables, [drawn] if drawn else [])

@@ -1,0 +1,315 @@
+"""What the builder asks of a knowledge base, as relations reduced before they become Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import pyarrow as pa
+
+from whichone.benchmarks.relations import EXAMPLES, Account
+from whichone.files.json_records import array_records
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+    from whichone.knowledge.engines import Tables
+
+
+Frequency = Literal["links", "views", "sitelinks"]
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """An entity that has an article: its page, name and frequency."""
+
+    entity: str
+    label: str
+    page: str
+    title: str
+    frequency: float | None
+
+
+class Bearers(msgspec.Struct, frozen=True):
+    """Who bears which name, and what is known of each bearer."""
+
+    by_key: dict[str, tuple[str, ...]]
+    types: dict[str, frozenset[str]]
+    subjects: dict[str, Subject]
+
+
+def facts_of(tables: Tables, relations: Sequence[str]) -> Table:
+    """Facts of the relations whose value is an entity, deprecated ones left out."""
+    facts = tables.facts
+    facts = facts.filter(
+        facts["property"].isin(list(relations)),
+        facts.kind == "entity",
+        facts["rank"] != "deprecated",
+    )
+    return facts.select("entity", "property", "value", nth=facts["place"])
+
+
+def with_article(tables: Tables) -> Table:
+    """The entities (a column `entity`) that have a label and an article."""
+    pages, entities = tables.pages, tables.entities
+    articles = pages.filter(pages.kind == "article", pages.entity.notnull()).select("entity")
+    labelled = entities.filter(entities.label.notnull(), entities.label != "").select("entity")
+    return labelled.semi_join(articles, "entity")
+
+
+def without_article(tables: Tables, facts: Table) -> tuple[int, list[str]]:
+    """How many facts have a subject without label or article, and the first of them."""
+    asked = facts.select("property", "entity").distinct()
+    lost = asked.anti_join(with_article(tables), "entity")
+    first = tables.rows(lost.order_by("property", "entity").limit(EXAMPLES))
+    examples = [f"{row['property']}:{row['entity']}" for row in first]
+    return int(tables.engine.value(lost.count())), examples
+
+
+def subjects(tables: Tables, entities: Table, frequency: Frequency) -> dict[str, Subject]:
+    """Those of `entities` (a column `entity`) that have a label and an article; the first where two."""
+    pages = tables.pages
+    pages = pages.filter(pages.kind == "article", pages.entity.notnull())
+    pages = pages.group_by("entity").agg(page=pages.page.min())
+    pages = pages.inner_join(tables.pages.select("page", "title"), "page")
+    known = tables.entities.select("entity", "label", "sitelinks").semi_join(entities, "entity")
+    joined = known.inner_join(pages, "entity").left_join(_frequencies(tables, frequency), "page")
+    chosen = joined.select("entity", "label", "page", "title", "sitelinks", "met")
+    return {
+        row["entity"]: Subject(
+            row["entity"], row["label"], row["page"], row["title"], _frequency(row, frequency)
+        )
+        for row in tables.rows(chosen)
+        if row["label"]
+    }
+
+
+def _frequency(row: dict[str, Any], frequency: Frequency) -> float | None:
+    if frequency == "sitelinks":
+        return None if row["sitelinks"] is None else float(row["sitelinks"])
+    return float(row["met"] or 0)
+
+
+def _frequencies(tables: Tables, frequency: Frequency) -> Table:
+    """How often each page is met: links to it, or views of it."""
+    if frequency == "views":
+        viewed = tables.views.group_by("title").agg(met=tables.views.views.sum())
+        pages = tables.pages.select("page", "title").inner_join(viewed, "title")
+        return pages.select("page", "met")
+    links = tables.links.filter(tables.links.target_page.notnull())
+    return links.group_by(page="target_page").agg(met=links.count())
+
+
+def names_of(tables: Tables, entities: Table, language: str) -> dict[str, tuple[str, ...]]:
+    """Label and aliases of `entities` (a column `entity`), the label first, each once."""
+    names = tables.names
+    names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
+    listed = names.semi_join(entities, "entity").select("entity", "kind", "place", "name")
+    all_names: dict[str, dict[str, None]] = {}
+    ordered = sorted(
+        tables.rows(listed),
+        key=lambda r: (r["entity"], r["kind"] != "label", r["place"], r["name"]),
+    )
+    for row in ordered:
+        all_names.setdefault(row["entity"], {}).setdefault(row["name"])
+    return {entity: tuple(spellings) for entity, spellings in all_names.items()}
+
+
+def having(tables: Tables, facts: Table, bearers: Bearers) -> dict[str, set[str]]:
+    """For each relation those of the bearers that have it, with an article or without."""
+    wanted = entity_table(tables, bearers.types)
+    pairs = facts.semi_join(wanted, "entity").select("property", "entity").distinct()
+    by_relation: dict[str, set[str]] = {}
+    for row in tables.rows(pairs):
+        by_relation.setdefault(row["property"], set()).add(row["entity"])
+    return by_relation
+
+
+def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Frequency) -> Bearers:
+    """All entities that bear one of the names (by `name_key`) as label or alias."""
+    wanted = tables.engine.table(pa.table({"key": pa.array(sorted(set(keys)), pa.string())}))
+    names = tables.names
+    names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
+    borne = names.semi_join(wanted, "key").select("key", "entity").distinct()
+    by_key: dict[str, set[str]] = {}
+    for row in tables.rows(borne):
+        by_key.setdefault(row["key"], set()).add(row["entity"])
+    entities = borne.select("entity").distinct()
+    types = tables.entities.semi_join(entities, "entity").select("entity", "types")
+    return Bearers(
+        {key: tuple(sorted(members)) for key, members in by_key.items()},
+        {row["entity"]: frozenset(row["types"] or ()) for row in tables.rows(types)},
+        subjects(tables, entities, frequency),
+    )
+
+
+def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
+    """For each relation the types whose members have it."""
+    entities = tables.entities.select("entity", "types")
+    having = facts.select("entity", "property").distinct().inner_join(entities, "entity")
+    all_types: dict[str, set[str]] = {}
+    spread = having.select("property", type=having.types.unnest()).distinct()
+    for row in tables.rows(spread):
+        all_types.setdefault(row["property"], set()).add(row["type"])
+    return {relation: frozenset(types) for relation, types in all_types.items()}
+
+
+def entity_table(tables: Tables, ids: Iterable[str]) -> Table:
+    """Entities that were chosen here as a relation."""
+    return tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+
+
+# A fact as EntityQuestions asks for it: one subject, one relation, every valid object.
+
+
+class Object(msgspec.Struct, frozen=True):
+    """A value of the relation: its id, its label and its other names."""
+
+    id: str
+    label: str
+    aliases: tuple[str, ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        return (self.label, *self.aliases)
+
+
+class EntityFact(msgspec.Struct, frozen=True):
+    """Subject and relation with all objects; `frequency` is how often the subject is met.
+
+    `evidence` are the passages (from 0) of the subject's page that contain an answer.
+    """
+
+    subject: str
+    name: str
+    relation: str
+    objects: tuple[Object, ...]
+    page: str
+    title: str
+    frequency: float | None = None
+    evidence: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.relation}:{self.subject}"
+
+    def answers(self) -> tuple[str, ...]:
+        """Labels first, then aliases, each once."""
+        names = [o.label for o in self.objects] + [a for o in self.objects for a in o.aliases]
+        return tuple(dict.fromkeys(names))
+
+
+# T-REx files: which facts are stated by a sentence of Wikipedia.
+
+
+Triple = tuple[str, str, str]
+
+
+class _Mention(msgspec.Struct):
+    uri: str | None = None
+
+
+class _Aligned(msgspec.Struct):
+    subject: _Mention
+    predicate: _Mention
+    object: _Mention
+
+
+class _Document(msgspec.Struct):
+    triples: list[_Aligned]
+
+
+def read_triples(paths: Iterable[str | Path]) -> set[Triple]:
+    """Subject, property and object ids of every triple that is aligned with a sentence."""
+    return {
+        triple
+        for path in paths
+        for document in array_records(path, _Document)
+        for aligned in document.triples
+        if (triple := _triple(aligned))
+    }
+
+
+def _triple(aligned: _Aligned) -> Triple | None:
+    ids = [_identifier(m.uri) for m in (aligned.subject, aligned.predicate, aligned.object)]
+    subject, predicate, value = ids
+    return (subject, predicate, value) if subject and predicate and value else None
+
+
+def _identifier(uri: str | None) -> str | None:
+    """`Q42` of `http://www.wikidata.org/entity/Q42`; dates and numbers have none."""
+    last = uri.rpartition("/")[2] if uri else ""
+    return last if last[:1] in ("Q", "P") and last[1:].isdigit() else None
+
+
+# The facts a benchmark may ask for: named objects, a subject with an article, evidence in it.
+
+
+def named_facts(
+    values: Mapping[tuple[str, str], Sequence[str]],
+    names: Mapping[str, Sequence[str]],
+    subjects: Mapping[str, Subject],
+    account: Account,
+    lost: tuple[int, Sequence[str]],
+) -> list[EntityFact]:
+    """Facts from `values`, the object ids by (relation, subject); `lost` are those without an article.
+
+    Objects without a name in the language are left out; a fact left without objects is too.
+    """
+    with_page = account.step("subject has a label and an article", "facts")
+    with_page.kept, with_page.removed, with_page.examples = len(values), lost[0], [*lost[1]]
+    with_names = account.step("an object has a name in the language", "facts")
+    facts = []
+    for (relation, entity), ids in sorted(values.items()):
+        subject = subjects[entity]
+        objects = tuple(
+            Object(identity, names[identity][0], tuple(names[identity][1:]))
+            for identity in dict.fromkeys(ids)
+            if names.get(identity)
+        )
+        if not objects:
+            with_names.remove(f"{relation}:{entity}")
+            continue
+        with_names.kept += 1
+        facts.append(
+            EntityFact(
+                subject=entity,
+                name=subject.label,
+                relation=relation,
+                objects=objects,
+                page=subject.page,
+                title=subject.title,
+                frequency=subject.frequency,
+            )
+        )
+    return facts
+
+
+def stated_on_page(
+    facts: Sequence[EntityFact], evidence: Mapping[str, Sequence[int]], account: Account
+) -> list[EntityFact]:
+    """Facts of which an answer appears in a passage of the subject's page, with those passages."""
+    step = account.step("an answer stands on the subject's page", "facts")
+    kept = []
+    for fact in facts:
+        if fact.key in evidence:
+            kept.append(msgspec.structs.replace(fact, evidence=tuple(evidence[fact.key])))
+        else:
+            step.remove(f"{fact.key} {fact.name}")
+    step.kept = len(kept)
+    return kept
+
+
+def stated_in_trex(
+    facts: Sequence[EntityFact], triples: Collection[Triple], account: Account
+) -> list[EntityFact]:
+    """Facts that T-REx aligns with a sentence, for at least one of their objects."""
+    step = account.step("T-REx aligns the fact with a sentence", "facts")
+    kept = []
+    for fact in facts:
+        if any((fact.subject, fact.relation, o.id) in triples for o in fact.objects):
+            kept.append(fact)
+        else:
+            step.remove(f"{fact.key} {fact.name}")
+    step.kept = len(kept)
+    return kept

@@ -1,0 +1,374 @@
+"""FEVER 1 and 2 as one dataset: supported and refuted claims, a set of sentences each."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from whichone.errors import BadInput, Missing, WhichoneError
+from whichone.files.arrow_records import KeyedSpool, Seen, Selection, Spool, blocks
+from whichone.files.json_records import array_records, records_under
+from whichone.files.lines import read_json_lines
+from whichone.papers.kilt.convert_links import convert_aida, convert_elevant, convert_wned
+from whichone.papers.kilt.convert_relations import convert_trex, convert_zsre
+from whichone.papers.kilt.evidence_text import Original, TaskOutput, TaskRecord, made_id, sentence
+
+LABELS = ("SUPPORTS", "REFUTES")
+BLOCK = 1_000
+"""Claims, or pages, that are looked up together."""
+_ESCAPES = {
+    "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
+    "-COLON-": ":", "_": " ",
+}  # fmt: skip
+
+
+def page_title(identity: str) -> str:
+    """FEVER's page id as a title: `Soul_Food_-LRB-film-RRB-` is Soul Food (film)."""
+    for escape, character in _ESCAPES.items():
+        identity = identity.replace(escape, character)
+    return identity
+
+
+class _Claim(msgspec.Struct, array_like=True):
+    id: str
+    line: int
+    label: str
+    claim: Any
+    evidence: Any
+
+
+def convert_fever(original: Original) -> Iterator[TaskRecord]:
+    """Claims of both versions; those without enough information are left out."""
+    claims = _claims(original)
+    pages = _pages(original, claims)
+    for block in blocks(claims, BLOCK):
+        listed = [_places(claim) for claim in block]
+        wanted = list({page for sets in listed for places in sets for page, _ in places})
+        rows = zip(wanted, pages.many(wanted), strict=True)
+        texts = {page: dict(numbered or ()) for page, numbered in rows}
+        for claim, sets in zip(block, listed, strict=True):
+            outputs = _outputs(claim, sets, texts, original) or (TaskOutput(claim.label),)
+            yield TaskRecord(claim.id, claim.claim, outputs, claim.line)
+
+
+def _claims(original: Original) -> Sequence[_Claim]:
+    """Each id where it comes first, with its last record."""
+    claims: Spool[_Claim] = Spool(_Claim, original.near)
+    newest = array("q")
+    seen = Seen(original.near)
+    for block in _blocks(_read(original)):
+        ids = [claim.id for _, claim in block]
+        before = seen.add(ids, range(len(claims), len(claims) + len(block)))
+        for (file, claim), first in zip(block, before, strict=True):
+            if first is None:
+                newest.append(len(claims))
+            elif claims[first].claim != claim.claim:
+                message = "two claims have one id"
+                raise BadInput(message, file=file, line=claim.line, ids=[claim.id])
+            else:
+                newest[first] = len(claims)
+                newest.append(-1)
+            claims.append(claim)
+    places = np.array(newest, np.int64)
+    once = places[places >= 0]
+    return claims if len(once) == len(claims) else Selection(claims, once)
+
+
+def _blocks(claims: Iterable[tuple[Path, _Claim]]) -> Iterator[list[tuple[Path, _Claim]]]:
+    """Blocks of claims; an error in reading comes after the claims before it, which may have one too."""
+    block: list[tuple[Path, _Claim]] = []
+    try:
+        for claim in claims:
+            block.append(claim)
+            if len(block) == BLOCK:
+                yield block
+                block = []
+    except WhichoneError:
+        yield block
+        raise
+    yield block
+
+
+def _read(original: Original) -> Iterator[tuple[Path, _Claim]]:
+    for file in original.files:
+        for line, record in read_json_lines(file):
+            try:
+                key, label = str(record["id"]), record["label"]
+                claim = _Claim(key, line, label, record["claim"], record["evidence"])
+            except (KeyError, TypeError):
+                raise BadInput("not a record of FEVER", file=file, line=line) from None
+            if label in LABELS:
+                yield file, claim
+            else:
+                original.left_out["not enough information"] += 1
+
+
+Place = tuple[str, int]
+
+
+def _places(claim: _Claim) -> list[list[Place]]:
+    """Sets of page and sentence number; FEVER repeats a set for each annotator."""
+    sets = [
+        [(entry[2], entry[3]) for entry in group if entry[2] is not None and entry[3] is not None]
+        for group in claim.evidence
+    ]
+    return [
+        list(all_places) for all_places in dict.fromkeys(tuple(places) for places in sets if places)
+    ]
+
+
+def _outputs(
+    claim: _Claim,
+    sets: Sequence[Sequence[Place]],
+    texts: Mapping[str, Mapping[int, str]],
+    original: Original,
+) -> tuple[TaskOutput, ...]:
+    outputs = []
+    for places in sets:
+        found = [texts[page].get(number) for page, number in places]
+        original.left_out["sentences not in FEVER's pages"] += found.count(None)
+        evidence = tuple(
+            sentence(page_title(page), text or "", fever_page_id=page, fever_sentence_id=number)
+            for (page, number), text in zip(places, found, strict=True)
+        )
+        outputs.append(TaskOutput(claim.label, evidence))
+    return tuple(outputs)
+
+
+Numbered = list[tuple[int, str]]
+
+
+def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedSpool[Numbered]:
+    """The sentences of the pages that the claims refer to, from the files of FEVER's wiki-pages."""
+    wanted = Seen(original.near)
+    for block in blocks(claims, BLOCK):
+        pages = [page for claim in block for places in _places(claim) for page, _ in places]
+        wanted.add(pages, [0] * len(pages))
+    files = [f for path in original.extra for f in _page_files(path)]
+    if len(wanted) and not files:
+        raise Missing(
+            "FEVER names sentences by their number",
+            hint="give the folder of its wiki-pages (wiki-001.jsonl ...) with --extra",
+        )
+    return KeyedSpool(Numbered, _wanted(files, wanted), original.near)
+
+
+def _wanted(files: Iterable[Path], wanted: Seen) -> Iterator[tuple[str, Numbered]]:
+    for file in files:
+        pages = (page for _, page in read_json_lines(file) if isinstance(page.get("id"), str))
+        for block in blocks(pages, BLOCK):
+            known = wanted.numbers([page["id"] for page in block])
+            for page, number in zip(block, known, strict=True):
+                if number is not None:
+                    yield page["id"], _numbered(page["lines"])
+
+
+def _numbered(lines: str) -> Numbered:
+    rows = (line.partition("\t") for line in lines.split("\n"))
+    return [(int(n), rest.partition("\t")[0]) for n, _, rest in rows if n.isdigit()]
+
+
+def _page_files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.jsonl*")) if path.is_dir() else [path]
+
+
+# Natural Questions, the open version: questions with short answers of at most five tokens.
+
+
+MOST_TOKENS = 5
+
+
+def convert_nq(original: Original) -> Iterator[TaskRecord]:
+    """Both the released forms: `document_tokens`, or `document_text` cut at blanks."""
+    for file in original.files:
+        for line, record in read_json_lines(file):
+            try:
+                converted = _record(record, original)
+            except (KeyError, TypeError, IndexError) as error:
+                raise BadInput(
+                    f"not a record of Natural Questions: {error!r}", file=file, line=line
+                ) from None
+            if converted:
+                identity, outputs = converted
+                yield TaskRecord(identity, record["question_text"], outputs, line)
+
+
+def _record(
+    record: Mapping[str, Any], original: Original
+) -> tuple[str, tuple[TaskOutput, ...]] | None:
+    tokens = _tokens(record)
+    page = record.get("document_url") or record.get("document_title")
+    short: dict[str, TaskOutput] = {}
+    long: dict[str, TaskOutput] = {}
+    for annotation in record["annotations"]:
+        for span in annotation["short_answers"]:
+            words = _words(tokens, span)
+            if len(words) > MOST_TOKENS:
+                original.left_out["answers of more than five tokens"] += 1
+            elif words:
+                text = " ".join(words)
+                short.setdefault(text, TaskOutput(text, (sentence(page, text),)))
+        text = " ".join(_words(tokens, annotation["long_answer"]))
+        if text:
+            document = {
+                "yes_no_answer": annotation.get("yes_no_answer", "NONE"),
+                "annotation_id": annotation.get("annotation_id"),
+            }
+            long.setdefault(text, TaskOutput(None, (sentence(page, text, **document),)))
+    if not short:
+        original.left_out["questions without a short answer"] += 1
+        return None
+    return str(record["example_id"]), (*short.values(), *long.values())
+
+
+def _tokens(record: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """Tokens, and whether each is markup."""
+    if "document_tokens" in record:
+        return [(token["token"], bool(token["html_token"])) for token in record["document_tokens"]]
+    pieces = record["document_text"].split(" ")
+    return [(piece, piece.startswith("<") and piece.endswith(">")) for piece in pieces]
+
+
+def _words(tokens: list[tuple[str, bool]], span: Mapping[str, int]) -> list[str]:
+    start, end = span["start_token"], span["end_token"]
+    if start < 0 or end < 0:
+        return []
+    return [token for token, markup in tokens[start:end] if not markup]
+
+
+# HotpotQA, TriviaQA and ELI5.
+
+
+def convert_hotpotqa(original: Original) -> Iterator[TaskRecord]:
+    """All supporting sentences of a question together are its evidence."""
+    for file in original.files:
+        for number, record in enumerate(array_records(file, dict[str, Any]), 1):
+            try:
+                context = dict(record["context"])
+                evidence, lost = [], 0
+                for title, place in dict.fromkeys(map(tuple, record["supporting_facts"])):
+                    lines = context.get(title, ())
+                    lost += place >= len(lines)
+                    if place < len(lines):
+                        evidence.append(sentence(title, lines[place].strip()))
+                original.left_out["supporting facts outside the context"] += lost
+                output = TaskOutput(record["answer"], tuple(evidence))
+                yield TaskRecord(str(record["_id"]), record["question"], (output,), number)
+            except (KeyError, TypeError, ValueError) as error:
+                raise BadInput(
+                    f"not a record of HotpotQA: {error!r}", file=file, line=number
+                ) from None
+
+
+def convert_triviaqa(original: Original) -> Iterator[TaskRecord]:
+    """Every alias of the answer is looked for on every Wikipedia page of the question."""
+    for file in original.files:
+        try:
+            for number, record in enumerate(records_under(file, "Data"), 1):
+                pages = [page["Title"] for page in record.get("EntityPages", ())]
+                if not pages:
+                    original.left_out["questions without a Wikipedia page"] += 1
+                    continue
+                answer = record["Answer"]
+                names = dict.fromkeys([answer["Value"], *answer["Aliases"]])
+                outputs = tuple(
+                    TaskOutput(name, (sentence(page, name),)) for name in names for page in pages
+                )
+                yield TaskRecord(record["QuestionId"], record["Question"], outputs, number)
+        except (KeyError, TypeError) as error:
+            raise BadInput(f"not a file of TriviaQA: {error!r}", file=file) from None
+
+
+def convert_eli5(original: Original) -> Iterator[TaskRecord]:
+    """Answers with their votes; annotated evidence, where there is any, is an output of its own.
+
+    Records are those of the released JSON lines (`q_id`, `title`, `answers`), with `evidence`, a list
+    of {title, text}, where people have annotated it.
+    """
+    for file in original.files:
+        for line, record in read_json_lines(file):
+            try:
+                answers = record["answers"]
+                outputs = [
+                    TaskOutput(text, None, {"meta": {"score": score}})
+                    for text, score in zip(answers["text"], answers["score"], strict=True)
+                ]
+                evidence = record.get("evidence", ())
+                outputs += [TaskOutput(None, (sentence(e["title"], e["text"]),)) for e in evidence]
+                if not evidence:
+                    original.left_out["questions without annotated evidence"] += (
+                        original.split != "train"
+                    )
+                yield TaskRecord(str(record["q_id"]), record["title"], tuple(outputs), line)
+            except (KeyError, TypeError, ValueError) as error:
+                raise BadInput(f"not a record of ELI5: {error!r}", file=file, line=line) from None
+
+
+# Wizard of Wikipedia: each grounded turn of the wizard, with the conversation before it.
+
+
+NOTHING = "no_passages_used"
+
+
+def convert_wow(original: Original) -> Iterator[TaskRecord]:
+    """Turns without a chosen sentence are left out; no topic is given. Dev and test are the unseen
+    splits (`valid_topic_split.json`, `test_topic_split.json`)."""
+    for file in original.files:
+        for number, dialog in enumerate(array_records(file, dict[str, Any]), 1):
+            try:
+                yield from _turns(dialog, number, original)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise BadInput(
+                    f"not a dialogue of Wizard of Wikipedia: {error!r}", file=file, line=number
+                ) from None
+
+
+def _turns(dialog: Mapping[str, Any], number: int, original: Original) -> Iterator[TaskRecord]:
+    history: list[str] = []
+    whole = made_id("wow", *(turn["text"] for turn in dialog["dialog"]))
+    for place, turn in enumerate(dialog["dialog"]):
+        if turn["speaker"].endswith("Wizard"):
+            chosen = _chosen(turn)
+            if not history:
+                original.left_out["turns that open a conversation"] += 1
+            elif chosen is None:
+                original.left_out["turns without provenance"] += 1
+            else:
+                output = TaskOutput(turn["text"], (sentence(*chosen),))
+                yield TaskRecord(f"{whole}_{place}", "\n".join(history), (output,), number)
+        history.append(turn["text"])
+
+
+def _chosen(turn: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Title and sentence that the wizard says it used."""
+    checked = turn.get("checked_sentence") or {}
+    text = next(iter(checked.values()), NOTHING)
+    if text == NOTHING or not text.strip():
+        return None
+    passage = turn.get("checked_passage") or {}
+    title = next(iter(passage.values()), None) or next(iter(checked), "")
+    return str(title).replace("_", " "), text
+
+
+# The converters by the name of their dataset.
+
+
+CONVERTERS: dict[str, Callable[[Original], Iterator[TaskRecord]]] = {
+    "fever": convert_fever,
+    "aidayago2": convert_aida,
+    "wned": convert_wned,
+    "cweb": convert_wned,
+    "trex": convert_trex,
+    "structured_zeroshot": convert_zsre,
+    "nq": convert_nq,
+    "hotpotqa": convert_hotpotqa,
+    "triviaqa": convert_triviaqa,
+    "eli5": convert_eli5,
+    "wow": convert_wow,
+    "elevant": convert_elevant,
+}

@@ -1,1 +1,0 @@
-"""The datasets' original formats as tasks for the mapping, as KILT's section 3 and appendix describe."""

@@ -1,0 +1,311 @@
+"""T-REx: facts of one subject and relation together, with the sentences that state them."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress, groupby
+from operator import itemgetter
+
+import msgspec
+
+from whichone.errors import BadInput
+from whichone.files.arrow_records import KeyedSpool, SortedRows, Spool, blocks
+from whichone.files.json_records import decode_whole, parts
+from whichone.files.lines import NOT_JSON, read_text_lines
+from whichone.papers.kilt.evidence_text import Original, TaskOutput, TaskRecord, made_id, sentence
+
+MOST_PROVENANCES = 20
+LEAST_FACTS = 1000
+EVALUATION = 5000
+BLOCK = 20_000
+"""Records whose names are looked up together: each time the names of the knowledge base are read."""
+
+
+class _Mention(msgspec.Struct):
+    uri: str | None = None
+    surfaceform: str | None = None
+
+
+class _Aligned(msgspec.Struct):
+    subject: _Mention
+    predicate: _Mention
+    object: _Mention
+    sentence_id: int = 0
+
+
+class _Document(msgspec.Struct):
+    text: str
+    title: str
+    sentences_boundaries: list[tuple[int, int]]
+    triples: list[_Aligned]
+
+
+class _Fact(msgspec.Struct, array_like=True):
+    """An object, where it is stated first, the names there, and the sentences that state it."""
+
+    value: str
+    place: int
+    names: tuple[str, str, str]
+    sentences: list[tuple[str, str]]
+
+
+class _Group(msgspec.Struct, array_like=True):
+    """The facts of a subject and relation, and how the subject is written anywhere in T-REx."""
+
+    subject: str
+    relation: str
+    facts: list[_Fact]
+    surfaces: list[str]
+
+
+_Triple = tuple[str, str, str, int, str, str, str, str, str | None]
+"""Subject, relation, object, place among all triples, the three surface forms, title, sentence."""
+_Surface = tuple[str, int, str]
+"""An object, the place of a triple, and how the object is written there."""
+
+
+def convert_trex(original: Original) -> Iterator[TaskRecord]:
+    """Records of the wanted split. Facts with more than 20 provenances and relations with fewer than
+    1,000 facts are left out; dev and test are 5,000 records each, drawn at random.
+
+    `original.names` gives labels and aliases of ids; else surface forms name things. The limits can
+    be set in `original.options`.
+    """
+    triples: SortedRows[_Triple] = SortedRows(_Triple, original.near)
+    objects: SortedRows[_Surface] = SortedRows(_Surface, original.near)
+    relations: dict[str, dict[str, None]] = {}
+    for triple in _triples(original):
+        _, relation, value, place, _, relation_surface, value_surface, _, _ = triple
+        triples.append(triple)
+        if relation_surface:
+            relations.setdefault(relation, {}).setdefault(relation_surface)
+        if value_surface:
+            objects.append((value, place, value_surface))
+    surfaces = KeyedSpool(list[str], _distinct(objects), original.near)
+    chosen = enumerate(_of_split(triples, original), 1)
+    for block in blocks(chosen, BLOCK):
+        values = list({fact.value for _, group in block for fact in group.facts})
+        ids = {*values, *(i for _, group in block for i in (group.subject, group.relation))}
+        labels, aliases = original.names(ids) if original.names else ({}, {})
+        listed = dict(zip(values, surfaces.many(values), strict=True))
+        for number, group in block:
+            written = relations.get(group.relation)
+            yield _record(group, number, labels, aliases, listed, written)
+
+
+def _distinct(objects: Iterable[_Surface]) -> Iterator[tuple[str, list[str]]]:
+    """Each object with its surface forms, in the order of their first places."""
+    for value, rows in groupby(objects, itemgetter(0)):
+        yield value, list(dict.fromkeys(surface for _, _, surface in rows))
+
+
+def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group]:
+    """The groups of the wanted split by subject and relation, those of rare relations left out."""
+    limit = original.options.get("most_provenances", MOST_PROVENANCES)
+    least = original.options.get("least_facts", LEAST_FACTS)
+    groups: Spool[_Group] = Spool(_Group, original.near)
+    facts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for group in _groups(triples, limit, original):
+        groups.append(group)
+        facts[group.relation] += len(group.facts)
+        sizes[group.relation] += 1
+    frequent = {relation for relation, number in facts.items() if number >= least}
+    rare = sum(number for relation, number in facts.items() if relation not in frequent)
+    original.left_out["facts of rare relations"] += rare
+    drawn = _drawn(sum(sizes[relation] for relation in frequent), original)
+    return compress((group for group in groups if group.relation in frequent), drawn)
+
+
+def _drawn(count: int, original: Original) -> bytearray:
+    """For each of so many groups whether it is in the wanted split."""
+    size = min(original.options.get("evaluation", EVALUATION), count // 3)
+    order = array("I", range(count))
+    random.Random(original.seed).shuffle(order)
+    cuts = {"dev": (0, size), "test": (size, 2 * size), "train": (2 * size, count)}
+    start, end = cuts[original.split]
+    drawn = bytearray(count)
+    for place in memoryview(order)[start:end]:
+        drawn[place] = True
+    return drawn
+
+
+def _groups(triples: Iterable[_Triple], limit: int, original: Original) -> Iterator[_Group]:
+    """Subject by subject; facts with more provenances than `limit` are counted and left out."""
+    original.left_out["facts with too many provenances"] += 0
+    for subject, of_subject in groupby(triples, itemgetter(0)):
+        surfaces: dict[str, int] = {}
+        groups: list[_Group] = []
+        for relation, of_relation in groupby(of_subject, itemgetter(1)):
+            facts = []
+            for value, stated in groupby(of_relation, itemgetter(2)):
+                fact = _fact(value, list(stated), surfaces)
+                if len(fact.sentences) <= limit:
+                    facts.append(fact)
+                else:
+                    original.left_out["facts with too many provenances"] += 1
+            if facts:
+                facts.sort(key=lambda fact: fact.place)
+                groups.append(_Group(subject, relation, facts, []))
+        written = sorted(surfaces, key=surfaces.__getitem__)
+        for group in groups:
+            group.surfaces = written
+            yield group
+
+
+def _fact(value: str, stated: list[_Triple], surfaces: dict[str, int]) -> _Fact:
+    """One fact; the first place of each surface form of its subject is added to `surfaces`."""
+    sentences: dict[tuple[str, str], None] = {}
+    for _, _, _, place, surface, _, _, title, text in stated:
+        if surface:
+            surfaces[surface] = min(place, surfaces.get(surface, place))
+        if text is not None:
+            sentences.setdefault((title, text))
+    subject, relation, _, first, *written, _, _ = stated[0]
+    names = (written[0] or subject, written[1] or relation, written[2] or value)
+    return _Fact(value, first, names, list(sentences))
+
+
+def _record(
+    group: _Group,
+    number: int,
+    labels: Mapping[str, str],
+    aliases: Mapping[str, Sequence[str]],
+    surfaces: Mapping[str, Sequence[str] | None],
+    relation_surfaces: Iterable[str] | None,
+) -> TaskRecord:
+    subject, relation = group.subject, group.relation
+    first = group.facts[0]
+    outputs = []
+    for fact in group.facts:
+        answer = labels.get(fact.value, fact.names[2])
+        outputs += [TaskOutput(answer, (sentence(title, text),)) for title, text in fact.sentences]
+        outputs += [TaskOutput(alias) for alias in aliases.get(fact.value, ())]
+    written = (surface for fact in group.facts for surface in surfaces[fact.value] or ())
+    meta = {
+        "subj_aliases": list(aliases.get(subject, ())),
+        "sub_surface": group.surfaces,
+        "obj_surface": list(dict.fromkeys(written)),
+    }
+    if relation_surfaces:  # the paper names them, the released files have none
+        meta["rel_surface"] = list(relation_surfaces)
+    name = labels.get(subject, first.names[0])
+    asked = f"{name} [SEP] {labels.get(relation, first.names[1])}"
+    identity = made_id("trex", subject, relation)
+    return TaskRecord(identity, asked, tuple(outputs), number, {"meta": meta})
+
+
+def _triples(original: Original) -> Iterator[_Triple]:
+    place = 0
+    for document in _documents(original):
+        for triple in document.triples:
+            mentions = (triple.subject, triple.predicate, triple.object)
+            if not all(mention.uri for mention in mentions):
+                original.left_out["triples without ids"] += 1
+                continue
+            subject, relation, value = (_last(mention.uri) for mention in mentions)
+            one, link, other = (mention.surfaceform or "" for mention in mentions)
+            text = None
+            if triple.sentence_id < len(document.sentences_boundaries):
+                start, end = document.sentences_boundaries[triple.sentence_id]
+                text = document.text[start:end]
+            yield subject, relation, value, place, one, link, other, document.title, text
+            place += 1
+
+
+def _last(uri: str | None) -> str:
+    return (uri or "").rpartition("/")[2]
+
+
+def _documents(original: Original) -> Iterator[_Document]:
+    decoder = msgspec.json.Decoder(list[_Document])
+    for file in original.files:
+        read = 0
+        for part in parts(file):
+            try:
+                documents = decoder.decode(part.array())
+            except NOT_JSON:  # a wrong cut, or damage it will name
+                yield from decode_whole(file, list[_Document])[read:]
+                break
+            read += len(documents)
+            yield from documents
+
+
+# Zero Shot RE: positive examples by subject and relation, relations split 84, 12 and 24.
+
+
+SLOT = "XXX"
+SHARES = {"train": 84, "dev": 12, "test": 24}
+
+_Example = tuple[str, str, int, int, str, str, list[str]]
+"""Subject, relation, place among all examples, line, question, sentence and answers."""
+_ZsreGroup = tuple[int, int, str, str, list[str], list[tuple[str, str]]]
+"""First place, line, subject, relation, questions, and answers with their sentences."""
+
+
+def relation_splits(relations: list[str], seed: int) -> dict[str, str]:
+    """A split for each relation, none in two; of other numbers than 120, the same shares."""
+    shuffled = sorted(set(relations))
+    random.Random(seed).shuffle(shuffled)
+    total = sum(SHARES.values())
+    first = round(len(shuffled) * SHARES["train"] / total)
+    second = first + round(len(shuffled) * SHARES["dev"] / total)
+    return {
+        relation: "train" if n < first else "dev" if n < second else "test"
+        for n, relation in enumerate(shuffled)
+    }
+
+
+def convert_zsre(original: Original) -> Iterator[TaskRecord]:
+    """One record a subject and relation: all its questions, answers and sentences together."""
+    examples, relations = _examples(original)
+    splits = relation_splits(sorted(relations), original.seed)
+    groups: SortedRows[_ZsreGroup] = SortedRows(_ZsreGroup, original.near)
+    for (subject, relation), rows in groupby(examples, itemgetter(0, 1)):
+        if splits[relation] == original.split:
+            groups.append(_group(subject, relation, list(rows)))
+        else:
+            original.left_out["relations of other splits"] += 1
+    for _, line, subject, relation, questions, answers in groups:
+        yield TaskRecord(
+            made_id("zsre", subject, relation),
+            f"{subject} [SEP] {relation}",
+            tuple(TaskOutput(answer, (sentence(subject, text),)) for answer, text in answers),
+            line,
+            {"meta": {"template_questions": questions}},
+        )
+
+
+def _group(subject: str, relation: str, rows: list[_Example]) -> _ZsreGroup:
+    questions = dict.fromkeys(row[4] for row in rows)
+    answers = dict.fromkeys((answer, row[5]) for row in rows for answer in row[6])
+    return rows[0][2], rows[0][3], subject, relation, list(questions), list(answers)
+
+
+def _examples(original: Original) -> tuple[SortedRows[_Example], set[str]]:
+    """The positive examples by subject and relation, and the relations of all examples."""
+    examples: SortedRows[_Example] = SortedRows(_Example, original.near)
+    relations: set[str] = set()
+    place = 0
+    for file in original.files:
+        for line, text_line in read_text_lines(file):
+            parts = text_line.split("\t")
+            if len(parts) < 4:
+                raise BadInput(
+                    "relation, question, subject, sentence and answers are expected, by tabs",
+                    file=file,
+                    line=line,
+                )
+            relation, question, subject, text, *answers = parts
+            relations.add(relation)
+            if not any(answer.strip() for answer in answers):
+                original.left_out["negative examples"] += 1
+                continue
+            asked = question.replace(SLOT, subject)
+            given = list(filter(None, answers))
+            examples.append((subject, relation, place, line, asked, text, given))
+            place += 1
+    return examples, relations

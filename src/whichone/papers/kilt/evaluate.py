@@ -1,0 +1,635 @@
+"""Scores a prediction file against a gold file: aligned by id, summed in gold order."""
+
+from __future__ import annotations
+
+import gc
+import io
+import operator
+import os
+import re
+import shutil
+import sys
+import tempfile
+from array import array
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from functools import reduce
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, structs, to_builtins
+
+from whichone.errors import BadInput, UsageError, WhichoneError
+from whichone.files.lines import NOT_JSON, open_binary, read_lines, write_json_lines
+from whichone.papers.kilt.kilt_measures import RecordReader, Unreadable, as_id
+from whichone.papers.kilt.kilt_scoring import (
+    AT_K,
+    DOWNSTREAM,
+    KILT,
+    PARTS,
+    Flaw,
+    Headline,
+    Part,
+    RecordScorer,
+    RecordScores,
+    Settings,
+    headline,
+    headline_of_file,
+)
+from whichone.papers.kilt.submission import Finding, PredictionInspector, SubmissionCheck
+
+# The lines of a gold or prediction file by record id, without keeping them in memory.
+
+
+_LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*[,}]')
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line that cannot be used, with its number from 1."""
+
+    line: int
+    id: str | None
+    reason: str
+
+
+class LineIndex:
+    """Where each record's line starts; compressed files and pipes are unpacked to a nameless file."""
+
+    def __init__(self, path: str | Path, reader: RecordReader) -> None:
+        self.path = str(path)
+        self._reader = reader
+        self._file = _seekable(path)
+        self._starts = array("Q", [0])
+        self.number: dict[str, int] = {}
+        """Line number, from 0, of each id."""
+        self.bad: list[BadLine] = []
+        self._scan()
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def size(self) -> int:
+        return self._starts[-1]
+
+    def line(self, number: int) -> bytes:
+        start, end = self._starts[number : number + 2]
+        return os.pread(self._file.fileno(), end - start, start)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _scan(self) -> None:
+        end = 0
+        starts, number = self._starts, self.number
+        try:
+            for count, line in enumerate(self._file):
+                end += len(line)
+                starts.append(end)
+                match = _LEADING_ID.match(line)
+                record = (
+                    match[1].decode().strip()
+                    if match and match[1].isascii()
+                    else self._slow_id(line, count)
+                )
+                if record is None:
+                    continue
+                if number.setdefault(record, count) != count:
+                    first = number[record] + 1
+                    self._refuse(count, record, f"the id occurs twice, first on line {first}")
+        except (OSError, EOFError, ValueError) as error:
+            line_number = len(starts)
+            raise BadInput(f"cannot be read: {error}", file=self.path, line=line_number) from error
+
+    def _slow_id(self, line: bytes, count: int) -> str | None:
+        try:
+            record = self._reader.read(line)
+        except Unreadable as error:
+            self._refuse(count, None, str(error))
+            return None
+        if record.id is UNSET:
+            self._refuse(count, None, "the record has no id")
+            return None
+        return as_id(record.id)
+
+    def _refuse(self, count: int, record: str | None, reason: str) -> None:
+        self.bad.append(BadLine(count + 1, record, reason))
+
+
+def _seekable(path: str | Path) -> IO[bytes]:
+    if Path(path).is_fifo():
+        with tempfile.NamedTemporaryFile() as copy, Path(path).open("rb") as pipe:
+            shutil.copyfileobj(pipe, copy, 1 << 20)
+            copy.flush()
+            return _seekable(copy.name)
+    stream = open_binary(path)
+    if isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO):
+        return stream
+    unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the index
+    try:
+        with stream:
+            shutil.copyfileobj(stream, unpacked, 1 << 20)
+    except (OSError, EOFError, ValueError) as error:
+        unpacked.close()
+        raise BadInput(
+            f"damaged: {error}", file=path, hint="the file is truncated; fetch or write it again"
+        ) from error
+    except BaseException:
+        unpacked.close()
+        raise
+    unpacked.seek(0)
+    return unpacked
+
+
+# Scores stretches of the gold file, side by side in forked processes where that is safe.
+
+
+BLOCK = 2_000
+WORTH_FORKING = 32 << 20
+"""Bytes in both files; below, one process is done before a second has started."""
+MOST_WORKERS = 8
+
+NAN = float("nan")
+
+Stretch = Sequence[tuple[str, int]]
+"""Ids of gold records with the numbers of their lines, from 0."""
+
+
+class Problem(Struct, frozen=True):
+    """A record that could not be used as it is, where it is stored, and why."""
+
+    file: str
+    line: int
+    id: str | None
+    reason: str
+    layout: bool = False
+
+
+class BlockResult(Struct):
+    """Columns of scores of a stretch of gold records, in gold order."""
+
+    columns: list[array[float]]
+    problems: list[Problem]
+    check: SubmissionCheck
+
+
+class BlockScorer:
+    """Scores gold records by their place in the file."""
+
+    def __init__(self, scorer: RecordScorer, gold: LineIndex, guess: LineIndex) -> None:
+        self._scorer = scorer
+        self._gold = gold
+        self._guess = guess
+        self._inspector = PredictionInspector(scorer)
+        self._width = len(scorer.settings.names)
+
+    def score(self, stretch: Stretch) -> BlockResult:
+        check = SubmissionCheck()
+        problems: list[Problem] = []
+        rows = [self._row(record, line, check, problems) for record, line in stretch]
+        columns = [array("d", column) for column in zip(*rows, strict=True)]
+        return BlockResult(columns, problems, check)
+
+    def _row(
+        self, record: str, line: int, check: SubmissionCheck, problems: list[Problem]
+    ) -> Sequence[float]:
+        try:
+            gold = self._scorer.gold_reader.read(self._gold.line(line))
+        except Unreadable as error:
+            problems.append(Problem(self._gold.path, line + 1, record, str(error)))
+            return self._left_out()
+        guess_line = self._guess.number.get(record)
+        guess = None
+        if guess_line is None:
+            reason = f"no prediction for it in {self._guess.path}"
+            problems.append(Problem(self._gold.path, line + 1, record, reason))
+        else:
+            guess = self._read_guess(record, guess_line, problems)
+        if self._scorer.settings.without_gold and gold.output is UNSET:
+            gold.output = []
+            scores = self._scorer.look_at(guess) if guess is not None else RecordScores((), [])
+        else:
+            scores = self._scorer.score(gold, guess)
+        if guess is not None:
+            self._inspector.inspect(check, record, gold, guess, scores.pages)
+        if not scores.flaws:
+            return scores.row or self._left_out()
+        for side in ("gold", "guess"):
+            if flaws := [flaw for flaw in scores.flaws if flaw.side == side]:
+                problems.append(self._problem(flaws, record, line, guess_line))
+        return self._without_bad_gold(scores.row, scores.flaws)
+
+    def _read_guess(self, record: str, line: int, problems: list[Problem]) -> Any | None:
+        try:
+            guess = self._scorer.guess_reader.read(self._guess.line(line))
+        except Unreadable as error:
+            reason = str(error)
+        else:
+            if guess.output is UNSET:
+                reason = "the prediction has no output"
+            elif guess.id is UNSET or as_id(guess.id) != record:
+                reason = "the record has two ids"
+            else:
+                return guess
+        problems.append(Problem(self._guess.path, line + 1, record, reason))
+        return None
+
+    def _problem(
+        self, flaws: Sequence[Flaw], record: str, line: int, guess_line: int | None
+    ) -> Problem:
+        reason = "; ".join(flaw.reason for flaw in flaws)
+        if flaws[0].side == "guess" and guess_line is not None:
+            layout = all(flaw.layout for flaw in flaws)
+            return Problem(self._guess.path, guess_line + 1, record, reason, layout)
+        return Problem(self._gold.path, line + 1, record, reason)
+
+    def _without_bad_gold(self, row: Sequence[float], flaws: Sequence[Flaw]) -> Sequence[float]:
+        """Bad gold is left out of the means; a bad prediction keeps its zeros."""
+        if not row:
+            return self._left_out()
+        if any(flaw.side == "gold" for flaw in flaws):  # it has no answer, but perhaps evidence
+            split = len(DOWNSTREAM + KILT)
+            return [*self._left_out()[:split], *row[split:]]
+        return row
+
+    def _left_out(self) -> list[float]:
+        return [NAN] * self._width
+
+
+def score_blocks(
+    scorer: RecordScorer, gold: LineIndex, guess: LineIndex, workers: int | None = None
+) -> Generator[BlockResult, None, None]:
+    """Results block by block in gold order, the same whatever the number of workers."""
+    records = list(gold.number.items())
+    stretches: list[Stretch] = [
+        records[start : start + BLOCK] for start in range(0, len(records), BLOCK)
+    ]
+    block_scorer = BlockScorer(scorer, gold, guess)
+    if workers is None:
+        large = gold.size + guess.size >= WORTH_FORKING
+        workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS) if large and _can_fork() else 1
+    if workers < 2 or len(stretches) < 2 or not _can_fork():
+        yield from map(block_scorer.score, stretches)
+        return
+    with ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("fork"),  # the children inherit the index, nothing is copied
+        initializer=_inherit,
+        initargs=(block_scorer, stretches),
+    ) as pool:
+        yield from pool.map(_score_inherited, range(len(stretches)))
+
+
+def _can_fork() -> bool:
+    """Only on Linux, and only where a fork cannot cut another thread in half."""
+    return sys.platform.startswith("linux") and len(list(Path("/proc/self/task").iterdir())) == 1
+
+
+_inherited: tuple[BlockScorer, list[Stretch]] | None = None
+
+
+def _inherit(scorer: BlockScorer, stretches: list[Stretch]) -> None:
+    global _inherited
+    gc.disable()  # a short life without cycles
+    _inherited = scorer, stretches
+
+
+def _score_inherited(number: int) -> BlockResult:
+    assert _inherited is not None
+    scorer, stretches = _inherited
+    return scorer.score(stretches[number])
+
+
+# Scores a prediction file against a gold file: aligned by id, summed in gold order.
+
+
+Rules = Literal["default", "published"]
+LISTED = 1_000
+
+_HINTS = {
+    "the gold record has no answer": "score retrieval alone with --only retrieval",
+    "the gold record has no input": "the default rules score it; TriviaQA's inputs can be joined by "
+    "import kilt --originals",
+    "the gold record has no output, as in the released test sets": "--check looks at predictions for "
+    "them; their scores are the leaderboard's",
+}
+
+
+class Evaluation(Struct, frozen=True):
+    """Means under the official names; a part that was not scored is None.
+
+    `problems` are the records that could not be used as they are (only with `on_error="skip"`).
+    """
+
+    downstream: dict[str, float] | None
+    kilt: dict[str, float] | None
+    retrieval: dict[str, float] | None
+    records: dict[str, int]
+    findings: list[Finding]
+    problems: list[Problem]
+    ids: list[str]
+    columns: dict[str, array[float]]
+    """For each record of the gold file its value under each name; NaN where it was left out."""
+
+    def rows(self) -> list[dict[str, str | float | None]]:
+        """One row a record of the gold file, in its order."""
+        columns = list(self.columns.values())
+        return [
+            {"id": record, **_named(self.columns, values)}
+            for record, values in zip(self.ids, zip(*columns, strict=True), strict=True)
+        ]
+
+    def document(self, headline: Headline | None = None) -> dict[str, Any]:
+        """What `whichone score kilt --json` prints; at most `LISTED` skipped records are named."""
+        listed = [
+            {"file": p.file, "line": p.line, "id": p.id, "reason": p.reason}
+            for p in self.problems[:LISTED]
+        ]
+        return {
+            "downstream": self.downstream,
+            "kilt": self.kilt,
+            "retrieval": self.retrieval,
+            "headline": None if headline is None else to_builtins(headline),
+            "records": self.records,
+            "warnings": to_builtins(self.findings),
+            "skipped": {"count": len(self.problems), "records": listed},
+        }
+
+
+def _named(names: Iterable[str], values: Iterable[float]) -> dict[str, float | None]:
+    return {name: v if v == v else None for name, v in zip(names, values, strict=True)}
+
+
+def evaluate(
+    gold: str | Path,
+    guess: str | Path,
+    settings: Settings | None = None,
+    *,
+    rules: Rules = "default",
+    on_error: Literal["fail", "skip"] = "fail",
+    workers: int | None = None,
+) -> Evaluation:
+    """The official scores of `guess` on `gold`.
+
+    With `on_error="skip"` a gold record that cannot be scored is left out, and a prediction that is
+    missing or cannot be scored counts as wrong; both are listed.
+    """
+    settings = structs.replace(settings or Settings(), needs_input=rules == "published")
+    scorer = RecordScorer(settings)
+    with (
+        closing(LineIndex(gold, scorer.gold_reader)) as gold_index,
+        closing(LineIndex(guess, scorer.guess_reader)) as guess_index,
+    ):
+        check = SubmissionCheck()
+        problems = _bad_lines(gold_index, guess_index)
+        problems += _extra_predictions(gold_index, guess_index, scorer.guess_reader, check)
+        if problems and on_error == "fail":
+            raise _error(problems[0])
+        if not gold_index.number:
+            raise BadInput("there is no record that can be scored", file=gold)
+        blocks: list[BlockResult] = []
+        with closing(score_blocks(scorer, gold_index, guess_index, workers)) as results:
+            for block in results:
+                check.merge(block.check)
+                problems.extend(block.problems)
+                blocks.append(block)
+                serious = [p for p in block.problems if not p.layout]
+                if serious and on_error == "fail":
+                    raise _error(serious[0])
+        ids = list(gold_index.number)
+    answered = _has_answers(problems, len(ids), on_error)
+    problems = [p for p in problems if not p.layout] if not answered else problems
+    return _summary(settings, rules, ids, blocks, check, problems, answered)
+
+
+def _bad_lines(gold: LineIndex, guess: LineIndex) -> list[Problem]:
+    return [
+        Problem(index.path, bad.line, bad.id, bad.reason)
+        for index in (gold, guess)
+        for bad in index.bad
+    ]
+
+
+def _extra_predictions(
+    gold: LineIndex, guess: LineIndex, reader: RecordReader, check: SubmissionCheck
+) -> list[Problem]:
+    """Predictions for ids that the gold file lacks are noted; they too have to be records."""
+    problems = []
+    for record, line in guess.number.items():
+        if record in gold.number:
+            continue
+        check.note("extra_prediction", record)
+        try:
+            reader.read(guess.line(line))
+        except Unreadable as error:
+            problems.append(Problem(guess.path, line + 1, record, str(error)))
+    return problems
+
+
+def _error(problem: Problem) -> BadInput:
+    return BadInput(
+        problem.reason,
+        file=problem.file,
+        line=problem.line,
+        ids=[] if problem.id is None else [f"id {problem.id}"],
+        hint=_HINTS.get(
+            problem.reason, "--on-error skip goes on without it and lists what it left out"
+        ),
+    )
+
+
+def _has_answers(problems: Sequence[Problem], records: int, on_error: str) -> bool:
+    """False when the whole file is what a retriever writes: rankings, none with an answer."""
+    rankings = [p for p in problems if p.layout]
+    if not rankings:
+        return True
+    if len(rankings) == records:
+        return False
+    if on_error == "fail":
+        raise _error(rankings[0])
+    return True
+
+
+def _summary(
+    settings: Settings,
+    rules: Rules,
+    ids: list[str],
+    blocks: Sequence[BlockResult],
+    check: SubmissionCheck,
+    problems: list[Problem],
+    answered: bool,
+) -> Evaluation:
+    columns = {
+        name: reduce(operator.iadd, (block.columns[n] for block in blocks), array("d"))
+        for n, name in enumerate(settings.names)
+    }
+    means = Means(columns, settings.ks if rules == "published" else settings.cuts)
+    downstream = answered and "downstream" in settings.parts and means.count("accuracy") > 0
+    retrieval = "retrieval" in settings.parts and means.count("Rprec") > 0
+    return Evaluation(
+        downstream=means.of(DOWNSTREAM) if downstream else None,
+        kilt=means.of(KILT) if downstream else None,
+        retrieval=means.of_retrieval() if retrieval else None,
+        records={
+            "gold": len(ids),
+            "downstream": means.count("accuracy") if downstream else 0,
+            "retrieval": means.count("Rprec") if retrieval else 0,
+        },
+        findings=check.findings(),
+        problems=problems,
+        ids=ids,
+        columns={
+            name: column
+            for name, column in columns.items()
+            if (downstream if name in DOWNSTREAM + KILT else retrieval)
+        },
+    )
+
+
+class Means:
+    """Means of columns, added up in the order of the gold file as the official programs do."""
+
+    def __init__(self, columns: dict[str, array[float]], ks: Sequence[int]) -> None:
+        self._columns = columns
+        self._ks = ks
+
+    def count(self, name: str) -> int:
+        return sum(value == value for value in self._columns[name])
+
+    def of(self, names: Sequence[str]) -> dict[str, float]:
+        return {name: self._mean(name) for name in names}
+
+    def of_retrieval(self) -> dict[str, float]:
+        """Recall and success rate are not reported at 1, as in the official output."""
+        result = self.of(("Rprec",))
+        if self.count("entity_in_input"):  # TriviaQA's files have no inputs
+            result |= self.of(("entity_in_input",))
+        for k in sorted(self._ks):
+            for name in AT_K:
+                if k > 1 or name not in ("recall", "success_rate"):
+                    result[f"{name}@{k}"] = self._mean(f"{name}@{k}", self._ks.count(k))
+        return result
+
+    def _mean(self, name: str, times: int = 1) -> float:
+        """`times` above 1 is a cut-off given repeatedly: added and divided as often (published rules)."""
+        values = [v for v in self._columns[name] if v == v]
+        if times > 1:
+            values = [v for v in values for _ in range(times)]
+        total = reduce(operator.add, values, 0.0)  # sum() rounds differently from Python 3.12 on
+        for _ in range(times):
+            total /= len(values) // times
+        return total
+
+
+# Which of two KILT files is the gold: the official programs score swapped files without a word.
+
+
+_LOOKED_AT = 200
+
+
+def signs_of_gold(records: Iterable[Any]) -> frozenset[str]:
+    """What gold has and predictions may lack: inputs, several answers, titles and BLEU of evidence, hidden outputs."""
+    signs: set[str] = set()
+    for record in records:
+        if not isinstance(record, dict):
+            continue
+        if isinstance(record.get("input"), str):
+            signs.add("input")
+        if "output" not in record:
+            signs.add("records without output")
+        outputs = record.get("output")
+        listed = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        if sum("answer" in output for output in listed) > 1:
+            signs.add("several answers")
+        keys = {key for output in listed for entry in _entries(output) for key in entry}
+        signs |= {"bleu_score"} & keys
+        signs |= {"titles of pages"} if "title" in keys else set()
+    return frozenset(signs)
+
+
+def _entries(output: dict[str, Any]) -> list[dict[str, Any]]:
+    listed = output.get("provenance")
+    return [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
+
+
+def swapped(guess: str | Path, gold: str | Path) -> str | None:
+    """Why the files look swapped: the predictions have all that marks gold in the gold file, and more.
+
+    Compressed files and plain ones are looked at; what cannot be read is left to the scorer.
+    """
+    if Path(guess).is_fifo() or Path(gold).is_fifo():
+        return None  # reading would use it up
+    theirs, ours = signs_of_gold(_first(guess)), signs_of_gold(_first(gold))
+    if not theirs > ours:
+        return None
+    more = ", ".join(sorted(theirs - ours))
+    return f"the files look swapped: {guess} has {more} as gold has, {gold} has not"
+
+
+def check_order(guess: str | Path, gold: str | Path) -> None:
+    """Stops where two files that were named by their order alone look swapped."""
+    if reason := swapped(guess, gold):
+        raise UsageError(
+            reason,
+            hint=f"the predictions come first, then the gold: {gold} {guess}; or say which is which "
+            f"with --gold and --guess",
+        )
+
+
+def _first(path: str | Path) -> Iterable[Any]:
+    for _, line in islice(read_lines(path), _LOOKED_AT):
+        try:
+            yield msgspec.json.decode(line)
+        except NOT_JSON:
+            continue
+
+
+# `whichone.score_kilt`: the official KILT scores from Python.
+
+
+Records = str | Path | Iterable[Mapping[str, Any]]
+
+
+def score_kilt(
+    guess: Records,
+    gold: Records,
+    *,
+    ks: Sequence[int] = (1, 5, 10, 20),
+    rank_keys: Sequence[str] = ("wikipedia_id",),
+    rules: Rules = "default",
+    only: Part | None = None,
+    dataset: str | None = None,
+    on_error: Literal["fail", "skip"] = "fail",
+    any_order: bool = False,
+) -> dict[str, Any]:
+    """The scores of predictions on gold, from files of JSON lines or from records.
+
+    The result is what `whichone score kilt --json` prints: `downstream`, `kilt` and `retrieval` under
+    the official names, and beside them `headline`, `records`, `warnings` and `skipped`. Files that look
+    swapped are refused unless `any_order` is set.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        predictions = _file(guess, Path(folder) / "guess")
+        wanted = _file(gold, Path(folder) / "gold")
+        settings = Settings(tuple(ks), tuple(rank_keys), (only,) if only else PARTS)
+        try:
+            if not any_order:
+                check_order(predictions, wanted)
+            result = evaluate(wanted, predictions, settings, rules=rules, on_error=on_error)
+        except WhichoneError as error:  # records have no file that a user could open
+            error.message = error.message.replace(f"{folder}/", "the records of ")
+            error.where = (error.where or "").replace(f"{folder}/", "the records of ") or None
+            raise
+        known = headline(dataset) if dataset else headline_of_file(wanted)
+        return result.document(known)
+
+
+def _file(records: Records, place: Path) -> Path:
+    if isinstance(records, str | Path):
+        return Path(records)
+    write_json_lines(place, records)
+    return place

@@ -1,0 +1,414 @@
+"""Systems scored on KILT's files: a folder of gold, a folder of predictions for each system."""
+
+from __future__ import annotations
+
+import html
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.lines import read_json_lines, write_atomic
+from whichone.measures.intervals import Estimate, interval, interval_note
+from whichone.papers.kilt.evaluate import Evaluation, evaluate
+from whichone.papers.kilt.evidence_text import Original
+from whichone.papers.kilt.kilt_record import (
+    END,
+    PAPER,
+    SPLITS,
+    START,
+    Dataset,
+    dataset_and_split,
+    datasets,
+    mention_of,
+)
+from whichone.papers.kilt.kilt_scoring import PARTS, Part, Settings
+from whichone.papers.kilt.map_task import BINS, Account, MapPlan, map_original, map_task
+from whichone.progress import talk
+from whichone.report.page import PALETTE, Cell, Figure, Page, Section, Table, drawing, finish
+
+DEPTHS = (1, 5)
+DESCRIPTION = "system.toml"
+
+
+class System(msgspec.Struct, frozen=True):
+    """A folder of predictions; what `system.toml` in it says about the system."""
+
+    name: str
+    folder: Path
+    kind: str = ""
+    parameters: str = ""
+    index: str = ""
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """One system on one split of one dataset."""
+
+    system: System
+    dataset: Dataset
+    split: str
+    gold: Path
+    guess: Path
+    values: dict[str, Estimate]
+    """By the official names; a part that was not predicted is not there."""
+
+
+def open_system(folder: str | Path) -> System:
+    """A system by its folder; `system.toml` may give name, kind, parameters and index."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise Missing("no such folder of predictions", where=str(path))
+    described: dict[str, str] = {}
+    if (path / DESCRIPTION).exists():
+        try:
+            described = tomllib.loads((path / DESCRIPTION).read_text("utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise BadInput(f"no TOML: {error}", file=path / DESCRIPTION) from None
+    known = {f: str(described[f]) for f in ("kind", "parameters", "index") if f in described}
+    return System(str(described.get("name", path.resolve().name)), path, **known)
+
+
+def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
+    """Every prediction file whose gold is there, by dataset and split."""
+    golds = _by_dataset(Path(gold))
+    if not golds:
+        raise UsageError(
+            "no gold file of KILT in it", where=str(gold), hint="such as nq-dev-kilt.jsonl"
+        )
+    scores = []
+    for system in systems:
+        for key, (dataset, guess) in _by_dataset(system.folder).items():
+            if key not in golds:
+                talk(f"{guess}: there is no gold for {' '.join(key)}")
+                continue
+            file = golds[key][1]
+            values = _values(file, guess)
+            scores.append(Scored(system, dataset, key[1], file, guess, values))
+    if not scores:
+        raise UsageError("no prediction file has the name of a gold file", where=str(gold))
+    return scores
+
+
+def _by_dataset(folder: Path) -> dict[tuple[str, str], tuple[Dataset, Path]]:
+    files = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if dataset_split := dataset_and_split(path):
+            files[dataset_split[0].name, dataset_split[1]] = (dataset_split[0], path)
+    return files
+
+
+def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
+    answered, ranked = _predicted(guess)
+    part: tuple[Part, ...] = tuple(
+        name for name, given in zip(PARTS, (answered, ranked), strict=True) if given
+    )
+    if not part:
+        talk(f"{guess}: its predictions have neither an answer nor a ranking")
+        return {}
+    scored = evaluate(gold, guess, Settings(DEPTHS, ("wikipedia_id",), part), on_error="skip")
+    if scored.problems:
+        first = scored.problems[0]
+        talk(f"{guess}: {len(scored.problems)} records are odd, the first: {first.reason}")
+    clusters = _clusters(gold, scored)
+    values = {}
+    for name, column in scored.columns.items():
+        numbers = np.asarray(column, dtype=np.float64)
+        values[name] = interval(numbers, clusters)
+    if not ranked:
+        values = {n: v for n, v in values.items() if not n.startswith(("KILT-", "Rprec", "recall"))}
+    return values
+
+
+def _predicted(guess: Path) -> tuple[bool, bool]:
+    """Whether any prediction has an answer of its own, and any a ranking.
+
+    KILT's retrieval driver writes the gold answers beside a ranking: those are nobody's predictions.
+    """
+    empty, answered, ranked = True, False, False
+    for _, record in read_json_lines(guess):
+        empty = False
+        outputs = record.get("output") if isinstance(record, dict) else None
+        listed = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        answered = answered or (len(listed) == 1 and "answer" in listed[0])
+        ranked = ranked or any(output.get("provenance") for output in listed)
+        if answered and ranked:
+            break
+    if empty:
+        raise BadInput("there are no predictions", file=guess)
+    return answered, ranked
+
+
+def _clusters(gold: Path, scored: Evaluation) -> list[str]:
+    """What resampling draws together: the first gold page, else the record itself."""
+    pages: dict[str, str] = {}
+    for _, record in read_json_lines(gold):
+        own = str(record.get("id")).strip()
+        named = [
+            str(entry.get("wikipedia_id"))
+            for output in record.get("output", ())
+            for entry in output.get("provenance") or ()
+        ]
+        pages[own] = min(named, default=f"id {own}")
+    return [pages.get(identity, identity) for identity in scored.ids]
+
+
+# Several tasks mapped in one go, and the paper's Figure 5 drawn from their accounts.
+
+
+def map_tasks(
+    tasks: Sequence[str],
+    base: str,
+    out: str,
+    plan: MapPlan,
+    figure: str | None = None,
+    original: tuple[str, Original] | None = None,
+) -> list[Account]:
+    """Map each task to a file of the same name in `out`, or the only one to `out` itself.
+
+    `original` is a dataset with its files, to be converted first; all of them are one task.
+    """
+    one_file = out.endswith((".jsonl", ".jsonl.gz"))
+    if one_file and len(tasks) > 1 and not original:
+        raise UsageError("several tasks need a folder, not one file", where=out)
+    if figure and Path(figure).suffix not in (".svg", ".pdf", ".png"):
+        raise UsageError("a figure is .svg, .pdf or .png", where=figure)
+    if original:
+        if not one_file:
+            raise UsageError("the files of one dataset become one .jsonl file", where=out)
+        accounts = [map_original(original[0], original[1], base, out, plan)]
+    else:
+        accounts = [
+            map_task(task, base, out if one_file else Path(out) / _name(task), plan)
+            for task in tasks
+        ]
+    if figure:
+        drawn = bleu_figure(accounts)
+        content = {".svg": drawn.svg.encode(), ".pdf": drawn.pdf, ".png": drawn.png}
+        write_atomic(figure, content[Path(figure).suffix])
+    return accounts
+
+
+def _name(task: str) -> str:
+    return f"{Path(task).name.split('.')[0]}.jsonl"
+
+
+def bleu_figure(accounts: Sequence[Account]) -> Figure:
+    """Figure 5: how the BLEU of the evidence is distributed, one panel a task."""
+    rows = (len(accounts) + 1) // 2
+    columns = min(2, len(accounts))
+    with drawing(rows, columns, (3.4 * columns + 0.6, 2.6 * rows)) as (figure, axes):
+        places = [n / BINS for n in range(BINS)]
+        for number, account in enumerate(accounts):
+            axis = axes[number // columns][number % columns]
+            axis.bar(places, account.histogram, width=1 / BINS, align="edge", color=PALETTE[0])
+            share = f"{100 * account.discarded:.2f} % discarded"
+            axis.set_title(f"{account.file}\n{account.split}: {share}", fontsize=8)
+            axis.set_xlabel("BLEU")
+            axis.set_ylabel("evidence")
+        for number in range(len(accounts), rows * columns):
+            axes[number // columns][number % columns].set_visible(False)
+        return finish(figure, "bleu", "BLEU of mapped evidence (KILT, Figure 5)")
+
+
+# KILT's Figure 4: all mentions of a document at once, with prediction and gold.
+
+
+DOCUMENTS = 5
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """A marked mention: its words, the page it means, and the page that was predicted."""
+
+    id: str
+    mention: str
+    gold: str
+    guess: str
+
+    @property
+    def right(self) -> bool:
+        return self.gold == self.guess
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A document of an entity-linking dataset."""
+
+    name: str
+    text: str
+    mentions: list[Mention]
+
+
+def document_name(identity: str) -> str:
+    """`uuid_947testa CRICKET:3` is the fourth mention of `947testa CRICKET`."""
+    return identity.rpartition(":")[0].partition("_")[2] or identity
+
+
+def documents(gold: str | Path, guess: str | Path) -> Iterator[Document]:
+    """The documents of a gold file in its order, with the answers of a prediction file."""
+    answers: dict[str, str] = {}
+    for _, record in read_json_lines(guess):
+        outputs = [o["answer"] for o in record.get("output", ()) if o.get("answer") is not None]
+        answers[str(record["id"]).strip()] = str(outputs[0]).strip() if outputs else ""
+    grouped: dict[str, list[tuple[str, Mention]]] = {}
+    for _, record in read_json_lines(gold):
+        identity = str(record["id"]).strip()
+        right = [o["answer"] for o in record.get("output", ()) if o.get("answer")]
+        text = str(record.get("input", ""))
+        mention = Mention(
+            identity,
+            mention_of(text) or "",
+            str(right[0]) if right else "",
+            answers.get(identity, ""),
+        )
+        grouped.setdefault(document_name(identity), []).append((text, mention))
+    for name, listed in grouped.items():
+        text = listed[0][0].replace(f"{START} ", "").replace(f" {END}", "")
+        yield Document(name, text, [mention for _, mention in listed])
+
+
+def mentions_section(scored: Sequence[Scored], most: int = DOCUMENTS) -> Section | None:
+    """The first documents of each entity-linking dataset, system by system."""
+    parts = []
+    for score in scored:
+        if score.dataset.task != "el" or score.dataset.metric not in score.values:
+            continue
+        for number, document in enumerate(documents(score.gold, score.guess)):
+            if number == most:
+                break
+            where = f"{score.system.name}, {score.dataset.title}, {score.split}"
+            parts.append(document_html(document, where))
+    if not parts:
+        return None
+    return Section("All mentions of a document (KILT, Figure 4)", html="".join(parts))
+
+
+def document_html(document: Document, where: str) -> str:
+    right = sum(mention.right for mention in document.mentions)
+    rows = "".join(
+        f"<tr><td>{'✓' if m.right else '✗'}</td><td>{html.escape(m.mention)}</td>"
+        f"<td>{html.escape(m.guess) or '–'}</td>"
+        f"<td>{'' if m.right else html.escape(m.gold)}</td></tr>"
+        for m in document.mentions
+    )
+    head = "".join(f"<th scope=col>{c}</th>" for c in ("", "mention", "prediction", "gold"))
+    return (
+        f"<details><summary>{html.escape(document.name)} ({html.escape(where)}): "
+        f"{right} of {len(document.mentions)}</summary>"
+        f"<p>{html.escape(document.text)}</p>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        "</details>"
+    )
+
+
+# KILT's Tables 2 to 5 and 7 to 17 over prediction files, on one page.
+
+
+SHORT = {"accuracy": "Accuracy", "em": "EM", "f1": "F1", "rougel": "Rouge-L"}
+KILT_SHORT = {"accuracy": "KILT-AC", "em": "KILT-EM", "f1": "KILT-F1", "rougel": "KILT-RL"}
+ONE_METRIC = ("fc", "el")
+"""Tasks whose tables in the paper's appendix give accuracy alone."""
+NO_GOLD = "no gold"
+NOTE = (
+    f"Percent, with {interval_note('gold page')}. A dash: not predicted. {NO_GOLD.capitalize()}: the "
+    "gold file has no answers or no evidence. A prediction that is "
+    "missing or cannot be scored counts as wrong."
+)
+
+
+def kilt_report(gold: str, systems: Sequence[str], out: str | Path) -> list[Path]:
+    """Score the systems and write the page with all tables beside it."""
+    opened = [open_system(folder) for folder in systems]
+    scored = score_systems(gold, opened)
+    splits = [split for split in SPLITS if any(s.split == split for s in scored)]
+    sections = [Section("Systems (KILT, Table 2)", [system_table(opened)])]
+    for split in reversed(splits):
+        of_split = [s for s in scored if s.split == split]
+        sections.append(Section(f"All datasets, {split}", overview_tables(of_split, split)))
+    known = [d for d in datasets().values() if any(s.dataset is d for s in scored)]
+    sections += [Section(d.title, [dataset_table(d, scored)]) for d in known]
+    if mentions := mentions_section(scored):
+        sections.append(mentions)
+    page = Page(
+        title="whichone: KILT",
+        subtitle=f"{', '.join(s.name for s in opened)} on {len(known)} datasets",
+        sections=sections,
+        meta={"source of the tables": PAPER},
+    )
+    return page.write(Path(out))
+
+
+def system_table(systems: Sequence[System]) -> Table:
+    """Table 2: the systems, their parameters and the size of their index."""
+    return Table(
+        key="kilt-systems",
+        title="Systems (KILT, Table 2)",
+        columns=("system", "kind", "parameters", "index"),
+        rows=[(s.name, s.kind or None, s.parameters or None, s.index or None) for s in systems],
+        note="As each system's system.toml says.",
+    )
+
+
+def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:
+    """Tables 3, 4 and 5: a row a system, a column a dataset."""
+    used = [d for d in datasets().values() if any(s.dataset is d for s in scored)]
+    names = list(dict.fromkeys(s.system.name for s in scored))
+    tables = []
+    for number, title, metric in (
+        (3, "Downstream performance", lambda d: d.metric),
+        (4, "Page-level R-precision", lambda d: "Rprec"),
+        (5, "KILT scores", lambda d: f"KILT-{d.metric}"),
+    ):
+        cells = {(s.system.name, s.dataset.name): _cell(s, metric(s.dataset)) for s in scored}
+        rows: list[Sequence[Cell]] = [
+            (name, *(cells.get((name, d.name)) for d in used)) for name in names
+        ]
+        heads = [d.label if number == 4 else f"{d.label} ({_short(metric(d))})" for d in used]
+        if any(cell is not None for row in rows for cell in row[1:]):
+            tables.append(
+                Table(
+                    key=f"kilt-{number}-{split}",
+                    title=f"{title}, {split} (KILT, Table {number})",
+                    columns=("system", *heads),
+                    rows=rows,
+                    note=NOTE,
+                )
+            )
+    return tables
+
+
+def _cell(scored: Scored, name: str) -> Cell:
+    """A value, None where it was not predicted, or that the gold file has nothing to score it by."""
+    value = scored.values.get(name)
+    return NO_GOLD if value is not None and not value.n else value
+
+
+def _short(metric: str) -> str:
+    return KILT_SHORT.get(metric.removeprefix("KILT-"), "") if "KILT" in metric else SHORT[metric]
+
+
+def dataset_table(dataset: Dataset, scored: Sequence[Scored]) -> Table:
+    """One of Tables 7 to 17: every system on one dataset, dev and test."""
+    metrics = [dataset.metric]
+    if dataset.task not in ONE_METRIC:
+        metrics = list(
+            dict.fromkeys(["rougel", "f1"] if dataset.name == "wow" else [*metrics, "f1"])
+        )
+    wanted = ["Rprec", "recall@5", *metrics, *(f"KILT-{m}" for m in metrics)]
+    heads = ["R-Precision", "Recall@5", *(SHORT[m] for m in metrics)]
+    heads += [KILT_SHORT[m] for m in metrics]
+    rows: list[Sequence[Cell]] = [
+        (s.split, s.system.name, *(_cell(s, name) for name in wanted))
+        for split in reversed(SPLITS)
+        for s in scored
+        if s.dataset is dataset and s.split == split
+    ]
+    number = 7 + list(datasets()).index(dataset.name)
+    return Table(
+        key=f"kilt-{number}-{dataset.name}",
+        title=f"{dataset.title} (KILT, Table {number})",
+        columns=("split", "system", *heads),
+        rows=rows,
+        note=NOTE,
+    )

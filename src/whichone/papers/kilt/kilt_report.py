@@ -1,0 +1,449 @@
+"""What KILT's datasets are made of: the paper's Table 6, and how many datasets use a page (Figure 2)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.several import benchmark_of
+from whichone.errors import BadInput
+from whichone.files.arrow_records import Seen, blocks
+from whichone.measures.comparison import check_comparable
+from whichone.measures.intervals import cluster_note
+from whichone.measures.measure import parse_measure, parse_measures
+from whichone.measures.scores import (
+    Scores,
+    estimate,
+    groups_of,
+    score_answers,
+    score_run,
+    slice_scores,
+)
+from whichone.papers.kilt.kilt_record import KEPT, datasets
+from whichone.papers.kilt.kilt_scoring import METRIC
+from whichone.records import Output, Query
+from whichone.report.name_set_tables import TASKS as NAME_SET_TABLES_TASKS
+from whichone.report.name_set_tables import PaperStatistics
+from whichone.report.page import PALETTE, Cell, Figure, Section, Table, drawing, finish
+from whichone.runs.run import Answers, Run
+
+_BLOCK = 4_096
+LEGEND = (
+    "APS: spans in a provenance set. APN: provenance sets a query. APP: pages in all of a query's "
+    "provenance. AAN: different answers a query. Averages leave out queries that have none."
+)
+
+
+def is_kilt(queries: Iterable[Query]) -> bool:
+    return any(KEPT in query.attributes for query in queries)
+
+
+def table_6(queries: Iterable[Query]) -> list[dict[str, Any]]:
+    """One row a dataset, in the paper's order; other datasets after them."""
+    counted: dict[str, _Row] = {}
+    for query in queries:
+        name = str(query.attributes.get("dataset") or benchmark_of(query))
+        counted.setdefault(name, _Row()).add(query)
+    order = {name: n for n, name in enumerate(datasets())}
+    names = sorted(counted, key=lambda name: (order.get(name, len(order)), name))
+    return [counted[name].figures(name) for name in names]
+
+
+class _Mean:
+    """A mean of whole numbers, counted as they come."""
+
+    def __init__(self) -> None:
+        self.total = self.count = 0
+
+    def add(self, value: int) -> None:
+        self.total += value
+        self.count += 1
+
+    def value(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+class _Row:
+    """What is counted of one dataset."""
+
+    def __init__(self) -> None:
+        self.spans, self.sets, self.pages, self.answers = (_Mean() for _ in range(4))
+        self.hops = 0
+        self.sizes: Counter[str] = Counter()
+
+    def add(self, query: Query) -> None:
+        listed = _sets(query.outputs)
+        self.sizes[str(query.attributes.get("split", ""))] += 1
+        if count := len(query.answers()):
+            self.answers.add(count)
+        if not listed:
+            return
+        self.sets.add(len(listed))
+        self.pages.add(len({span[0] for group in listed for span in group}))
+        for group in listed:
+            self.spans.add(len(group))
+            self.hops += len({page for page, *_ in group}) > 1
+
+    def figures(self, name: str) -> dict[str, Any]:
+        known = datasets().get(name)
+        return {
+            "dataset": known.label if known else name,
+            "multi-hop": known.multi_hop if known else self.hops > 0,
+            "APS": self.spans.value(),
+            "APN": self.sets.value(),
+            "APP": self.pages.value(),
+            "AAN": self.answers.value(),
+            **{split: self.sizes.get(split, 0) for split in ("train", "dev", "test")},
+        }
+
+
+Span = tuple[str, int | None, int | None, int | None, int | None]
+
+
+def _sets(outputs: Sequence[Output]) -> list[frozenset[Span]]:
+    """The different provenance sets of a query, each a set of spans; empty ones are none."""
+    sets = {
+        frozenset(
+            (e.page, e.start_paragraph, e.start_character, e.end_paragraph, e.end_character)
+            for e in group
+        )
+        for output in outputs
+        for group in output.provenance
+        if group
+    }
+    return list(sets)
+
+
+class PagesInDatasets:
+    """How many datasets need each page."""
+
+    def __init__(self, queries: Iterable[Query]) -> None:
+        self._pages, pairs = Seen(), Seen()
+        self.counts = np.zeros(_BLOCK, np.int16)
+        for block in blocks(queries, _BLOCK):
+            needed = dict.fromkeys(
+                (page, str(query.attributes.get("dataset", "")))
+                for query in block
+                for page in sorted(query.gold_pages())
+            )
+            before = pairs.add(["\t".join(pair) for pair in needed], [0] * len(needed))
+            new = [page for (page, _), known in zip(needed, before, strict=True) if known is None]
+            self._count(new)
+        self.counts = self.counts[: len(self._pages)]
+
+    def _count(self, pages: Sequence[str]) -> None:
+        distinct = list(dict.fromkeys(pages))
+        known = self._pages.numbers(distinct)
+        new = [page for page, number in zip(distinct, known, strict=True) if number is None]
+        self._pages.add(new, range(len(self._pages), len(self._pages) + len(new)))
+        while len(self.counts) < len(self._pages):
+            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+        np.add.at(self.counts, [n for n in self._pages.numbers(pages) if n is not None], 1)
+
+    def of(self, pages: Sequence[str]) -> list[int]:
+        """The number of datasets that need each page."""
+        return [0 if n is None else int(self.counts[n]) for n in self._pages.numbers(pages)]
+
+
+def datasets_per_page(queries: Iterable[Query]) -> dict[int, int]:
+    """Figure 2: for 1, 2, ... datasets, how many pages hold knowledge for that many."""
+    counts = np.bincount(PagesInDatasets(queries).counts)
+    return {n: int(count) for n, count in enumerate(counts) if n and count}
+
+
+def board_measures(benchmark: Benchmark, of: str) -> list[str]:
+    """What KILT's tables show beside the usual: Recall@5 of runs, ROUGE-L where a dataset asks for it."""
+    if not is_kilt(benchmark.queries):
+        return []
+    if of == "rankings":
+        return ["kilt_recall@5"]
+    asked = {str(query.attributes.get("dataset", "")) for query in benchmark.queries}
+    long = any(d.metric == "rougel" for name, d in datasets().items() if name in asked)
+    return ["rouge_l"] if long else []
+
+
+# KILT's Tables 3 to 5 of runs and answers over any benchmark, by dataset or task.
+
+
+KILT_MEASURES = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}
+OTHER_DATASETS = {"qa": "em", "sf": "accuracy", "fc": "accuracy", "el": "accuracy"}
+
+
+def answers_section(
+    answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run]
+) -> Section:
+    """What a report of answers says by dataset."""
+    tables: list[Table] = [downstream_table(answers, benchmark), kilt_table(answers, benchmark)]
+    if runs and not is_kilt(benchmark.queries):  # a report of runs over KILT has its own
+        tables.insert(1, retrieval_table(runs, benchmark))
+    return Section("By dataset, as KILT", tables)
+
+
+def downstream_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
+    """KILT's Table 3: each dataset's own measure."""
+    return _by_dataset(
+        [_scores(answer_run, benchmark, gated=False) for answer_run in answers],
+        benchmark,
+        key="kilt-downstream",
+        title="Downstream performance (KILT, Table 3)",
+        note="Accuracy, exact match, F1 or ROUGE-L, as the paper chooses for each dataset.",
+        gated=False,
+    )
+
+
+def kilt_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
+    """KILT's Table 5: the same, with points only where the provenance is found."""
+    return _by_dataset(
+        [_scores(answer_run, benchmark, gated=True) for answer_run in answers],
+        benchmark,
+        key="kilt-scores",
+        title="KILT scores (KILT, Table 5)",
+        note=(
+            "Points only where the pages an answer rests on are the gold pages (R-precision 1); for a "
+            "reader that cites nothing, the pages it was shown in their order. Closed-book readers "
+            "show no provenance and score 0."
+        ),
+        gated=True,
+    )
+
+
+def retrieval_table(runs: Sequence[Run], benchmark: Benchmark) -> Table:
+    """KILT's Table 4: page-level R-precision."""
+    measures = parse_measures(["rprec"])
+    systems = [score_run(run, benchmark, measures) for run in runs]
+    if len(systems) > 1:
+        check_comparable(systems)
+    groups = _datasets(benchmark)
+    rows: list[Sequence[Cell]] = [
+        (s.system, *(estimate(s, measures[0], m) for m in groups.values())) for s in systems
+    ]
+    return Table(
+        key="kilt-retrieval",
+        title="Page-level R-precision (KILT, Table 4)",
+        columns=("system", *groups),
+        rows=rows,
+        note="Of the best evidence set with R pages, the share among the first R pages.",
+    )
+
+
+def _scores(answers: Answers, benchmark: Benchmark, *, gated: bool) -> Scores:
+    names = {_measure(q, gated) for q in benchmark.queries}
+    scores = score_answers(answers, benchmark, parse_measures(sorted(names)))
+    return replace(scores, system=scores.marked)
+
+
+def _measure(query: Query, gated: bool) -> str:
+    """The measure that the KILT paper names for a query's dataset, else its task's usual one."""
+    named = METRIC.get(str(query.attributes.get("dataset", "")).lower())
+    name = KILT_MEASURES[named] if named else OTHER_DATASETS.get(query.task, "f1")
+    return f"kilt_{name}" if gated else name
+
+
+def _datasets(benchmark: Benchmark) -> dict[str, npt.NDArray[np.int64]]:
+    """Queries by dataset, else by task."""
+
+    def name(query: Query) -> str:
+        named = str(
+            query.attributes.get("dataset") or NAME_SET_TABLES_TASKS.get(query.task, query.task)
+        )
+        return ": ".join(filter(None, (benchmark_of(query), named)))
+
+    return {str(key): rows for (key,), rows in groups_of(benchmark.queries, [name])}
+
+
+def _by_dataset(
+    systems: Sequence[Scores], benchmark: Benchmark, *, key: str, title: str, note: str, gated: bool
+) -> Table:
+    if not systems:
+        raise BadInput("a table needs at least one folder of answers")
+    groups = _datasets(benchmark)
+    heads = {
+        name: _measure(benchmark.queries[int(members[0])], gated)
+        for name, members in groups.items()
+    }
+    rows: list[Sequence[Cell]] = [
+        (
+            s.system,
+            *(estimate(s, parse_measure(heads[name]), members) for name, members in groups.items()),
+        )
+        for s in systems
+    ]
+    return Table(
+        key=key,
+        title=title,
+        columns=("system", *(f"{name} ({measure})" for name, measure in heads.items())),
+        rows=rows,
+        note=f"{note} {cluster_note(benchmark.queries)}.",
+    )
+
+
+# KILT's Table 4 split where the paper does not: unique and shared names, and popularity.
+
+
+NAMES = {True: "shared", False: "unique", None: "no gold page"}
+
+
+def namesake_section(
+    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
+) -> Section | None:
+    """R-precision by name and by popularity; None unless KILT's queries know their names."""
+    known = {key for query in benchmark.queries for key in query.attributes}
+    if not is_kilt(benchmark.queries) or "shared_name" not in known:
+        return None
+    measures = parse_measures(["rprec"])
+    systems = [score_run(run, benchmark, measures) for run in runs]
+    tables = [_table(systems, "shared_name", "names", "Unique and shared names")]
+    if "popularity_bin" in known:
+        tables.append(_table(systems, "popularity_bin", "page views", "Popularity"))
+    return Section("R-precision where names are shared", tables)
+
+
+def _table(systems: Sequence[Scores], column: str, head: str, title: str) -> Table:
+    rows: list[Sequence[Cell]] = []
+    labels = {name: dataset.label for name, dataset in datasets().items()}
+    for scores in systems:
+        for where, estimates in slice_scores(scores, ["dataset", column]):
+            dataset = str(where["dataset"])
+            value = where[column]
+            label = NAMES[value] if column == "shared_name" else str(value or "no gold page")
+            estimate = estimates["rprec"]
+            row = (labels.get(dataset, dataset), label, scores.system, estimate, estimate.n)
+            rows.append(row)
+    return Table(
+        key=f"kilt-{column.replace('_', '-')}",
+        title=f"R-precision: {title.lower()} (KILT, Table 4 split)",
+        columns=("dataset", head, "system", "R-precision", "queries"),
+        rows=sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
+        note="A name is shared when another entity with a page has it as its label, alias or title.",
+    )
+
+
+# KILT's Table 6 and Figure 2 for a benchmark, to print and to put on a page.
+
+
+def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:
+    """Both as a document and as text, and Table 6 for a page; None for a benchmark that is not of KILT's kind."""
+    if not is_kilt(benchmark.queries):
+        return None
+    table = statistics_table(benchmark)
+    pages = datasets_per_page(benchmark.queries)
+    counts_text = [f"{count:,} in {number}" for number, count in pages.items()]
+    text = f"{table.to_markdown()}\nGold pages by number of datasets (Figure 2): {', '.join(counts_text)}"
+    document = {"table_6": table_6(benchmark.queries), "datasets_per_page": pages}
+    return PaperStatistics(document, text, (table,))
+
+
+def statistics_table(benchmark: Benchmark) -> Table:
+    rows = table_6(benchmark.queries)
+    columns = tuple(rows[0]) if rows else ()
+    shown = [["x" if c is True else "" if c is False else c for c in row.values()] for row in rows]
+    return Table(
+        key="kilt-statistics",
+        title="Dataset statistics (KILT, Table 6)",
+        columns=columns,
+        rows=shown,
+        note=LEGEND,
+    )
+
+
+def datasets_per_page_figure(benchmark: Benchmark) -> Figure:
+    """Figure 2: pages by the number of datasets that need them, on a logarithmic axis."""
+    pages = datasets_per_page(benchmark.queries)
+    with drawing() as (figure, axes):
+        axis = axes[0][0]
+        axis.bar([str(number) for number in pages], list(pages.values()), color=PALETTE[0])
+        axis.set_yscale("log")
+        axis.set_xlabel("datasets with knowledge in a page")
+        axis.set_ylabel("pages")
+        note = f"{sum(pages.values()):,} pages hold knowledge that some query needs."
+        return finish(figure, "datasets-per-page", "Pages and datasets (KILT, Figure 2)", note)
+
+
+# What a report of runs says of a benchmark of KILT's: Tables 1 and 4, Figures 1 and 2.
+
+
+TASKS = {
+    "fc": "Fact Checking",
+    "el": "Entity Linking",
+    "sf": "Slot Filling",
+    "qa": "Open Domain QA",
+    "dialogue": "Dialogue",
+}
+INPUTS = {"fc": "Claim", "el": "Text Chunk", "sf": "Structured", "qa": "Question"}
+OUTPUTS = {"fc": "Classification", "el": "Entity", "sf": "Entity", "qa": "Extractive"}
+ABSTRACTIVE = {"hotpotqa": "Short Abstractive", "eli5": "Long Abstractive"}
+_SHOWN = 200
+_RUNS_BLOCK = 4_096
+
+
+def runs_section(
+    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
+) -> Section | None:
+    """None for a benchmark that is not of KILT's kind."""
+    if not is_kilt(benchmark.queries):
+        return None
+    tables = [datasets_table(benchmark), retrieval_table(runs, benchmark)]
+    if not redact:
+        tables.append(instances_table(benchmark))
+    drawn = importlib.util.find_spec("matplotlib") is not None
+    figures = [datasets_per_page_figure(benchmark)] if drawn else []
+    return Section("KILT", tables, figures)
+
+
+def datasets_table(benchmark: Benchmark) -> Table:
+    """Table 1, of the datasets that are asked."""
+    asked = {str(query.attributes.get("dataset", "")) for query in benchmark.queries}
+    rows: list[Sequence[Cell]] = []
+    for name, known in datasets().items():
+        if name in asked:
+            task = TASKS.get(known.task, "Dialogue")
+            given = INPUTS.get(known.task, "Conversation")
+            wanted = ABSTRACTIVE.get(name, OUTPUTS.get(known.task, "Long Abstractive"))
+            rows.append((known.label, known.title, known.citation, task, given, wanted))
+    return Table(
+        key="kilt-datasets",
+        title="Datasets and tasks (KILT, Table 1)",
+        columns=("label", "dataset", "reference", "task", "input", "output"),
+        rows=rows,
+        note="Of the eleven datasets, those in this benchmark.",
+    )
+
+
+def instances_table(benchmark: Benchmark, most: int = 8) -> Table:
+    """Figure 1 as a table: an instance of each dataset, those that share a page beside each other."""
+    pages = PagesInDatasets(benchmark.queries)
+    best: dict[str, tuple[tuple[int, str], Query]] = {}
+    for block in blocks(benchmark.queries, _RUNS_BLOCK):
+        needed = [(page, query) for query in block for page in sorted(query.gold_pages())]
+        for (page, query), number in zip(needed, pages.of([p for p, _ in needed]), strict=True):
+            name = str(query.attributes.get("dataset", ""))
+            if name not in best or (-number, page) < best[name][0]:
+                best[name] = (-number, page), query
+    titles = benchmark.page_titles
+    rows: list[Sequence[Cell]] = []
+    for name, ((_, page), query) in sorted(best.items(), key=lambda item: (item[1][0], item[0]))[
+        :most
+    ]:
+        answer = next(iter(query.answers()), "")
+        source = _title(query, page) or titles.get(page, page)
+        rows.append((name, query.input[:_SHOWN], answer[:_SHOWN], source))
+    return Table(
+        key="kilt-instances",
+        title="One interface: input, output, provenance (KILT, Figure 1)",
+        columns=("dataset", "input", "output", "provenance"),
+        rows=rows,
+        note="One instance a dataset; pages that several datasets need come first. Long texts are cut.",
+    )
+
+
+def _title(query: Query, page: str) -> str | None:
+    return next(
+        (s.title for o in query.outputs for g in o.provenance for s in g if s.page == page), None
+    )

@@ -1,0 +1,388 @@
+"""All KILT scores of one record: a row of numbers under the official names."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct
+
+from whichone.errors import UsageError, did_you_mean
+from whichone.measures.answer_measures import WRONG, AnswerScores, answer_scores
+from whichone.papers.kilt.kilt_measures import (
+    PAGE_KEY,
+    GetKeys,
+    GoldIds,
+    IdMaker,
+    Ranked,
+    completed_sets,
+    gold_reader,
+    guess_reader,
+    r_precision,
+)
+from whichone.text.normalisers import ARTICLES, normalize, normalize_for_mapping
+
+# Whether gold answers and gold titles can be read in the retrieved texts or in the input.
+
+
+NEVER = 1 << 62
+
+
+def gold_titles(outputs: Iterable[Any], get_title: GetKeys) -> set[str]:
+    """The distinct stripped titles of gold pages; TypeError where one is something else than text."""
+    titles = set()
+    for output in outputs:
+        if output.provenance is UNSET:
+            continue
+        for title in map(get_title, output.provenance):
+            if title is UNSET or not title:
+                continue
+            if type(title) is not str:
+                raise TypeError(f"the gold title {title!r} is not text")
+            if stripped := title.strip():
+                titles.add(stripped)
+    return titles
+
+
+def title_in_input(titles: Iterable[str], text: str) -> bool:
+    """Whether a title, normalised, is a substring of the input, normalised."""
+    normal = normalize(text)
+    possible = [  # a plain last word survives as it is, and has to be there
+        title
+        for title in titles
+        if (last := title.rsplit(None, 1)[-1].lower()) in normal
+        or not (last.isascii() and last.isalnum())
+        or last in ARTICLES
+    ]
+    return any(normalize(title) in normal for title in possible)
+
+
+def first_mentions(
+    texts: Sequence[Any], answers: Iterable[str], titles: Iterable[str]
+) -> tuple[int, int, int]:
+    """Index of the first text with a gold answer, with both answer and title, with a title.
+
+    `NEVER` where there is no such text. A substring of the normalised text will do, so an answer
+    that normalises to nothing is in every text.
+    """
+    answer_at = both_at = title_at = NEVER
+    normal_answers = _with_longest_words(answers)
+    normal_titles = _with_longest_words(titles)
+    for index, text in enumerate(texts):
+        if text is UNSET:
+            continue
+        if type(text) is not str:
+            raise TypeError(f"the text {text!r} of a retrieved passage is not text")
+        bare = normalize_for_mapping(text)
+        possible_titles = [title for title, word in normal_titles if word in bare]
+        if answer_at < NEVER and not possible_titles:
+            continue  # nothing new to be found here
+        possible_answers = [answer for answer, word in normal_answers if word in bare]
+        if not possible_answers and not possible_titles:
+            continue
+        normal = normalize(text)
+        has_answer = any(answer in normal for answer in possible_answers)
+        has_title = any(title in normal for title in possible_titles)
+        if has_answer:
+            answer_at = min(answer_at, index)
+        if has_title:
+            title_at = min(title_at, index)
+        if has_answer and has_title:
+            both_at = index
+            break
+    return answer_at, both_at, title_at
+
+
+def _with_longest_words(phrases: Iterable[str]) -> list[tuple[str, str]]:
+    """Normalised phrases, each with a word that appears in every text that contains the phrase.
+
+    A word of a normalised text also appears in the text in lower case without punctuation, which is
+    much cheaper to make.
+    """
+    normal = map(normalize, phrases)
+    return [(phrase, max(phrase.split(), key=len, default="")) for phrase in normal]
+
+
+# All KILT scores of one record: a row of numbers under the official names.
+
+
+DOWNSTREAM = ("accuracy", "em", "f1", "rougel")
+KILT = tuple(f"KILT-{name}" for name in DOWNSTREAM)
+AT_K = (
+    "precision",
+    "answer_in_context",
+    "answer_and_ent_in_context",
+    "entity_in_context",
+    "recall",
+    "success_rate",
+)
+Part = Literal["downstream", "retrieval"]
+PARTS: tuple[Part, ...] = ("downstream", "retrieval")
+
+_NOWHERE = (NEVER, NEVER, NEVER)
+
+
+class Settings(Struct, frozen=True):
+    """What to score: which cut-offs, which provenance keys make an id, which of the two parts."""
+
+    ks: tuple[int, ...] = (1, 5, 10, 20)
+    rank_keys: tuple[str, ...] = (PAGE_KEY,)
+    parts: tuple[Part, ...] = PARTS
+    needs_input: bool = False
+    """Stop at a gold record without input, as the official programs do since they look into it."""
+    without_gold: bool = False
+    """Only look at the predictions where the gold file has no outputs, as the released test files."""
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        return tuple(sorted(set(self.ks)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of a row of scores, whichever parts are wanted."""
+        at_k = (f"{name}@{k}" for k in self.cuts for name in AT_K)
+        return (*DOWNSTREAM, *KILT, "Rprec", "entity_in_input", *at_k)
+
+
+class Flaw(Struct, frozen=True):
+    """Why a record cannot be scored as it is: whose fault, which part it spoils, what to say.
+
+    `layout` marks what KILT's own retrieval driver writes: a ranking without an answer of its own.
+    """
+
+    side: Literal["gold", "guess"]
+    parts: tuple[Part, ...]
+    reason: str
+    layout: bool = False
+
+
+class RecordScores(Struct):
+    """The row for `Settings.names`; empty when the gold record cannot be scored at all."""
+
+    row: Sequence[float]
+    flaws: list[Flaw]
+    pages: Ranked | None = None
+    """The predicted pages."""
+
+
+def gold_answers(outputs: Iterable[Any]) -> set[str]:
+    """The distinct stripped texts; nulls and empty texts are none.
+
+    TypeError where an answer is something else than text.
+    """
+    answers = set()
+    for output in outputs:
+        answer = output.answer
+        if answer is UNSET or not answer:
+            continue
+        if type(answer) is not str:
+            raise TypeError(f"the gold answer {answer!r} is not text")
+        if stripped := answer.strip():
+            answers.add(stripped)
+    return answers
+
+
+class RecordScorer:
+    """Scores gold and guess records of one pair of files."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.gold_reader = gold_reader(settings.rank_keys)
+        self.guess_reader = guess_reader(settings.rank_keys)
+        self._cuts = settings.cuts
+        self._downstream = "downstream" in settings.parts
+        self._retrieval = "retrieval" in settings.parts
+        self._by_page = settings.rank_keys == (PAGE_KEY,)
+        several = len(settings.rank_keys) > 1
+        self._gold_ids = IdMaker(self.gold_reader.get(*settings.rank_keys), several)
+        self._guess_ids = IdMaker(self.guess_reader.get(*settings.rank_keys), several)
+        self._gold_pages = IdMaker(self.gold_reader.get(PAGE_KEY), several_keys=False)
+        self._guess_pages = IdMaker(self.guess_reader.get(PAGE_KEY), several_keys=False)
+        self._title = self.gold_reader.get("title")
+        self._text = self.guess_reader.get("text")
+        self._no_retrieval = (0.0,) * (2 + len(AT_K) * len(self._cuts))
+        self._no_hits = (0.0,) * (len(AT_K) * len(self._cuts))
+
+    def score(self, gold: Any, guess: Any | None) -> RecordScores:
+        """None is no prediction: everything 0 but what the gold record alone decides."""
+        if reason := self._unusable(gold):
+            return RecordScores((), [Flaw("gold", PARTS, reason)])
+        try:
+            golds = gold_answers(gold.output)
+            titles = gold_titles(gold.output, self._title) if self._retrieval else set()
+        except TypeError as error:
+            return RecordScores((), [Flaw("gold", PARTS, str(error))])
+        flaws: list[Flaw] = []
+        provenance = _the_ranking(guess.output, flaws) if guess is not None else ()
+        pages = self._guess_pages.ranked(provenance)
+        gold_pages = self._gold_pages.gold(gold.output)
+        precision = r_precision(pages.ids, gold_pages.complete)
+        row: list[float] = []
+        if self._downstream:
+            scores = self._answer_scores(guess, golds, flaws)
+            row += scores
+            row += scores if precision == 1.0 else WRONG
+        else:
+            row += WRONG + WRONG
+        if self._retrieval:
+            mentions = self._mentions(provenance, golds, titles, flaws)
+            ranked, wanted = pages, gold_pages
+            if not self._by_page:
+                ranked, wanted = (
+                    self._guess_ids.ranked(provenance),
+                    self._gold_ids.gold(gold.output),
+                )
+                precision = r_precision(ranked.ids, wanted.complete)
+            row.append(precision)
+            row.append(_title_asked_for(titles, gold.input))
+            self._add_cuts(row, ranked, wanted, mentions)
+        else:
+            row += self._no_retrieval
+        return RecordScores(row, flaws, pages)
+
+    def _unusable(self, gold: Any) -> str | None:
+        """What makes a gold record unusable whatever is predicted for it."""
+        if gold.output is UNSET:
+            return "the gold record has no output, as in the released test sets"
+        if not gold.output:
+            return "the gold record has an empty output"
+        if self._retrieval and gold.input is UNSET:
+            return "the gold record has no input" if self.settings.needs_input else None
+        if self._retrieval and type(gold.input) is not str:
+            return "input is not text"
+        return None
+
+    def look_at(self, guess: Any) -> RecordScores:
+        """A prediction whose gold is not known: its ranking, and what no program could score."""
+        flaws: list[Flaw] = []
+        pages = self._guess_pages.ranked(_the_ranking(guess.output, flaws))
+        if self._downstream and (len(guess.output) != 1 or guess.output[0].answer is UNSET):
+            flaws.append(_no_single_answer(guess.output))
+        return RecordScores((), flaws, pages)
+
+    def _answer_scores(self, guess: Any | None, golds: set[str], flaws: list[Flaw]) -> AnswerScores:
+        if guess is None:
+            return WRONG
+        if len(guess.output) != 1 or guess.output[0].answer is UNSET:
+            flaws.append(_no_single_answer(guess.output))
+            return WRONG
+        answer = str(guess.output[0].answer).strip()
+        if not answer:
+            return WRONG
+        if not golds:
+            flaws.append(Flaw("gold", ("downstream",), "the gold record has no answer"))
+            return WRONG
+        return answer_scores(answer, golds)
+
+    def _mentions(
+        self, provenance: Sequence[Any], golds: set[str], titles: set[str], flaws: list[Flaw]
+    ) -> tuple[int, int, int]:
+        """Of the first entries as written, pages that occur twice included."""
+        texts = list(map(self._text, provenance[: self._cuts[-1]]))
+        if texts.count(UNSET) == len(texts):
+            return _NOWHERE
+        try:
+            return first_mentions(texts, golds, titles)
+        except TypeError as error:
+            flaws.append(Flaw("guess", ("retrieval",), str(error)))
+            return _NOWHERE
+
+    def _add_cuts(
+        self, row: list[float], ranked: Ranked, gold: GoldIds, mentions: tuple[int, int, int]
+    ) -> None:
+        completed = completed_sets(ranked.ids, gold.evidence)
+        if not completed and mentions is _NOWHERE:
+            row += self._no_hits
+            return
+        answer_at, both_at, title_at = mentions
+        for k in self._cuts:
+            hits = bisect_left(completed, k)
+            row += (
+                hits / k,
+                float(answer_at < k),
+                float(both_at < k),
+                float(title_at < k),
+                hits / len(gold.evidence) if hits else 0.0,
+                1.0 if hits else 0.0,
+            )
+
+
+def _title_asked_for(titles: set[str], text: Any) -> float:
+    """Whether a gold title is in the input; not a number where there is none, as in TriviaQA's files."""
+    return float("nan") if text is UNSET else float(title_in_input(titles, text))
+
+
+def _the_ranking(outputs: Sequence[Any], flaws: list[Flaw]) -> Sequence[Any]:
+    """The one provenance list; none at all is an empty one, as in the official downstream program."""
+    ranked = [output.provenance for output in outputs if output.provenance is not UNSET]
+    if len(ranked) > 1:
+        reason = f"{len(ranked)} outputs with provenance where one is expected"
+        flaws.append(Flaw("guess", ("retrieval",), reason))
+        return ()
+    return ranked[0] if ranked else ()
+
+
+def _no_single_answer(outputs: Sequence[Any]) -> Flaw:
+    answered = sum(output.answer is not UNSET for output in outputs)
+    ranked = [output for output in outputs if output.provenance is not UNSET]
+    layout = len(ranked) == 1 and ranked[0].answer is UNSET
+    reason = (
+        f"{len(outputs)} outputs, {answered} of them with an answer; exactly one output, with an "
+        "answer, is expected"
+    )
+    return Flaw("guess", ("downstream",), reason, layout)
+
+
+# The one downstream metric that the KILT paper names for each of its eleven datasets (Table 3).
+
+
+METRIC = {
+    "fever": "accuracy",
+    "aidayago2": "accuracy",
+    "wned": "accuracy",
+    "cweb": "accuracy",
+    "trex": "accuracy",
+    "structured_zeroshot": "accuracy",
+    "nq": "em",
+    "hotpotqa": "em",
+    "triviaqa": "em",
+    "eli5": "rougel",
+    "wow": "f1",
+}
+"""By the name that the published files begin with."""
+
+OTHER_NAMES = {
+    "aida": "aidayago2",
+    "wned-wiki": "wned",
+    "wned-cweb": "cweb",
+    "zsre": "structured_zeroshot",
+}
+
+
+class Headline(Struct, frozen=True):
+    """The names of the metrics that the paper's tables show for a dataset."""
+
+    dataset: str
+    downstream: str
+    kilt: str
+    retrieval: str = "Rprec"
+
+
+def headline(dataset: str) -> Headline:
+    name = dataset.lower()
+    name = OTHER_NAMES.get(name, name)
+    if name not in METRIC:
+        raise UsageError(
+            f"KILT has no dataset called {dataset!r}",
+            hint=did_you_mean(name, [*METRIC, *OTHER_NAMES]),
+        )
+    return Headline(name, METRIC[name], f"KILT-{METRIC[name]}")
+
+
+def headline_of_file(path: str | Path) -> Headline | None:
+    """Told by a published file's name, such as nq-dev-kilt.jsonl; None for other names."""
+    stem = Path(path).name.lower().split(".")[0]
+    first = stem.split("-")[0]
+    return headline(first) if first in METRIC and "kilt" in stem.split("-") else None

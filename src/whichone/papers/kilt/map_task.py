@@ -1,0 +1,530 @@
+"""A whole task onto a snapshot: pages first, then spans page by page, then what is kept."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.files.arrow_records import Spool, blocks
+from whichone.files.lines import write_atomic, write_json_lines
+from whichone.papers.kilt.convert import CONVERTERS
+from whichone.papers.kilt.evidence_text import Evidence, Original, TaskOutput, TaskRecord, read_task
+from whichone.papers.kilt.kilt_record import OTHER_NAMES, dataset, dataset_and_split, datasets
+from whichone.papers.kilt.snapshot_pages import Snapshot, SnapshotPage
+from whichone.papers.kilt.spans import (
+    THRESHOLD,
+    Tokenizer,
+    best_span,
+    match_answer,
+    named_tokenizer,
+    page_tokens,
+    search,
+    tokenize,
+    words_and_marks,
+)
+from whichone.progress import progress
+
+# Mapped evidence as KILT records: what an evaluation set keeps, what it drops, and why.
+
+
+class Mapped(msgspec.Struct, frozen=True):
+    """Where a piece of evidence came to lie; `page` None where the snapshot has no such page."""
+
+    evidence: Evidence
+    page: str | None = None
+    title: str | None = None
+    section: str | None = None
+    paragraph: int | None = None
+    start: int | None = None
+    end: int | None = None
+    bleu: float | None = None
+    """None for a page that is evidence as a whole."""
+
+    @property
+    def score(self) -> float:
+        """What counts against the threshold: a page found as a whole is a perfect match."""
+        if self.page is None:
+            return 0.0
+        return 1.0 if self.bleu is None else self.bleu
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A record as it goes out (None when it is dropped), and how many outputs were dropped."""
+
+    record: dict[str, Any] | None
+    dropped_outputs: int = 0
+
+
+def assemble(
+    task: TaskRecord,
+    mapped: Sequence[Sequence[Mapped] | None],
+    *,
+    train: bool,
+    aliases: bool = False,
+    linking: bool = False,
+    threshold: float = THRESHOLD,
+) -> Kept:
+    """The KILT record of a task record; `mapped` goes with its outputs.
+
+    Train keeps every pair. Dev and test drop an output when any of its spans is below the threshold,
+    and a record when no output with provenance is left. With `aliases` an output that does not map
+    stays as an answer, as in TriviaQA. In entity `linking` the answer is the title of the page, whatever the
+    original calls it: a Wikidata id, a redirect, an older title.
+    """
+    outputs: list[dict[str, Any]] = []
+    supported = dropped = 0
+    for output, mapped_output in zip(task.outputs, mapped, strict=True):
+        good = mapped_output is not None and all(
+            piece.score >= threshold for piece in mapped_output
+        )
+        if mapped_output is None or good or train:
+            outputs.append(_output(output, mapped_output, linking=linking))
+            supported += mapped_output is not None
+        else:
+            dropped += 1
+            if aliases and output.answer is not None:
+                outputs.append(_output(output, None))
+    if not train and not supported:
+        return Kept(None, dropped)
+    record: dict[str, Any] = {"id": task.id}
+    if task.input is not None:
+        record["input"] = task.input
+    return Kept({**record, "output": outputs, **task.rest}, dropped)
+
+
+def _output(
+    output: TaskOutput, values: Sequence[Mapped] | None, *, linking: bool = False
+) -> dict[str, Any]:
+    outputs: dict[str, Any] = {}
+    title = next((piece.title for piece in values or () if piece.title), None) if linking else None
+    if title or output.answer is not None:
+        outputs["answer"] = title or output.answer
+    entries = [_entry(piece) for piece in values or () if piece.page is not None]
+    if entries:
+        outputs["provenance"] = entries
+    return {**outputs, **output.rest}
+
+
+def _entry(piece: Mapped) -> dict[str, Any]:
+    entry: dict[str, Any] = {"wikipedia_id": (piece.page or "").partition(":")[2]}
+    if piece.title is not None:
+        entry["title"] = piece.title
+    if piece.bleu is not None:
+        span = {
+            "section": piece.section,
+            "start_paragraph_id": piece.paragraph,
+            "start_character": piece.start,
+            "end_paragraph_id": piece.paragraph,
+            "end_character": piece.end,
+            "bleu_score": piece.bleu,
+        }
+        entry |= {key: value for key, value in span.items() if value is not None}
+    return {**entry, **piece.evidence.rest}
+
+
+def section_of(paragraphs: Sequence[str], number: int) -> str:
+    """The heading above a paragraph; text before the first one is the abstract."""
+    above = (p for p in reversed(paragraphs[: number + 1]) if p.startswith("Section::::"))
+    return next(above, "Section::::Abstract.").strip()
+
+
+# How a task is to be mapped.
+
+
+Rules = Literal["paper", "published"]
+
+
+class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How to map; dataset and split are recognised by a published file's name when not given."""
+
+    dataset: str | None = None
+    task: str | None = None
+    split: str | None = None
+    rules: Rules = "paper"
+    tokenizer: str = "words"
+    threshold: float = THRESHOLD
+    on_error: str = "fail"
+    old: str | None = None
+    """The snapshot whose spans a KILT file without texts names."""
+
+
+# Evidence to spans, a page at a time: first all pages, then the spans of each.
+
+
+ORDER = 4
+
+
+def find_pages(
+    texts: Sequence[str], pages: Iterable[SnapshotPage], tokenizer: Tokenizer
+) -> dict[str, str]:
+    """For each text the page of its best span; of equal ones the page read first."""
+    wanted = {text: [t.text for t in tokenize(text, tokenizer)] for text in dict.fromkeys(texts)}
+    index: dict[tuple[str, ...], list[str]] = {}
+    for text, tokens in wanted.items():
+        for gram in set(_grams(tokens)):
+            index.setdefault(gram, []).append(text)
+    orders = sorted({len(gram) for gram in index})
+    best: dict[str, tuple[float, int, str]] = {}
+    for page in pages:
+        paragraphs = [tokenize(text, tokenizer) for text in page.paragraphs]
+        hits: Counter[str] = Counter()
+        for paragraph in paragraphs:
+            words = [token.text for token in paragraph]
+            for order in orders:
+                for gram in set(zip(*(words[n:] for n in range(order)), strict=False)):
+                    hits.update(index.get(gram, ()))
+        for text in hits:
+            known = best.get(text)
+            result = search(wanted[text], paragraphs)
+            if result and (known is None or (-result.bleu, result.tokens) < known[:2]):
+                best[text] = (-result.bleu, result.tokens, page.page)
+    return {text: page for text, (_, _, page) in best.items()}
+
+
+def _grams(tokens: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    order = min(ORDER, len(tokens))
+    return zip(*(tokens[n:] for n in range(order)), strict=False) if order else ()
+
+
+class Mapper:
+    """Places evidence in one snapshot, a page at a time."""
+
+    def __init__(self, snapshot: Snapshot, plan: MapPlan, whole_pages: bool = False) -> None:
+        if plan.rules not in ("paper", "published"):
+            raise UsageError(f"rules are paper or published, not {plan.rules!r}")
+        self._snapshot = snapshot
+        self._published = plan.rules == "published"
+        self._tokenizer = named_tokenizer(plan.tokenizer)
+        self._marks = words_and_marks if plan.tokenizer == "words" else self._tokenizer
+        self._whole_pages = whole_pages
+        self.crashes = 0
+
+    def map(self, records: Sequence[TaskRecord]) -> list[list[list[Mapped] | None]]:
+        """For each output of each record its evidence, mapped; None where it has none."""
+        pieces = [e for r in records for o in r.outputs for e in o.evidence or ()]
+        pages = self._pages(pieces)
+        by_page: dict[str, list[Evidence]] = {}
+        for piece in pieces:
+            if page := pages.get(_reference(piece)):
+                by_page.setdefault(page, []).append(piece)
+        placed: dict[tuple[str, str | None], Mapped] = {}
+        with progress("mapping", len(by_page), "pages") as advance:
+            for held in self._snapshot.pages(by_page):
+                self._place(held, by_page[held.page], placed)
+                advance(1)
+        return [
+            [
+                None
+                if output.evidence is None
+                else [self._mapped(piece, pages, placed) for piece in output.evidence]
+                for output in record.outputs
+            ]
+            for record in records
+        ]
+
+    def _mapped(
+        self,
+        piece: Evidence,
+        pages: dict[str, str],
+        placed: dict[tuple[str, str | None], Mapped],
+    ) -> Mapped:
+        page = pages.get(_reference(piece))
+        span = placed.get((page, piece.text)) if page else None
+        return msgspec.structs.replace(span, evidence=piece) if span else Mapped(piece)
+
+    def _pages(self, pieces: Sequence[Evidence]) -> dict[str, str]:
+        named = {piece.page for piece in pieces if piece.page is not None}
+        pages = self._snapshot.resolve(named)
+        nameless = [piece.text or "" for piece in pieces if piece.page is None]
+        if nameless:
+            all_pages = find_pages(nameless, self._snapshot.every_page(), self._tokenizer)
+            pages |= {_reference(Evidence(None, text)): page for text, page in all_pages.items()}
+        return pages
+
+    def _place(
+        self,
+        page: SnapshotPage,
+        pieces: Sequence[Evidence],
+        placed: dict[tuple[str, str | None], Mapped],
+    ) -> None:
+        tokens = None
+        for text in dict.fromkeys(piece.text for piece in pieces):
+            whole = Mapped(Evidence(page.page, text), page.page, page.title)
+            if self._whole_pages or not text:
+                placed[page.page, text] = whole
+                continue
+            if self._published:
+                placed[page.page, text] = self._as_published(page, text, whole)
+                continue
+            tokens = tokens or page_tokens(page.paragraphs, self._tokenizer)
+            span = best_span(text, page.paragraphs, tokens, self._tokenizer)
+            placed[page.page, text] = msgspec.structs.replace(
+                whole,
+                section=section_of(page.paragraphs, span.paragraph) if span else None,
+                paragraph=span.paragraph if span else None,
+                start=span.start if span else None,
+                end=span.end if span else None,
+                bleu=span.bleu if span else 0.0,
+            )
+
+    def _as_published(self, page: SnapshotPage, text: str, whole: Mapped) -> Mapped:
+        span = match_answer(text, page.paragraphs, self._marks)
+        self.crashes += span.crashed
+        return msgspec.structs.replace(
+            whole,
+            section=section_of(page.paragraphs, max(span.paragraph, 0)),
+            paragraph=span.paragraph,
+            start=span.start,
+            end=span.end,
+            bleu=float(span.bleu),
+        )
+
+
+def _reference(piece: Evidence) -> str:
+    """What pages are looked up by; a text without a page is marked as one."""
+    return piece.page if piece.page is not None else f"text: {piece.text}"
+
+
+# The texts of spans that a KILT file names by their places in an older snapshot.
+
+
+Span = tuple[int, int, int, int]
+
+
+def with_texts(
+    records: Sequence[TaskRecord], old: Snapshot | None, file: str | Path
+) -> list[TaskRecord]:
+    """The records with the text of each span that has none of its own.
+
+    A span that the old snapshot does not hold keeps an empty text: its page alone is evidence.
+    """
+    lost = {piece for record in records for piece in map(_key, _pieces(record)) if piece}
+    if not lost:
+        return list(records)
+    if old is None:
+        first = next(r for r in records if any(map(_key, _pieces(r))))
+        raise BadInput(
+            "evidence is named by paragraph and character, without its text",
+            file=file,
+            line=first.line,
+            ids=[first.id],
+            hint="name the knowledge base of the snapshot that these places are of with --from",
+        )
+    pages = old.resolve(page for page, _ in lost)
+    held = {page.page: page for page in old.pages(pages.values())}
+    texts = {(page, span): text_at(held[pages[page]], span) for page, span in lost if page in pages}
+    return [_filled(record, texts) for record in records]
+
+
+def _pieces(record: TaskRecord) -> list[Evidence]:
+    return [piece for output in record.outputs for piece in output.evidence or ()]
+
+
+def _key(piece: Evidence) -> tuple[str, Span] | None:
+    if piece.text or piece.page is None or piece.span is None:
+        return None
+    return piece.page, piece.span
+
+
+def text_at(page: SnapshotPage, span: Span) -> str:
+    """What is between two places of a page; paragraphs in between come whole."""
+    first, start, last, end = span
+    paragraphs = page.paragraphs
+    if first > last or last >= len(paragraphs):
+        return ""
+    if first == last:
+        return paragraphs[first][start:end]
+    between = paragraphs[first + 1 : last]
+    return " ".join((paragraphs[first][start:], *between, paragraphs[last][:end]))
+
+
+def _filled(record: TaskRecord, texts: dict[tuple[str, Span], str]) -> TaskRecord:
+    def filled(piece: Evidence) -> Evidence:
+        key = _key(piece)
+        return msgspec.structs.replace(piece, text=texts.get(key)) if key else piece
+
+    outputs = tuple(
+        msgspec.structs.replace(output, evidence=tuple(map(filled, output.evidence)))
+        if output.evidence is not None
+        else output
+        for output in record.outputs
+    )
+    return msgspec.structs.replace(record, outputs=outputs)
+
+
+# A whole task onto a snapshot: pages first, then spans page by page, then what is kept.
+
+
+BINS = 20
+BLOCK = 20_000
+"""So many records are mapped together: each time the pages of the snapshot are read."""
+
+
+class Account(msgspec.Struct, kw_only=True):
+    """What became of a task: shares discarded, and BLEU by twentieths (the paper's Figure 5)."""
+
+    file: str
+    split: str
+    records: int = 0
+    kept: int = 0
+    outputs: int = 0
+    outputs_dropped: int = 0
+    evidence: int = 0
+    pages_not_found: int = 0
+    published_crashes: int = 0
+    bad_lines: int = 0
+    left_out: dict[str, int] = {}
+    """What never became a record, by reason: bad lines, and what a converter does not use."""
+    histogram: list[int] = []
+
+    @property
+    def discarded(self) -> float:
+        return 1 - self.kept / self.records if self.records else 0.0
+
+    def document(self) -> dict[str, Any]:
+        return {**msgspec.to_builtins(self), "discarded": self.discarded}
+
+
+def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan) -> Account:
+    """Map one task; write the records to `out`, and beside it the account and what was dropped."""
+    dataset_split = dataset_and_split(task)
+    known = dataset(plan.dataset) if plan.dataset else (dataset_split[0] if dataset_split else None)
+    split = plan.split or (dataset_split[1] if dataset_split else "dev")
+    bad: list[BadInput] = []
+    records = Spool(TaskRecord, out).extend(read_task(task, plan.on_error, bad))
+    account = Account(file=Path(task).name, split=split, bad_lines=len(bad))
+    account.left_out = dict(Counter(error.message for error in bad))
+    kind = plan.task or (known.task if known else "qa")
+    aliases = known is not None and known.inputs_from_original
+    return map_records(
+        records, base, Path(out), plan, account, kind=kind, aliases=aliases, bad=bad, file=task
+    )
+
+
+def map_original(
+    name: str, original: Original, base: str | Path, out: str | Path, plan: MapPlan
+) -> Account:
+    """Convert the original files of a dataset and map them."""
+    key = OTHER_NAMES.get(name.lower(), name.lower())
+    if key not in CONVERTERS:
+        raise UsageError(
+            f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS)
+        )
+    original.names = Snapshot(base).names
+    original.near = Path(out)
+    records = Spool(TaskRecord, out).extend(CONVERTERS[key](original))
+    account = Account(file=", ".join(f.name for f in original.files), split=original.split)
+    account.left_out = {reason: n for reason, n in original.left_out.items() if n}
+    known = datasets().get(key)
+    kind = plan.task or (known.task if known else "el")
+    aliases = known is not None and known.inputs_from_original
+    return map_records(records, base, Path(out), plan, account, kind=kind, aliases=aliases)
+
+
+def map_records(
+    records: Sequence[TaskRecord],
+    base: str | Path,
+    out: Path,
+    plan: MapPlan,
+    account: Account,
+    *,
+    kind: str,
+    aliases: bool,
+    bad: Sequence[BadInput] = (),
+    file: str | Path | None = None,
+) -> Account:
+    """Map, keep, write, a block of records at a time; the account filled in.
+
+    `file` is a task whose spans may be places in an older snapshot.
+    """
+    if not records:
+        raise BadInput("there are no records", file=account.file)
+    account.histogram = [0] * BINS
+    mapper = Mapper(Snapshot(base), plan, whole_pages=kind == "el")
+    old = Snapshot(plan.old) if plan.old else None
+    dropped: Spool[dict[str, Any]] = Spool(dict[str, Any], out)
+    train = account.split == "train"
+
+    def kept() -> Iterator[dict[str, Any]]:
+        for block in blocks(records, BLOCK):
+            texts = block if kind == "el" or file is None else with_texts(block, old, file)
+            mapped = mapper.map(texts)
+            shape = {"train": train, "aliases": aliases, "linking": kind == "el"}
+            yield from _kept(texts, mapped, account, dropped, shape, plan.threshold)
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_json_lines(out, kept())
+    account.published_crashes = mapper.crashes
+    dropped_lines = ({"line": e.line, "ids": e.ids, "error": e.message} for e in bad)
+    write_json_lines(_beside(out, "dropped.jsonl"), itertools.chain(dropped, dropped_lines))
+    document = {**account.document(), "rules": plan.rules, "threshold": plan.threshold}
+    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    write_atomic(_beside(out, "mapping.json"), encoded + b"\n")
+    return account
+
+
+def _kept(
+    records: Sequence[TaskRecord],
+    mapped: Sequence[Sequence[Sequence[Mapped] | None]],
+    account: Account,
+    dropped: Spool[dict[str, Any]],
+    shape: Mapping[str, bool],
+    threshold: float,
+) -> Iterator[dict[str, Any]]:
+    for record, mapped_record in zip(records, mapped, strict=True):
+        account.records += 1
+        account.outputs += len(record.outputs)
+        for piece in (piece for pieces in mapped_record if pieces for piece in pieces):
+            account.evidence += 1
+            account.pages_not_found += piece.page is None
+            account.histogram[min(BINS - 1, int(piece.score * BINS))] += 1
+        assembled = assemble(record, mapped_record, **shape, threshold=threshold)
+        account.outputs_dropped += assembled.dropped_outputs
+        if assembled.record is None:
+            dropped.append(_dropped(record, mapped_record))
+        else:
+            account.kept += 1
+            yield assembled.record
+
+
+def _dropped(record: TaskRecord, values: Sequence[Sequence[Mapped] | None]) -> dict[str, Any]:
+    pieces = [piece for listed in values if listed for piece in listed]
+    why = [
+        {
+            "page": piece.evidence.page,
+            "text": piece.evidence.text,
+            "found": piece.page,
+            "bleu": piece.score,
+        }
+        for piece in pieces
+    ]
+    return {"id": record.id, "line": record.line, "evidence": why}
+
+
+def _beside(out: Path, ending: str) -> Path:
+    stem = out.name.removesuffix(".gz").removesuffix(".jsonl")
+    return out.with_name(f"{stem}.{ending}")
+
+
+def discarded_by_split(accounts: Sequence[Account]) -> list[dict[str, Any]]:
+    """Figure 5's captions: how much of each split was discarded."""
+    records: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
+    for account in accounts:
+        records[account.split] += account.records
+        kept[account.split] += account.kept
+    return [
+        {
+            "split": split,
+            "records": records[split],
+            "discarded": records[split] - kept[split],
+            "share": 1 - kept[split] / records[split],
+        }
+        for split in sorted(records)
+    ]

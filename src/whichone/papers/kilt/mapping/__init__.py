@@ -1,1 +1,0 @@
-"""Mapping a dataset's evidence onto a snapshot: pages, spans, and what is dropped."""

@@ -1,1 +1,0 @@
-"""The official KILT scores: downstream, KILT and retrieval, from a gold file and a prediction file."""

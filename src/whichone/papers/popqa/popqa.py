@@ -1,0 +1,490 @@
+"""PopQA's scores: is the answer in the output, at which popularity, and does retrieval help there?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.passage_files import field, read_records
+from whichone.errors import BadInput, sample
+from whichone.files.lines import read_json, write_atomic
+from whichone.measures.answer_measures import of_text
+from whichone.measures.intervals import Estimate, interval
+from whichone.records import Output, Provenance, Query, page_id
+
+# PopQA's questions (tsv, json, jsonl), read and written.
+
+
+TASK = "PopQA"
+COLUMNS = (
+    *("id", "subj", "prop", "obj", "subj_id", "prop_id", "obj_id", "s_aliases", "o_aliases"),
+    *("s_uri", "o_uri", "s_wiki_title", "o_wiki_title", "s_pop", "o_pop"),
+    *("question", "possible_answers"),
+)
+_ELSEWHERE = {"id", "subj", "prop", "question", "possible_answers"}
+_NUMBERS = {"subj_id", "prop_id", "obj_id", "s_pop", "o_pop"}
+
+
+def read_popqa(path: str | Path, source: str = "corpus") -> Iterator[Query]:
+    """Queries of a PopQA file; gold is the subject's page, named by its title in `source`.
+
+    `s_pop` and `o_pop` are monthly page views; one that is missing stays missing.
+    """
+    for line, record in read_records(path):
+        answers = _answers(field(record, "possible_answers", path, line), path, line)
+        title = str(record.get("s_wiki_title") or field(record, "subj", path, line))
+        entity = _identifier(record.get("s_uri"))
+        yield Query(
+            id=str(field(record, "id", path, line)),
+            task=TASK,
+            input=str(field(record, "question", path, line)),
+            outputs=(
+                Output(
+                    answer=answers[0],
+                    aliases=tuple(answers[1:]),
+                    entity=entity,
+                    provenance=((Provenance(page=page_id(source, title), title=title),),),
+                ),
+            ),
+            name=str(record["subj"]) if record.get("subj") is not None else None,
+            relation=str(field(record, "prop", path, line)),
+            entity=entity,
+            attributes=_attributes(record, path, line),
+        )
+
+
+def _attributes(record: dict[str, Any], path: str | Path, line: int) -> dict[str, Any]:
+    """Every other field as it is, numbers of a TSV file as numbers."""
+    kept: dict[str, Any] = {}
+    for key, value in record.items():
+        if key in _ELSEWHERE:
+            continue
+        if key in _NUMBERS and isinstance(value, str):
+            kept[key] = _number(value, key, path, line)
+        else:
+            kept[key] = value
+    kept["object"] = _identifier(record.get("o_uri"))
+    return kept
+
+
+def _number(text: str, key: str, path: str | Path, line: int) -> int | float | None:
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise BadInput(f"{key} is no number: {text!r}", file=path, line=line) from None
+    return int(value) if value.is_integer() else value
+
+
+def _answers(value: Any, path: str | Path, line: int) -> list[str]:
+    """A JSON list, mostly inside a string."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise BadInput(
+                f"possible_answers is no JSON list: {value[:80]!r}", file=path, line=line
+            ) from None
+    if not isinstance(value, list) or not value:
+        raise BadInput("possible_answers is an empty list or none", file=path, line=line)
+    return [str(answer) for answer in value]
+
+
+def _identifier(uri: Any) -> str | None:
+    """`Q5543720` of `http://www.wikidata.org/entity/Q5543720`."""
+    return str(uri).rpartition("/")[2] if uri else None
+
+
+def write_popqa(path: str | Path, queries: Iterable[Query]) -> int:
+    """A PopQA file, its format by the suffix: .tsv, .json or .jsonl."""
+    path = Path(path)
+    rows = [_row(query) for query in queries]
+    if path.suffix == ".json":
+        data = json.dumps(rows, indent=4).encode()
+    elif path.suffix == ".jsonl":
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    elif path.suffix == ".tsv":
+        data = _separated(rows)
+    else:
+        raise BadInput("PopQA is written as .tsv, .json or .jsonl", file=path)
+    write_atomic(path, data)
+    return len(rows)
+
+
+def _row(query: Query) -> dict[str, Any]:
+    kept = {key: value for key, value in query.attributes.items() if key != "object"}
+    row = {
+        **kept,
+        "id": int(query.id) if query.id.isdigit() else query.id,
+        "subj": query.name,
+        "prop": query.relation,
+        "question": query.input,
+        "possible_answers": json.dumps(list(query.answers()), ensure_ascii=False),
+    }
+    return {key: row.get(key) for key in (*COLUMNS, *(k for k in row if k not in COLUMNS))}
+
+
+def _separated(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(
+        text, COLUMNS, delimiter="\t", extrasaction="ignore", lineterminator="\n"
+    )
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def export_popqa(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+    """One file: .tsv, .json or .jsonl by its suffix; `popqa.tsv` in a folder."""
+    path = Path(out)
+    if path.suffix not in (".tsv", ".json", ".jsonl"):
+        path.mkdir(parents=True, exist_ok=True)
+        path /= "popqa.tsv"
+    return {path.name: write_popqa(path, benchmark.queries)}
+
+
+# Log-popularity and its bins, ten of equal width a relation.
+
+
+BINS = 10
+
+
+def log_popularity(popularity: float | int | None) -> float | None:
+    """The natural logarithm; None where popularity is missing or negative, minus infinity at 0."""
+    if popularity is None or math.isnan(popularity) or popularity < 0:
+        return None
+    return math.log(popularity) if popularity > 0 else -math.inf
+
+
+def bin_edges(logs: Sequence[float], bins: int = BINS) -> list[float]:
+    """Edges of bins of equal width between the least and the greatest finite value.
+
+    A popularity of 0 has no finite logarithm: it moves no edge and falls into the lowest bin.
+    """
+    finite = [value for value in logs if math.isfinite(value)]
+    if not finite:
+        return [0.0] * (bins + 1)
+    low, high = min(finite), max(finite)
+    return [low + (high - low) * step / bins for step in range(bins)] + [high]
+
+
+def bin_of(value: float, edges: Sequence[float]) -> int:
+    """A bin contains its lower edge and not its upper one, except the last, which contains both."""
+    for number, upper in enumerate(edges[1:-1]):
+        if value < upper:
+            return number
+    return len(edges) - 2
+
+
+# Adaptive retrieval: below which popularity does retrieval help?
+
+
+FIT_SHARE = 0.75
+SPLITS = 100
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One question: whether it was answered with retrieval and without."""
+
+    relation: str
+    log_popularity: float
+    retrieval: bool
+    parametric: bool
+
+
+class Adaptive(msgspec.Struct, frozen=True):
+    """Accuracies on the held-out quarters, and each relation's threshold fitted on all questions.
+
+    A threshold is a popularity: below it retrieval is used. 0 is never, None is always.
+    """
+
+    adaptive: float
+    retrieval: float
+    parametric: float
+    low: float
+    high: float
+    splits: int
+    questions: int
+    thresholds: dict[str, float | None]
+
+
+def fit_threshold(outcomes: Sequence[Outcome]) -> float:
+    """The edge with most answers right: with retrieval below it, without at and above it.
+
+    Candidates are minus infinity (never retrieve), the nine inner edges of the ten bins, and
+    infinity (always); of equal ones the lowest, which retrieves least.
+    """
+    edges = [-math.inf, *bin_edges([o.log_popularity for o in outcomes])[1:-1], math.inf]
+    return max(edges, key=lambda edge: (_right(outcomes, edge), -edge))
+
+
+def _right(outcomes: Sequence[Outcome], edge: float) -> int:
+    # A popularity of 0 is minus infinity: below every edge but that of never retrieving.
+    return sum(o.retrieval if o.log_popularity < edge else o.parametric for o in outcomes)
+
+
+def adaptive_retrieval(
+    outcomes: Sequence[Outcome], *, splits: int = SPLITS, seed: int = 0
+) -> Adaptive:
+    """Fit on three quarters of each relation, test on the rest, many times.
+
+    `low` and `high` are the 2.5th and 97.5th percentile over the splits.
+    """
+    by_relation: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_relation.setdefault(outcome.relation, []).append(outcome)
+    if not any(len(members) > 1 for members in by_relation.values()):
+        raise BadInput(
+            "no relation has two questions with a popularity: there is nothing to fit and test on"
+        )
+    rng = random.Random(seed)
+    results = [_one_split(by_relation, rng) for _ in range(splits)]
+    means = [sum(column) / len(results) for column in zip(*results, strict=True)]
+    ordered = sorted(adaptive for adaptive, _, _ in results)
+    return Adaptive(
+        adaptive=means[0],
+        retrieval=means[1],
+        parametric=means[2],
+        low=_percentile(ordered, 0.025),
+        high=_percentile(ordered, 0.975),
+        splits=splits,
+        questions=len(outcomes),
+        thresholds={
+            relation: _popularity(fit_threshold(members))
+            for relation, members in sorted(by_relation.items())
+        },
+    )
+
+
+def _one_split(
+    by_relation: Mapping[str, Sequence[Outcome]], rng: random.Random
+) -> tuple[float, float, float]:
+    tested = adaptive = retrieval = parametric = 0
+    for _, members in sorted(by_relation.items()):
+        shuffled = rng.sample(members, len(members))
+        cut = min(max(1, round(len(members) * FIT_SHARE)), max(1, len(members) - 1))
+        fit, test = shuffled[:cut], shuffled[cut:]
+        adaptive += _right(test, fit_threshold(fit))
+        retrieval += sum(o.retrieval for o in test)
+        parametric += sum(o.parametric for o in test)
+        tested += len(test)
+    return adaptive / tested, retrieval / tested, parametric / tested
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    return ordered[round(share * (len(ordered) - 1))]
+
+
+def _popularity(edge: float) -> float | None:
+    return None if edge == math.inf else math.exp(edge)
+
+
+# When PopQA calls an output correct.
+
+
+def correct(answers: Sequence[str], prediction: str) -> bool:
+    """An answer verbatim, in lower case, or with only its first letter capital is a substring.
+
+    The prediction keeps its case: "POLITICIAN" does not hold "politician".
+    """
+    return any(
+        form in prediction
+        for answer in answers
+        for form in (answer, answer.lower(), answer.capitalize())
+    )
+
+
+def first_line(prediction: str) -> str:
+    """The first line with anything on it, which is what PopQA's own program scores."""
+    return next((line for line in prediction.splitlines() if line.strip()), "")
+
+
+def _value(text: str, golds: set[str]) -> float:
+    return float(correct(sorted(golds), first_line(text)))
+
+
+popqa = of_text("popqa", _value)
+"""An accepted answer appears in the first line (PopQA)."""
+
+
+# What systems said to PopQA's questions, in the layouts people have.
+
+
+FIELDS = ("prediction", "pred", "output", "generation", "response", "answer", "text")
+_IDS = ("id", "qid", "query", "question_id")
+
+
+def read_predictions(
+    path: str | Path, queries: Sequence[Query], field: str | None = None
+) -> dict[str, str]:
+    """The prediction for each query, by query id.
+
+    Records (.jsonl, .json, .tsv, .csv) with an id or the question; a JSON object of id and text; or
+    a JSON list, alone or under "answers" or "predictions", in the order of the gold file.
+    """
+    path = Path(path)
+    if ".json" in path.suffixes:
+        document = read_json(path)
+        if isinstance(document, dict):
+            listed = document.get("answers", document.get("predictions"))
+            if not isinstance(listed, list):
+                return _checked(document, queries, path)
+            document = listed
+        if isinstance(document, list) and not any(isinstance(row, dict) for row in document):
+            return _in_order(document, queries, path)
+    return _checked(_from_records(path, queries, field), queries, path)
+
+
+def _in_order(texts: list[Any], queries: Sequence[Query], path: Path) -> dict[str, str]:
+    if len(texts) != len(queries):
+        raise BadInput(
+            f"{len(texts)} predictions without ids for {len(queries)} questions", file=path
+        )
+    pairs = zip((q.id for q in queries), texts, strict=True)
+    return _checked(dict(pairs), queries, path)
+
+
+def _from_records(path: Path, queries: Sequence[Query], field: str | None) -> dict[str, Any]:
+    by_text: dict[str, str] = {query.input: query.id for query in queries}
+    predictions: dict[str, Any] = {}
+    for line, record in read_records(path):
+        if not isinstance(record, dict):
+            raise BadInput("a record with named fields is expected", file=path, line=line)
+        key = next((str(record[name]) for name in _IDS if name in record), None)
+        if key is None:
+            key = by_text.get(str(record.get("question", record.get("input"))))
+        name = field or next((name for name in FIELDS if name in record), None)
+        if key is None or name is None or name not in record:
+            raise BadInput(
+                f"an id (or the question) and a prediction are expected, there is {sorted(record)}",
+                file=path,
+                line=line,
+                hint="name the prediction's field with --prediction",
+            )
+        if key in predictions:
+            raise BadInput(f"two predictions for {key}", file=path, line=line)
+        predictions[key] = record[name]
+    return predictions
+
+
+def _checked(value: dict[str, Any], queries: Sequence[Query], path: Path) -> dict[str, str]:
+    known = {query.id for query in queries}
+    strangers = sorted(value.keys() - known)
+    if strangers:
+        raise BadInput(f"predictions for unknown questions: {sample(strangers)}", file=path)
+    missing = sorted(known - value.keys())
+    if missing:
+        raise BadInput(
+            f"{len(missing)} questions have no prediction: {sample(missing)}",
+            file=path,
+            hint="give each one; an empty text counts as wrong",
+        )
+    wrong = [key for key, text in value.items() if text is not None and not isinstance(text, str)]
+    if wrong:
+        raise BadInput(f"predictions that are no text: {sample(wrong)}", file=path)
+    return {key: text or "" for key, text in value.items()}
+
+
+# PopQA's scores of one system, by relation and popularity, and beside one without retrieval.
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One question's verdicts; `bin` counts from 0 within the relation."""
+
+    query: Query
+    first_line: bool
+    whole_output: bool
+    log_popularity: float | None
+    bin: int | None
+
+
+def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[Judged]:
+    """Every question of the file; bins are made over each relation's own questions."""
+    logs = {query.id: log_popularity(query.attributes.get("s_pop")) for query in queries}
+    edges: dict[str | None, list[float]] = {}
+    for relation in {query.relation for query in queries}:
+        values = [logs[q.id] for q in queries if q.relation == relation]
+        edges[relation] = bin_edges([value for value in values if value is not None])
+    judged = []
+    for query in queries:
+        answers, text, log = query.answers(), predictions[query.id], logs[query.id]
+        judged.append(
+            Judged(
+                query,
+                correct(answers, first_line(text)),
+                correct(answers, text),
+                log,
+                None if log is None else bin_of(log, edges[query.relation]),
+            )
+        )
+    return judged
+
+
+def summary(judged: Sequence[Judged]) -> dict[str, Any]:
+    """Accuracy of the first line and of the whole output: in all, by relation, by popularity bin."""
+    return {
+        "questions": len(judged),
+        **_both(judged),
+        "relations": _grouped(judged, lambda j: j.query.relation or ""),
+        "popularity_bins": _grouped([j for j in judged if j.bin is not None], lambda j: str(j.bin)),
+        "without_popularity": sum(j.bin is None for j in judged),
+        "zero_popularity": sum(j.log_popularity == -math.inf for j in judged),
+    }
+
+
+def _both(judged: Sequence[Judged]) -> dict[str, Any]:
+    return {
+        "first_line": _estimate([j.first_line for j in judged], judged),
+        "whole_output": _estimate([j.whole_output for j in judged], judged),
+    }
+
+
+def _estimate(values: Sequence[bool], judged: Sequence[Judged]) -> dict[str, Any]:
+    clusters = [j.query.entity or j.query.id for j in judged]
+    estimate: Estimate = interval([float(v) for v in values], clusters)
+    return estimate.brief()
+
+
+def _grouped(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str, dict[str, Any]]:
+    groups: dict[str, list[Judged]] = {}
+    for judgement in judged:
+        groups.setdefault(key(judgement), []).append(judgement)
+    return {name: _both(members) for name, members in sorted(groups.items())}
+
+
+def compare_with_parametric(
+    retrieval: Sequence[Judged], parametric: Sequence[Judged], *, splits: int, seed: int
+) -> Adaptive:
+    """Where retrieval helps: first lines of a system with retrieval, and of one without."""
+    outcomes = [
+        Outcome(a.query.relation or "", a.log_popularity, a.first_line, b.first_line)
+        for a, b in zip(retrieval, parametric, strict=True)
+        if a.log_popularity is not None
+    ]
+    return adaptive_retrieval(outcomes, splits=splits, seed=seed)
+
+
+def rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    """One row a question."""
+    return [
+        {
+            "query": j.query.id,
+            "question": j.query.input,
+            "relation": j.query.relation,
+            "popularity": j.query.attributes.get("s_pop"),
+            "bin": j.bin,
+            "first_line": j.first_line,
+            "whole_output": j.whole_output,
+        }
+        for j in judged
+    ]

@@ -1,1 +1,0 @@
-"""PopQA's scores: is the answer in the output, at which popularity, and does retrieval help there?"""
