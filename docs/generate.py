@@ -17,8 +17,8 @@ import click
 
 import whichone as whichone_package
 from whichone import protocols, records
-from whichone.catalogue_of_names import listed
 from whichone.cli import whichone
+from whichone.cli.folder_commands import listed
 
 HERE = Path(__file__).resolve().parent / "reference"
 

@@ -15,7 +15,7 @@ from whichone.benchmarks.open_questions import (
     export_webquestions,
     read_open_questions,
 )
-from whichone.cli.import_open_questions import command as import_open_questions
+from whichone.cli.import_commands import import_open_questions_command as import_open_questions
 from whichone.papers.entityquestions.commands import (
     import_entityquestions_command as import_entityquestions,
 )

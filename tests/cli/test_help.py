@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 from click.testing import CliRunner
 
-from whichone.cli import whichone
-from whichone.cli.sections import SECTIONS
+from whichone.cli import SECTIONS, whichone
 
 
 def help_of(*words: str) -> list[str]:

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.cli.score_commands import gate_junit, gate_markdown
 from whichone.errors import UsageError
 from whichone.measures.gate import Budgets, GateReport, check_budgets, gate_depth, gate_run
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
-from whichone.report.gate import junit, markdown
 from whichone.runs.retrieve import default_index_folder, make_retriever
 from whichone.runs.runner import run_retriever
 
@@ -160,9 +160,9 @@ def test_mistakes_say_who_was_meant_and_who_was_given(staff, tmp_path) -> None:
     assert worst.given == "Ada Park, Leeds (staff:1)"
     assert worst.question == "What is the desk of Ada Park in Turin?"
     assert worst.decides == '"Turin"'
-    assert "Ada Park, Turin (staff:2)" in markdown(report)
+    assert "Ada Park, Turin (staff:2)" in gate_markdown(report)
     failing = gate(AlwaysLeeds(), staff, tmp_path / "run", min_accuracy=0.99)
-    failures = ElementTree.fromstring(junit(failing)).iter("failure")
+    failures = ElementTree.fromstring(gate_junit(failing)).iter("failure")
     assert all("meant Ada Park, Turin (staff:2)" in (f.text or "") for f in failures)
 
 

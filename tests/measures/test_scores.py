@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.cli.score_commands import gate_junit, gate_markdown
 from whichone.errors import BadInput, UsageError
 from whichone.measures.gate import Budgets, check_budgets, tail_gap
 from whichone.measures.intervals import cluster, cluster_rule
@@ -16,7 +17,6 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores
 from whichone.measures.summary import summarise
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Ranking
-from whichone.report.gate import junit, markdown
 from whichone.report.report import make_report
 from whichone.runs.runner import run_retriever
 
@@ -205,8 +205,8 @@ def test_the_gate(tmp_path: Path) -> None:
     gap = tail_gap(scores)
     assert (gap.value, gap.high, gap.clusters) == (1, 1, 20)
     assert gap.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 20)))
-    assert b'failures="2"' in junit(report)
-    assert "| max-tail-gap | **failed** |" in markdown(report)
+    assert b'failures="2"' in gate_junit(report)
+    assert "| max-tail-gap | **failed** |" in gate_markdown(report)
 
 
 def test_a_search_that_gives_nothing_does_not_pass(benchmark: Benchmark, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
-"""The command line: one file a verb, found by file name, loaded when it is asked for.
+"""The command line: each command is loaded when it is asked for.
 
-`cli/retrieve.py` is `whichone retrieve`, `cli/import_run.py` is `whichone import run`. Papers bring
-their own, such as `whichone score kilt`, by the `COMMANDS` that they offer.
+`COMMANDS` says where each is defined. Papers bring their own, such as `whichone score kilt`, by the `COMMANDS` that they offer.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import atexit
 import contextlib
 import importlib
 import os
-import pkgutil
 import signal
 import sys
 import threading
@@ -20,29 +18,113 @@ from typing import Any
 import click
 
 from whichone import registry
-from whichone.cli.sections import SECTIONS
 from whichone.errors import UsageError, WhichoneError, did_you_mean
 from whichone.files.output import what_is_full
 
+# The verbs in the order of work, each with its summary in `whichone --help`.
+
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Begin": {
+        "demo": "The whole way on the built-in world: tables and a page.",
+        "audit": "Which names in your documents are shared, and by whom.",
+        "doctor": "What is installed, what is missing, how to get it.",
+        "list": "Benchmarks, datasets, retrievers, readers, measures.",
+        "fetch": "Download published datasets, checked by hash.",
+    },
+    "Make a benchmark": {
+        "ingest": "Dumps or a catalogue into a knowledge base.",
+        "corpus": "Pages or documents into a corpus that systems search.",
+        "build": "A benchmark from a knowledge base or another benchmark.",
+        "import": "Published datasets, your own questions, runs, answers.",
+        "map": "Align evidence with pages of a knowledge base (KILT).",
+        "world": "Invent a world, written as dumps, to test with.",
+    },
+    "Run systems": {
+        "index": "Build a retriever's index over a corpus.",
+        "search": "Ask an index one question, with the evidence.",
+        "retrieve": "A retriever over all questions: a run.",
+        "read": "A reader or LLM over all questions: answers.",
+        "work": "An agent with tools over all questions: answers, traces.",
+        "train": "Train a retriever, a re-ranker or a reader.",
+        "experiment": "Everything that a TOML file crosses, resumed.",
+    },
+    "Measure": {
+        "score": "Measures of a run or of answers, with intervals.",
+        "compare": "Paired tests between runs or answers.",
+        "check": "A gate for CI: exit 1 when a budget is exceeded.",
+        "power": "How many names it takes to see a difference.",
+        "reproduce": "A run made again from its manifest, and compared.",
+    },
+    "Show and share": {
+        "show": "One knowledge base, name, benchmark, run or question.",
+        "report": "Tables and figures of runs as one page.",
+        "serve": "Explorer, study, annotation and leaderboard on the web.",
+        "export": "Write in other formats: KILT, BEIR, TREC, Hugging Face.",
+    },
+    "Look after folders": {
+        "verify": "Read folders in full and list all damage.",
+        "migrate": "Bring folders of an older format up to date.",
+    },
+}
+
+
+# The command line: each command is loaded when it is asked for.
+
+
 _NO_LINEAR_ALGEBRA = (["ingest"], ["export"], ["build", "amber"])
 """Commands for which numpy's threads would only spin, a tenth of a second each."""
-_NOT_VERBS = {"again", "options", "output", "sections", "training_options"}
+COMMANDS = {
+    "audit": "whichone.cli.data_commands:audit_command",
+    "build catalogue": "whichone.cli.build_commands:build_catalogue_command",
+    "build noise": "whichone.cli.build_commands:build_noise_command",
+    "build paq": "whichone.cli.build_commands:build_paq_command",
+    "build small": "whichone.cli.build_commands:build_small_command",
+    "build splits": "whichone.cli.build_commands:build_splits_command",
+    "check": "whichone.cli.score_commands:check_command",
+    "compare": "whichone.cli.score_commands:compare_command",
+    "corpus": "whichone.cli.data_commands:corpus_command",
+    "demo": "whichone.cli.report_commands:demo_command",
+    "doctor": "whichone.cli.folder_commands:doctor_command",
+    "experiment": "whichone.cli.report_commands:experiment_command",
+    "export": "whichone.cli.folder_commands:export_command",
+    "fetch": "whichone.cli.data_commands:fetch_command",
+    "import answers": "whichone.cli.import_commands:import_answers_command",
+    "import open-questions": "whichone.cli.import_commands:import_open_questions_command",
+    "import questions": "whichone.cli.import_commands:import_questions_command",
+    "import run": "whichone.cli.import_commands:import_run_command",
+    "index": "whichone.cli.system_commands:index_command",
+    "ingest": "whichone.cli.data_commands:ingest_command",
+    "list": "whichone.cli.folder_commands:list_command",
+    "migrate": "whichone.cli.migrate:command",
+    "power": "whichone.cli.score_commands:power_command",
+    "read": "whichone.cli.system_commands:read_command",
+    "report": "whichone.cli.report_commands:report_command",
+    "reproduce": "whichone.cli.folder_commands:reproduce_command",
+    "retrieve": "whichone.cli.system_commands:retrieve_command",
+    "score": "whichone.cli.score_commands:score_command",
+    "score three": "whichone.cli.score_commands:score_three_command",
+    "search": "whichone.cli.system_commands:search_command",
+    "serve": "whichone.cli.report_commands:serve_command",
+    "show": "whichone.cli.folder_commands:show_command",
+    "train linker": "whichone.cli.train_commands:train_linker_command",
+    "train rag": "whichone.cli.train_commands:train_rag_command",
+    "train reader": "whichone.cli.train_commands:train_reader_command",
+    "train reranker": "whichone.cli.train_commands:train_reranker_command",
+    "train retriever": "whichone.cli.train_commands:train_retriever_command",
+    "train space": "whichone.cli.train_commands:train_space_command",
+    "verify": "whichone.cli.folder_commands:verify_command",
+    "work": "whichone.cli.system_commands:work_command",
+    "world": "whichone.cli.data_commands:world_command",
+}
+"""Where each command is; papers bring more."""
 
 
 def _commands() -> dict[str, str]:
     """Every command, such as "score kilt", with where it is defined."""
-    own = {
-        _words(module.name): f"whichone.cli.{module.name}:command"
-        for module in pkgutil.iter_modules(__path__)
-        if module.name not in _NOT_VERBS
+    return COMMANDS | {
+        name: registry.target("commands", name) for name in registry.names("commands")
     }
-    return own | {name: registry.target("commands", name) for name in registry.names("commands")}
-
-
-def _words(module: str) -> str:
-    """`score_kilt_tables` is typed as "score kilt-tables"."""
-    verb, _, rest = module.partition("_")
-    return f"{verb} {rest.replace('_', '-')}".strip()
 
 
 class Verbs(click.Group):

@@ -21,7 +21,7 @@ def command(folder: str, as_json: bool) -> None:
     whichone migrate all-my-benchmarks/
     """
     from whichone.benchmarks.migrate import migrate
-    from whichone.cli.output import emit_json
+    from whichone.cli.printing import emit_json
 
     turned = [str(place) for place in migrate(folder)]
     if as_json:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from whichone.cli.again import makes
 from whichone.cli.options import (
     Words,
     corpus_option,
@@ -18,6 +17,7 @@ from whichone.cli.options import (
     on_error_option,
     per_query_option,
 )
+from whichone.cli.printing import makes
 from whichone.errors import UsageError
 
 # `whichone build amber`: AmbER sets from a knowledge base.
@@ -132,7 +132,7 @@ def build_amber_command(
     """
     from typing import cast
 
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
     from whichone.corpus.cut import Cut
     from whichone.papers.amber.build_amber import build_collections, explain_in
     from whichone.papers.amber.collection import load_collection, rules_called
@@ -244,7 +244,7 @@ def import_amber_command(
     whichone import amber OUT BENCH --collection human --knowledge KB
     whichone import amber data/human data/nonhuman BENCH --corpus CORPUS
     """
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
     from whichone.papers.amber.amber_files import import_amber
 
     created = import_amber(
@@ -285,7 +285,7 @@ def score_amber_command(
     """
     from msgspec import to_builtins
 
-    from whichone.cli.output import emit_json, emit_table, write_rows
+    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.papers.amber.amber_scores import evaluate_amber
 
     result = evaluate_amber(sets, predictions, depths, on_error)

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from whichone.cli.again import makes
 from whichone.cli.options import (
     Words,
     corpus_option,
@@ -18,6 +17,7 @@ from whichone.cli.options import (
     per_query_option,
     seed_option,
 )
+from whichone.cli.printing import makes
 from whichone.errors import UsageError
 
 # `whichone score ambigdocs`: what a model said about several bearers of one name.
@@ -113,7 +113,7 @@ def score_ambigdocs_command(
             seed=seed,
         )
     if per_query is not None:
-        from whichone.cli.output import write_rows
+        from whichone.cli.printing import write_rows
 
         write_rows(per_query, lines)
     if report is not None:
@@ -124,7 +124,7 @@ def score_ambigdocs_command(
 
 
 def _print(results: dict[str, dict[str, Any]], as_json: bool) -> None:
-    from whichone.cli.output import emit_json
+    from whichone.cli.printing import emit_json
 
     if as_json:
         (first, *others) = results.values()
@@ -135,7 +135,7 @@ def _print(results: dict[str, dict[str, Any]], as_json: bool) -> None:
 
 
 def _tables(place: str, result: dict[str, Any]) -> None:
-    from whichone.cli.output import emit_table
+    from whichone.cli.printing import emit_table
 
     rows = [{"measure": name, **value} for name, value in result["measures"].items()]
     emit_table(
@@ -249,7 +249,7 @@ def build_ambigdocs_command(
     whichone build ambigdocs KB BENCH --engine spark --master spark://host:7077
     whichone build ambigdocs KB BENCH --endpoint http://127.0.0.1:8000/v1 --model NAME
     """
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
     from whichone.papers.ambigdocs.build_ambigdocs import build_ambigdocs, build_options, rows
 
     options = build_options(corpus=corpus_pages, **values)
@@ -335,7 +335,7 @@ def import_ambigdocs_command(
     whichone import ambigdocs train.json dev.json test.json BENCH --passages psgs_w100.tsv
     whichone import ambigdocs test.json BENCH --corpus CORPUS
     """
-    from whichone.cli.output import emit_benchmark, emit_json
+    from whichone.cli.printing import emit_benchmark, emit_json
     from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs
     from whichone.progress import talk
 
@@ -369,7 +369,7 @@ def import_ramdocs_command(file: str, benchmark: str, dry_run: bool, as_json: bo
     \b
     whichone import ramdocs RAMDocs_test.jsonl BENCH
     """
-    from whichone.cli.output import emit_benchmark, emit_json
+    from whichone.cli.printing import emit_benchmark, emit_json
     from whichone.papers.ambigdocs.import_ambigdocs import import_ramdocs
     from whichone.progress import talk
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.again import makes
 from whichone.cli.options import (
     Words,
     corpus_option,
@@ -16,6 +15,7 @@ from whichone.cli.options import (
     per_query_option,
     seed_option,
 )
+from whichone.cli.printing import makes
 
 # `whichone build entityquestions`: simple questions about the facts of a knowledge base.
 
@@ -115,7 +115,7 @@ def build_entityquestions_command(
     """
     import msgspec
 
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
     from whichone.papers.entityquestions.build_entityquestions import (
         BuildOptions,
         build_entityquestions,
@@ -173,7 +173,7 @@ def import_entityquestions_command(
     whichone import entityquestions dev BENCH --corpus CORPUS
     """
     from whichone.benchmarks.question_files import import_published
-    from whichone.cli.output import emit_benchmark
+    from whichone.cli.printing import emit_benchmark
     from whichone.papers.entityquestions.entityquestions_files import read_questions
 
     queries = (query for file in files for query in read_questions(file))
@@ -226,7 +226,7 @@ def score_entityquestions_command(
     \b
     whichone score entityquestions P19.test.json P26.test.json -k 1,5,20,100 --json
     """
-    from whichone.cli.output import emit_json, emit_table, write_rows
+    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.papers.entityquestions.top_k import (
         by_relation,
         label_files,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whichone.cli.again import makes
 from whichone.cli.options import (
     Words,
     corpus_option,
@@ -17,6 +16,7 @@ from whichone.cli.options import (
     per_query_option,
     seed_option,
 )
+from whichone.cli.printing import makes
 from whichone.errors import GateFailed, UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def score_kilt_command(
     result = evaluate(gold, guess, settings, rules=rules, on_error=on_error, workers=workers)
     _say(result)
     if per_query:
-        from whichone.cli.output import write_rows
+        from whichone.cli.printing import write_rows
 
         write_rows(per_query, result.rows())
     document = result.document(marked)
@@ -132,7 +132,7 @@ def _say(result: Evaluation) -> None:
 
 
 def _print_check(document: dict[str, Any], as_json: bool) -> None:
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
 
     summary = {name: document[name] for name in ("records", "warnings", "skipped")}
     if as_json:
@@ -146,7 +146,7 @@ def _print_check(document: dict[str, Any], as_json: bool) -> None:
 
 
 def _print_scores(document: dict[str, Any], as_json: bool) -> None:
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
 
     if as_json:
         emit_json(document)
@@ -225,7 +225,7 @@ def import_kilt_command(
     whichone import kilt triviaqa-dev_id-kilt.jsonl BENCH --originals triviaqa-unfiltered.tar.gz
     whichone import kilt my-task.jsonl BENCH --task qa --knowledge KB --dry-run
     """
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
     from whichone.corpus.passage_files import PassageFields
     from whichone.papers.kilt.import_kilt import Plan, import_kilt, read_kilt, summary
 
@@ -334,7 +334,7 @@ def map_command(
     """
     from pathlib import Path
 
-    from whichone.cli.output import emit_json, emit_table
+    from whichone.cli.printing import emit_json, emit_table
     from whichone.papers.kilt.evidence_text import Original
     from whichone.papers.kilt.kilt_file_tables import map_tasks
     from whichone.papers.kilt.map_task import MapPlan, discarded_by_split
@@ -386,7 +386,7 @@ def score_kilt_tables_command(gold: str, systems: tuple[str, ...], out: str, as_
     \b
     whichone score kilt-tables gold predictions/bart predictions/rag kilt.html
     """
-    from whichone.cli.output import emit_json
+    from whichone.cli.printing import emit_json
     from whichone.papers.kilt.kilt_file_tables import kilt_report
 
     if not out.endswith((".html", ".htm")):

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from whichone.cli.again import makes
 from whichone.cli.options import corpus_option, json_option, seed_option
+from whichone.cli.printing import makes
 from whichone.errors import UsageError
 
 
@@ -75,7 +75,7 @@ def build_inventors_command(
     whichone build inventors INVENTORS --knowledge KB
     whichone retrieve INVENTORS RUN --retriever namesake -o knowledge=KB
     """
-    from whichone.cli.output import emit_benchmark
+    from whichone.cli.printing import emit_benchmark
     from whichone.papers.people.build_people import InventorOptions, build_inventors
 
     options = InventorOptions(most=most, without=without, seed=seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from whichone.cli.again import makes
 from whichone.cli.options import (
     corpus_option,
     gold_outside_option,
@@ -12,6 +11,7 @@ from whichone.cli.options import (
     per_query_option,
     seed_option,
 )
+from whichone.cli.printing import makes
 
 # `whichone score popqa`: PopQA's accuracy of outputs, by relation and popularity.
 
@@ -49,7 +49,7 @@ def score_popqa_command(
     \b
     whichone score popqa predictions.jsonl --gold test.tsv --parametric closed-book.jsonl --json
     """
-    from whichone.cli.output import emit_json, emit_table, write_rows
+    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.papers.popqa.popqa import (
         compare_with_parametric,
         judge,
@@ -123,7 +123,7 @@ def import_popqa_command(
     whichone import popqa test.tsv BENCH --corpus CORPUS
     """
     from whichone.benchmarks.question_files import import_published
-    from whichone.cli.output import emit_benchmark
+    from whichone.cli.printing import emit_benchmark
     from whichone.papers.popqa.popqa import read_popqa
 
     about = "PopQA: questions about one fact, with the subject's monthly page views (`s_pop`)."

@@ -6,8 +6,8 @@ from typing import Literal
 
 import click
 
-from whichone.cli.again import makes
 from whichone.cli.options import corpus_option, gold_outside_option, json_option
+from whichone.cli.printing import makes
 
 
 @click.command()
@@ -45,7 +45,7 @@ def command(
     whichone import longmemeval longmemeval_oracle.json BENCH
     whichone score RUN --measures recall@5 --by question_type
     """
-    from whichone.cli.output import emit_benchmark
+    from whichone.cli.printing import emit_benchmark
     from whichone.papers.longmemeval.import_files import import_longmemeval
 
     created = import_longmemeval(

@@ -1,0 +1,298 @@
+"""`whichone build catalogue`: questions and tasks about the namesakes of any catalogue."""
+
+from __future__ import annotations
+
+import click
+
+from whichone.cli.options import (
+    BenchmarkName,
+    Words,
+    corpus_option,
+    json_option,
+    memory_option,
+    seed_option,
+)
+from whichone.cli.printing import makes
+from whichone.errors import BadInput, UsageError
+
+
+@click.command("catalogue")
+@makes("bench")
+@click.argument("kb", type=click.Path(exists=True))
+@click.argument("bench", type=click.Path())
+@click.option(
+    "--tasks",
+    default="qa",
+    show_default=True,
+    help="qa (questions), act (tasks to carry out), fc (claims), with commas between.",
+)
+@click.option("--attribute", "attributes", multiple=True, help="Ask only for this one; repeatable.")
+@click.option(
+    "--underspecified",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Share of questions that do not say which one is meant, so that asking back is right.",
+)
+@click.option(
+    "--shared-answers", is_flag=True, help="Keep questions whose answer a namesake shares, marked."
+)
+@click.option("--limit", type=int, default=None, help="At most so many, drawn by name.")
+@click.option(
+    "--wordings", type=click.Path(exists=True), default=None, help="A file of wordings of your own."
+)
+@click.option(
+    "--called", default=None, help="The benchmark's name; the catalogue's when not given."
+)
+@click.option(
+    "--language", default="", help="Of the questions; that of the knowledge base when not given."
+)
+@click.option(
+    "--examples", "shown", type=int, default=0, help="Print so many questions drawn at random."
+)
+@seed_option
+@json_option
+@corpus_option
+def build_catalogue_command(
+    kb: str,
+    bench: str,
+    tasks: str,
+    attributes: tuple[str, ...],
+    underspecified: float,
+    shared_answers: bool,
+    limit: int | None,
+    wordings: str | None,
+    called: str | None,
+    language: str,
+    shown: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Make questions about the namesakes of a knowledge base KB and write them to the folder BENCH.
+
+    Who is meant is said by an attribute, described in other words, denied by what the namesake is, or left
+    out: a search that only compares words does not get all of them.
+
+    \b
+    whichone build catalogue KB BENCH --examples 30
+    whichone build catalogue KB BENCH --underspecified 0.5
+    whichone build catalogue KB TASKS --tasks act --limit 2000
+    """
+    from whichone.benchmarks.catalogue_build import (
+        CatalogueOptions,
+        build_catalogue,
+        examples,
+    )
+    from whichone.cli.printing import emit_benchmark, emit_table
+
+    options = CatalogueOptions(
+        tasks=tuple(t.strip() for t in tasks.split(",") if t.strip()),
+        attributes=attributes,
+        underspecified=underspecified,
+        shared_answers=shared_answers,
+        limit=limit,
+        seed=seed,
+        language=language,
+    )
+    created = build_catalogue(kb, bench, options, wordings=wordings, called=called)
+    emit_benchmark(created, as_json)
+    if shown and not as_json:
+        emit_table(examples(created, shown, seed))
+
+
+# `whichone build noise`: the same questions with names as people write them.
+
+
+@click.command("noise")
+@makes("out")
+@click.argument("bench", type=click.Path())
+@click.argument("out", type=click.Path())
+@click.option("--kind", "kinds", multiple=True, help="Only this kind of noise; repeatable.")
+@click.option(
+    "--strongest",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, 5),
+    help="Up to so many edits, words by initials, or words left out.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@json_option
+def build_noise_command(
+    bench: str, out: str, kinds: tuple[str, ...], strongest: int, seed: int, as_json: bool
+) -> None:
+    """Write the names in the questions of BENCH as people do, and keep the clear ones beside, in OUT.
+
+    Kinds are typo, initials, order, nickname, accents, partial, possessive and case. Every system can then be
+    scored against the kind and the strength of noise.
+
+    \b
+    whichone build noise BENCH OUT --kind typo --kind initials
+    whichone retrieve OUT RUN --retriever bm25
+    whichone score RUN --measures acc@1 --by noise,strength
+    """
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.benchmarks.derive import KINDS, noisy_benchmark
+    from whichone.cli.printing import emit_benchmark
+
+    created = noisy_benchmark(
+        Benchmark.open(bench), out, kinds=kinds or tuple(KINDS), strongest=strongest, seed=seed
+    )
+    emit_benchmark(created, as_json)
+
+
+# `whichone build paq`: a sample of PAQ to train on.
+
+
+@click.command("paq")
+@makes("bench")
+@click.argument("metadata", type=click.Path())
+@click.argument("passages", type=click.Path())
+@click.argument("bench", type=click.Path())
+@click.option("--sample", default=100_000, show_default=True, help="How many passages to ask of.")
+@click.option("--least", default=3, show_default=True, help="Questions a passage must have.")
+@click.option(
+    "--distractors", default=100_000, show_default=True, help="Other passages in the corpus."
+)
+@seed_option
+@memory_option
+@json_option
+@corpus_option
+def build_paq_command(
+    metadata: str,
+    passages: str,
+    bench: str,
+    sample: int,
+    least: int,
+    distractors: int,
+    seed: int,
+    memory: str,
+    as_json: bool,
+) -> None:
+    """Sample PAQ as the EntityQuestions paper does, over DPR's PASSAGES, into the benchmark BENCH.
+
+    Passages with at least three questions, one question each, split 70/15/15 with no page and no name
+    in two parts; `train retriever` learns from the training part.
+
+    \b
+    whichone build paq PAQ.metadata.jsonl.gz psgs_w100.tsv BENCH --sample 100000
+    whichone train retriever BENCH OUT --checkpoint bert-base-uncased --negatives bm25
+    """
+    from whichone.benchmarks.open_questions import sample_paq
+    from whichone.cli.printing import emit_benchmark
+
+    created = sample_paq(
+        metadata, passages, bench,
+        sample=sample, least=least, distractors=distractors, seed=seed, memory=memory,
+    )  # fmt: skip
+    emit_benchmark(created, as_json)
+
+
+# `whichone build small`: a benchmark over a small corpus of its own.
+
+
+@click.command("small")
+@makes("places")
+@click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="BENCH [RUN...] OUT")
+@click.option("-k", default=20, show_default=True, help="How many pages of each ranking.")
+@json_option
+def build_small_command(places: tuple[str, ...], k: int, as_json: bool) -> None:
+    """Keep the queries of BENCH and only the pages that make them hard; write it to OUT.
+
+    Gold pages, the pages of all bearers of the names, and the first k pages of each RUN for each
+    query: a corpus for a laptop, beside the full one.
+
+    \b
+    whichone build small BENCH RUN_BM25 RUN_DENSE OUT -k 20
+    """
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.benchmarks.derive import small_corpus
+    from whichone.cli.printing import emit_benchmark
+    from whichone.runs.run import Run
+
+    if len(places) < 2:
+        raise UsageError("a benchmark first, then runs, last the folder to write")
+    benchmark = Benchmark.open(places[0])
+    runs = [Run.open(place) for place in places[1:-1]]
+    for run in runs:
+        if run.benchmark_id != benchmark.id:
+            raise BadInput(f"the run is over {run.benchmark_id}, not {benchmark.id}", file=run.path)
+    names = [run.name for run in runs]
+    notes = [
+        n if names.count(n) == 1 else f"{n} ({r.path.name})"
+        for n, r in zip(names, runs, strict=True)
+    ]
+    created = small_corpus(
+        benchmark,
+        places[-1],
+        {name: run.ranked_pages() for name, run in zip(notes, runs, strict=True)},
+        k=k,
+        sources={f"run {n}": r.folder.content_hash for n, r in zip(notes, runs, strict=True)},
+    )
+    emit_benchmark(created, as_json)
+
+
+# `whichone build splits`: parts of a benchmark that share no name and no entity.
+
+
+@click.command("splits")
+@makes("out", parts=True)
+@click.argument("benchmark", type=BenchmarkName())
+@click.argument("out", type=click.Path())
+@click.option(
+    "--shares",
+    type=Words(),
+    default="train=0.8,dev=0.1,test=0.1",
+    show_default=True,
+    help="The parts and their shares of the queries.",
+)
+@click.option("--by", help="Instead: a part for each value of this attribute, such as split.")
+@seed_option
+@json_option
+def build_splits_command(
+    benchmark: str, out: str, shares: tuple[str, ...], by: str | None, seed: int, as_json: bool
+) -> None:
+    """Split BENCHMARK by name into benchmarks OUT/train, OUT/dev and OUT/test.
+
+    Names that share an entity or a gold page go together, so that nothing learnt on one part is
+    asked in another. All parts are asked of the same corpus.
+
+    \b
+    whichone build splits BENCH PARTS --shares train=0.7,test=0.3 --seed 1
+    whichone build splits INVENTORS PARTS --by split
+    """
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.benchmarks.derive import own_parts, split_benchmark
+    from whichone.cli.printing import emit_json, emit_table
+
+    whole = Benchmark.open(benchmark)
+    splits = (
+        own_parts(whole, out, by) if by else split_benchmark(whole, out, _shares(shares), seed=seed)
+    )
+    rows = [
+        {
+            "part": part,
+            "id": split.id,
+            "queries": split.folder.manifest.counts["queries"],
+            "sets": split.folder.manifest.counts["sets"],
+            "path": str(split.folder.root),
+        }
+        for part, split in splits.items()
+    ]
+    if as_json:
+        emit_json(rows)
+    else:
+        emit_table(rows)
+
+
+def _shares(words: tuple[str, ...]) -> dict[str, float]:
+    from whichone.benchmarks.derive import checked_part
+
+    shares = {}
+    for word in words:
+        part, _, share = word.partition("=")
+        try:
+            shares[part] = float(share)
+        except ValueError:
+            raise UsageError(f"{word!r} is no part and share", hint="write it as dev=0.1") from None
+        checked_part(part)
+    return shares

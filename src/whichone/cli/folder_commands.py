@@ -1,0 +1,309 @@
+"""What is installed, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from whichone import registry
+from whichone.cli.options import json_option
+from whichone.cli.printing import makes
+from whichone.errors import Missing
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing looked for: what it is for, its version or None, and how to get it."""
+
+    what: str
+    kind: str
+    version: str | None
+    how: str = ""
+
+
+_PROGRAMS = {
+    "java": ("the Spark engine", "apt install default-jre-headless"),
+    "chromium": ("tests of reports and the web page", "apt install chromium"),
+    "lbzip2": ("the ingestion benchmark's yardstick", "apt install lbzip2"),
+    "postgres": ("a web page for many annotators", "apt install postgresql"),
+}
+
+
+def examine() -> list[Finding]:
+    """Python, the core packages, each extra's packages, and programs; nothing is imported."""
+    findings = [Finding("python", "core", sys.version.split()[0])]
+    for package, extra in _packages():
+        how = f"pip install 'whichone[{extra}]'" if extra else "pip install whichone"
+        findings.append(Finding(package, extra or "core", _version(package), how))
+    for program, (purpose, how) in _PROGRAMS.items():
+        place = shutil.which(program)
+        findings.append(Finding(program, f"program for {purpose}", place, how))
+    return findings
+
+
+def _packages() -> list[tuple[str, str]]:
+    """The packages whichone asks for, each with the extra that brings it ("" for the core)."""
+    import re
+
+    pairs: dict[tuple[str, str], None] = {}
+    for line in requires("whichone") or ():
+        name = re.split(r"[\s<>=!~;\[]", line, maxsplit=1)[0]
+        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+        if name != "whichone" and (extra is None or extra[1] != "all"):
+            pairs.setdefault((name, extra[1] if extra else ""))
+    return list(pairs)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def as_rows(findings: list[Finding]) -> list[dict[str, Any]]:
+    return [
+        {
+            "what": f.what,
+            "for": f.kind,
+            "found": f.version or "missing",
+            "how to get it": "" if f.version else f.how,
+        }
+        for f in findings
+    ]
+
+
+# The names one can type, each with one line that says what it is.
+
+
+def listed(kind: str) -> list[dict[str, Any]]:
+    """Name and first sentence of everything registered; nothing heavy is imported."""
+    if kind == "datasets":
+        from whichone.benchmarks.by_name import dataset_rows
+
+        return dataset_rows()
+    if kind == "benchmarks":
+        kind = "builtins"
+    return [
+        {"name": name, "what": first_sentence(registry.target(kind, name))}
+        for name in registry.names(kind)
+    ]
+
+
+def first_sentence(target: str) -> str:
+    """The first line of the docstring at `module:attribute`, read from the source, not imported."""
+    module, _, attribute = target.partition(":")
+    spec = importlib.util.find_spec(module)
+    if spec is None or not spec.origin:
+        return ""
+    tree = ast.parse(Path(spec.origin).read_text("utf-8"))
+    for n, node in enumerate(tree.body):
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == attribute:
+            return _text_below(tree.body[n + 1 :])
+        named = isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == attribute
+        if named and (text := ast.get_docstring(node)):  # type: ignore[arg-type]
+            return text.partition("\n")[0]
+        if isinstance(node, ast.ImportFrom) and any(m.name == attribute for m in node.names):
+            return first_sentence(f"{node.module}:{attribute}")
+    return (ast.get_docstring(tree) or "").partition("\n")[0]
+
+
+def _text_below(nodes: list[ast.stmt]) -> str:
+    """The string under an assignment, which documents it."""
+    below = nodes[0].value if nodes and isinstance(nodes[0], ast.Expr) else None
+    return str(below.value) if isinstance(below, ast.Constant) else ""
+
+
+# `whichone doctor`: what is installed, what is missing.
+
+
+@click.command()
+@json_option
+def doctor_command(as_json: bool) -> None:
+    """Say what is installed, what is missing, and how to get it.
+
+    Exits with 4 when a part of the core is missing; extras are optional.
+    """
+    from whichone.cli.printing import emit_json, emit_table
+
+    findings = examine()
+    if as_json:
+        emit_json(findings)
+    else:
+        emit_table(as_rows(findings))
+    lost = [f.what for f in findings if f.kind == "core" and f.version is None]
+    if lost:
+        raise Missing(
+            f"the core lacks {', '.join(lost)}", hint="pip install --force-reinstall whichone"
+        )
+
+
+# `whichone export`: a benchmark, a run or a knowledge base in a format that others read.
+
+
+@click.command()
+@makes("out", plain=True)
+@click.argument("folder", type=str)
+@click.argument("out", type=click.Path())
+@click.option(
+    "--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr, hf, mteb."
+)
+@click.option(
+    "--benchmark", default=None, help="A run: where its benchmark is stored, if it was moved."
+)
+@json_option
+def export_command(folder: str, out: str, form: str, benchmark: str | None, as_json: bool) -> None:
+    """Write a benchmark, a run or a knowledge base to OUT in another format.
+
+    \b
+    whichone export BENCH OUT --format kilt         also amber, ambigdocs, beir, trec, dpr, hf, mteb
+    whichone export RUN run.txt --format trec       also kilt, amber, dpr
+    whichone export ANSWERS predictions.json --format ambigdocs
+    whichone export KB source.jsonl --format kilt
+    """
+    from whichone.cli.printing import emit_json, emit_table
+    from whichone.report.show import export
+
+    written = export(folder, out, form, benchmark)
+    if as_json:
+        emit_json(written)
+    else:
+        emit_table([{"file": name, "records": count} for name, count in written.items()])
+
+
+# `whichone list`: what there is to choose from.
+
+
+KINDS = ("benchmarks", "datasets", "retrievers", "readers", "measures")
+
+SHOWN = {"datasets": ("name", "file", "bytes", "checked", "here", "licence")}
+"""Columns of a table where the JSON has more."""
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@json_option
+def list_command(kind: str, as_json: bool) -> None:
+    """List benchmarks, datasets, retrievers, readers or measures by name.
+
+    \b
+    whichone list retrievers
+    """
+    from whichone.cli.printing import emit_json, emit_table
+
+    rows = listed(kind)
+    if as_json:
+        emit_json(rows)
+    else:
+        emit_table(rows, columns=SHOWN.get(kind, ()))
+
+
+# `whichone reproduce`: a run made again from its manifest, and compared.
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True))
+@click.argument("out", type=click.Path(), required=False)
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
+@json_option
+def reproduce_command(run: str, out: str | None, benchmark: str | None, as_json: bool) -> None:
+    """Make RUN again from what its manifest says, and compare the two; OUT keeps the new one.
+
+    Exits 0 when every question has the same passages in the same order, 1 otherwise. Scores may differ in their last
+    digits between machines; by how much is said.
+
+    \b
+    whichone reproduce RUN
+    whichone reproduce RUN RUN_AGAIN --benchmark BENCH
+    """
+    from whichone.cli.printing import emit_json
+    from whichone.runs.retrieve import reproduce
+
+    result = reproduce(run, out, benchmark=benchmark)
+    if as_json:
+        emit_json(result)
+    elif result.same:
+        click.echo(f"{run}: the same, to the last digit of every score")
+    elif result.same_order:
+        largest = result.largest_difference
+        click.echo(f"{run}: the same order; scores differ by {largest:.2g} at most")
+    else:
+        some = ", ".join(result.other_order[:3])
+        click.echo(
+            f"{run}: {len(result.other_order):,} of {result.questions:,} questions have another order: {some}"
+        )
+    if not result.same_order:
+        raise click.exceptions.Exit(1)
+
+
+# `whichone show`: what a folder contains and how it was made.
+
+
+@click.command()
+@click.argument("folder", type=str)
+@click.argument("name", required=False)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="A run: what the retriever said about the question with this id.",
+)
+@json_option
+def show_command(folder: str, name: str | None, explain: bool, as_json: bool) -> None:
+    """Show a knowledge base (or one NAME in it), a benchmark, a run or a result.
+
+    \b
+    whichone show KB "Abe Lincoln"
+    whichone show BENCH
+    whichone show RUN
+    whichone show RUN QUESTION_ID --explain
+    """
+    from whichone.cli.printing import emit_json
+    from whichone.report.show import show
+
+    document, text = show(folder, name, explain=explain)
+    if as_json:
+        emit_json(document)
+    else:
+        click.echo(text)
+
+
+# `whichone verify`: compares every byte of folders with the hashes in their manifests.
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@json_option
+def verify_command(folders: tuple[Path, ...], as_json: bool) -> None:
+    """Read FOLDERS, and every finished folder below them, in full and list all damage.
+
+    Other commands compare only what they read. The exit code is 3 where something is damaged.
+
+    \b
+    whichone verify KB BENCH RUN
+    whichone verify ~/results
+    """
+    from whichone.cli.printing import emit_json
+    from whichone.files.folder import verify_folders
+
+    reports = []
+    for report in verify_folders(folders):
+        reports.append(report)
+        if as_json:
+            continue
+        if report.damage:
+            click.echo("\n".join(f"{report.folder}: {text}" for text in report.damage))
+        else:
+            click.echo(f"{report.folder}: {report.files:,} files, {report.bytes:,} bytes, whole")
+    if as_json:
+        emit_json(reports)
+    if any(report.damage for report in reports):
+        raise SystemExit(3)

@@ -1,0 +1,459 @@
+"""The whole way on the built-in world: dumps, knowledge base, benchmark, retrievers, measures, page.
+
+Every step can be killed and started again, and ends with the same bytes, times aside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import msgspec
+
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
+from whichone.benchmarks.by_name import build_builtin, ingest_dumps
+from whichone.cli.options import json_option, moved_benchmark_option
+from whichone.cli.printing import makes
+from whichone.errors import UsageError, WhichoneError, missing_extra
+from whichone.files.folder import Folder, can_go_on
+from whichone.files.lines import write_atomic
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
+from whichone.measures.summary import SummaryRow, as_document, summarise_runs
+from whichone.progress import talk
+from whichone.protocols import Retriever
+from whichone.report.report import make_report
+from whichone.retrieval.adapters.adapted import FunctionRetriever
+from whichone.runs.retrieve import make_retriever
+from whichone.runs.run import Run
+from whichone.runs.runner import run_retriever
+from whichone.world.compile import compile_builtin
+
+RETRIEVERS: dict[str, tuple[str, dict[str, str]]] = {
+    "bm25": ("bm25", {}),
+    "popular": ("popular", {"knowledge": "benchmark"}),
+    "namesake": ("namesake", {"encoder": "none"}),
+    "namesake-with-kb": ("namesake", {"encoder": "none", "knowledge": "benchmark"}),
+}
+"""Systems that need no extra: the retriever and its options."""
+DEPTH = 20
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What a demo made and where it is stored."""
+
+    benchmark: Benchmark
+    rows: list[SummaryRow]
+    page: Path
+
+    def document(self) -> dict[str, Any]:
+        return as_document(self.rows, self.benchmark)
+
+
+def run_demo(out: Path) -> Demo:
+    """Make everything under `out`; what is already there and whole is not made again."""
+    out.mkdir(parents=True, exist_ok=True)
+    can_go_on()
+    talk("1/5  the built-in world, as real dumps")
+    dumps = compile_builtin(out / "dumps")
+    talk("2/5  a knowledge base of them")
+    _unless_done(out / "kb", KNOWLEDGE_BASE, lambda: ingest_dumps(dumps, out / "kb"))
+    talk("3/5  AmbER sets of it")
+    _unless_done(
+        out / "amber",
+        BENCHMARK,
+        lambda: build_builtin("builtin/amber", out / "kb", out / "amber"),
+    )
+    benchmark = Benchmark.open(out / "amber")
+    runs = []
+    for name in (*RETRIEVERS, "function"):
+        talk(f"4/5  asking {name}")
+        retriever = _retriever(name, benchmark, out / "indexes")
+        runs.append(_run(retriever, benchmark, out / "runs" / name, name))
+    talk("5/5  the page")
+    demo = Demo(benchmark, summarise_runs(runs, benchmark), out / "report.html")
+    document = msgspec.json.format(msgspec.json.encode(demo.document()), indent=2) + b"\n"
+    summary = out / "demo.json"  # written last, so that the page is whole where it is there
+    if not (demo.page.exists() and summary.exists() and summary.read_bytes() == document):
+        make_report([run.path for run in runs], demo.page, benchmark=str(out / "amber"))
+        write_atomic(summary, document)
+    return demo
+
+
+def _unless_done(path: Path, kind: str, make: Callable[[], object]) -> None:
+    try:
+        Folder.open(path, kind).verify()
+    except WhichoneError:
+        make()
+
+
+def _retriever(name: str, benchmark: Benchmark, work: Path) -> Retriever:
+    if name == "function":
+        return FunctionRetriever(word_overlap(benchmark), name="function")
+    retriever, options = RETRIEVERS[name]
+    return make_retriever(retriever, benchmark, work, dict(options))
+
+
+def _run(retriever: Retriever, benchmark: Benchmark, path: Path, name: str) -> Run:
+    return run_retriever(retriever, benchmark, path, k=DEPTH, name=name)
+
+
+def word_overlap(benchmark: Benchmark) -> Callable[[str, int], list[tuple[str, float]]]:
+    """A search function as a user might write it: passages by how many of the question's words they hold."""
+    words = re.compile(r"\w+")
+    bags = [
+        (passage.id, frozenset(words.findall(f"{passage.title} {passage.text}".lower())))
+        for passage in benchmark.passage_records()
+    ]
+
+    def search(text: str, k: int) -> list[tuple[str, float]]:
+        wanted = frozenset(words.findall(text.lower()))
+        scored = [(passage, len(wanted & bag) / (1 + len(bag)) ** 0.5) for passage, bag in bags]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    return search
+
+
+# `whichone demo`: the whole way, in seconds.
+
+
+@click.command()
+@click.argument("out", type=click.Path(file_okay=False), default="whichone-demo")
+@json_option
+def demo_command(out: str, as_json: bool) -> None:
+    """Take the built-in world from raw dumps to a table and a page, all under OUT.
+
+    Killed at any moment and started again, it ends with the same bytes.
+
+    \b
+    whichone demo
+    whichone demo --json
+    """
+    from pathlib import Path
+
+    from whichone.cli.printing import emit_json, emit_table
+    from whichone.measures.summary import DEPTH, table_5, table_6
+    from whichone.progress import talk
+
+    demo = run_demo(Path(out))
+    if as_json:
+        emit_json(demo.document())
+    else:
+        emit_table(
+            table_5(demo.rows), title="Gold page first, percent (∀: every query of a name right)"
+        )
+        emit_table(
+            table_6(demo.rows),
+            title=f"Confused within {DEPTH} pages, percent: a namesake above the gold page",
+        )
+        click.echo("Intervals by name set are in the page and in --json.")
+    talk(f"the page: {demo.page.resolve()}")
+
+
+# `whichone experiment`: benchmarks x retrievers x readers x settings from one file.
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--out", type=click.Path(), default=None, help="Folder of the cells.")
+@click.option("--dry-run", is_flag=True, help="Show what would run, with estimated time and cost.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False),
+    default=None,
+    help="Write a report of this experiment's own cells, a page for each benchmark.",
+)
+@json_option
+def experiment_command(
+    file: str, out: str | None, dry_run: bool, report: str | None, as_json: bool
+) -> None:
+    """Do everything that FILE (TOML) crosses, each cell into a folder of its own.
+
+    Cells that are done are not done again; killed and started again it goes on per question. Any
+    cells can be set side by side with `whichone compare`, and put into one `whichone report`.
+
+    \b
+    whichone experiment study.toml --dry-run
+    whichone experiment study.toml --report study.html
+    """
+    from whichone.cli.printing import emit_json, emit_table
+    from whichone.errors import BadInput
+    from whichone.experiment import execute as experiment
+    from whichone.progress import talk
+
+    if dry_run:
+        planned = experiment.dry_run(file, out)
+        if as_json:
+            emit_json(planned)
+            return
+        trainings = [row for row in planned if row["kind"] == "training"]
+        cells = [row for row in planned if row["kind"] != "training"]
+        if trainings:
+            rows = [{"training": row["name"], "status": row["status"]} for row in trainings]
+            emit_table(rows, title=f"{file}: what is trained first")
+        if cells:
+            emit_table([_planned(row) for row in cells], title=f"{file}: what would run")
+            click.echo(_total(cells))
+        else:
+            click.echo("which cells there are is known when the models are trained")
+        return
+    results = experiment.run_experiment(file, out)
+    if as_json:
+        emit_json(results)
+    else:
+        for kind in ("run", "answers"):
+            rows = [_shown(r) for r in results if r.kind == kind]
+            if rows:
+                emit_table(rows, columns=list(dict.fromkeys(c for r in rows for c in r)))
+    if report:
+        for page in experiment.report_experiment(results, report):
+            talk(f"the page: {page}")
+    failed = [r for r in results if r.status == "failed"]
+    if failed:
+        raise BadInput(
+            f"{len(failed)} of {len(results)} cells failed",
+            hint="fix it and start again: cells that are done are not done again",
+        )
+
+
+def _planned(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "benchmark": row["benchmark"],
+        "cell": row["name"],
+        "status": row["status"],
+        "questions": row["questions"],
+        "time": f"{_time(row['seconds'])} ({row['basis']})" if row["questions"] else "",
+        "tokens": row["tokens"] if row["questions"] else None,
+        "cost": row["cost"] if row["questions"] else None,
+    }
+
+
+def _total(planned: list[dict[str, Any]]) -> str:
+    left = [row for row in planned if row["status"] != "done"]
+    cost = sum(row["cost"] or 0.0 for row in left)
+    unpriced = sum(row["tokens"] is not None and row["cost"] is None for row in left)
+    usage_text = (
+        f"{len(left)} of {len(planned)} cells to do, about {_time(sum(r['seconds'] for r in left))}"
+    )
+    if cost:
+        usage_text += f", about {cost:.4f} in money"
+    if unpriced:
+        usage_text += (
+            f"; {unpriced} cells without prices (price_prompt and price_completion in options)"
+        )
+    return usage_text
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _shown(result: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "benchmark": result.benchmark,
+        "cell": result.name,
+        "status": result.status,
+    }
+    for name, estimate in result.measures.items():
+        row[name] = "-" if estimate["value"] is None else f"{estimate['value']:.3f}"
+    return row
+
+
+# `whichone report`: one self-contained page.
+
+
+@click.command()
+@makes("places", plain=True)
+@click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="RUN... OUT.html")
+@moved_benchmark_option
+@click.option(
+    "--gap-scale",
+    type=click.Choice(["views", "log10"]),
+    default="log10",
+    show_default=True,
+    help="Scale of the popularity gap in Figure 4; the authors' data give log10 of views.",
+)
+@click.option("--redact", is_flag=True, help="Leave out names, titles and texts: numbers only.")
+@click.option(
+    "--names",
+    default=200,
+    show_default=True,
+    help="How many of the most telling names get a panel.",
+)
+@click.option(
+    "--knowledge",
+    type=click.Path(exists=True, file_okay=False),
+    default=None,
+    help="Knowledge base whose entities are sampled for Figure 2; the built-in one is found by itself.",
+)
+@click.option(
+    "--study",
+    type=click.Path(exists=True, dir_okay=False),
+    default=None,
+    help="answers.csv of a user study in `whichone serve`: the human row of Table 8.",
+)
+@json_option
+def report_command(
+    places: tuple[str, ...],
+    benchmark: tuple[str, ...],
+    gap_scale: Literal["views", "log10"],
+    redact: bool,
+    names: int,
+    knowledge: str | None,
+    study: str | None,
+    as_json: bool,
+) -> None:
+    """Write the papers' tables and figures for RUNS to OUT.html, and each table and figure beside it.
+
+    Folders of answers may be among the runs: they give AmbER's Table 7, KILT's Tables 3 and 5, and
+    what confusion costs, where a reader was shown both gold and another bearer's pages.
+
+    \b
+    whichone report RUN_A RUN_B report.html
+    whichone report RUN ANSWERS_GOLD ANSWERS_OTHER_BEARER report.html
+    whichone report RUN ANSWERS_GOLD report.html --knowledge KB --study answers.csv
+    """
+    from whichone.cli.printing import emit_json
+    from whichone.report.report import make_report
+
+    *runs, out = places
+    if not out.endswith((".html", ".htm")) or not runs:
+        raise UsageError(
+            "runs first, then the page to write", hint="whichone report RUN... OUT.html"
+        )
+    written = make_report(
+        runs,
+        out,
+        benchmark=benchmark or None,
+        gap_scale=gap_scale,
+        redact=redact,
+        panels=names,
+        knowledge=knowledge,
+        study=study,
+    )
+    if as_json:
+        emit_json({"written": [str(p) for p in written]})
+    else:
+        click.echo(f"{out} ({len(written) - 1} tables and figures beside it)")
+
+
+# `whichone serve`: explorer, user study, annotation and leaderboard in the browser.
+
+
+@click.command()
+@click.argument("folder", nargs=-1, type=click.Path(exists=True, file_okay=False))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
+@click.option(
+    "--database",
+    default=None,
+    envvar="WHICHONE_DATABASE",
+    help="Where answers are kept: postgresql://USER@HOST/NAME, or a file for SQLite.  "
+    "[default: FOLDER/whichone-web.sqlite]",
+)
+@click.option(
+    "--secret",
+    default=None,
+    envvar="WHICHONE_SECRET",
+    type=click.Path(dir_okay=False),
+    help="The file with the secret that signs links, readable by its owner alone; servers that share a "
+    "database share it.  [default: beside the database]",
+)
+@click.option(
+    "--no-login",
+    is_flag=True,
+    help="Let whoever uses a browser of this machine in as the admin, without a link.",
+)
+@click.option("--public", is_flag=True, help="Let anybody read; writing still needs a link.")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="A host name that the server goes by; once one is given, requests for others are refused.",
+)
+@click.option(
+    "--max-upload",
+    default=64,
+    show_default=True,
+    type=click.IntRange(1, 4096),
+    help="Largest file of predictions, in MiB; unpacked it may be eight times as large.",
+)
+@click.option("--contact", default="", help="Whom to ask, shown wherever something is refused.")
+@click.option(
+    "--search",
+    "index",
+    default=None,
+    type=click.Path(exists=True, file_okay=False),
+    help="Serve an index of `namesake` for searching instead of web pages.",
+)
+@click.option("--log", is_flag=True, help="Log every request as a line of JSON on standard error.")
+def serve_command(
+    folder: tuple[str, ...],
+    host: str,
+    port: int,
+    database: str | None,
+    secret: str | None,
+    no_login: bool,
+    public: bool,
+    names: tuple[str, ...],
+    max_upload: int,
+    contact: str,
+    index: str | None,
+    log: bool,
+) -> None:
+    """Show all benchmarks and runs below FOLDER (builtin/amber without one) as web pages.
+
+    Several benchmarks over one corpus that are named here, or that a run was asked together, are also
+    shown as one, with `benchmark` among its filters.
+
+    Nothing opens without a link; the admin's is printed at the start. With --no-login whoever uses
+    a browser of this machine is the admin.
+
+    \b
+    whichone demo OUT && whichone serve OUT
+    whichone serve AMBER_H AMBER_N RUNS
+    whichone serve OUT --host 0.0.0.0 --database postgresql://whichone@db/whichone
+    whichone serve --search INDEX --port 8080
+    """
+    try:
+        import fastapi  # noqa: F401
+        import itsdangerous  # noqa: F401
+        import jinja2  # noqa: F401
+        import python_multipart  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise missing_extra(error.name or "fastapi", "web") from None
+    from pathlib import Path
+
+    from whichone.web.app import serve
+    from whichone.web.web_site import Settings
+
+    folders = [Path(place).resolve() for place in folder]
+    settings = Settings(
+        folder=folders[0] if folders else None,
+        more=tuple(folders[1:]),
+        host=host,
+        port=port,
+        database=database,
+        secret=Path(secret).resolve() if secret else None,
+        login=not no_login,
+        public=public,
+        contact=contact,
+        log=log,
+        hosts=names,
+        upload_bytes=max_upload * 2**20,
+        unpacked_bytes=8 * max_upload * 2**20,
+    )
+    if index is None:
+        serve(settings)
+        return
+    from whichone.web.search_service import serve_search
+
+    serve_search(index, settings)

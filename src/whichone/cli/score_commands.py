@@ -1,0 +1,470 @@
+"""`whichone check`: the gate for CI."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import click
+
+from whichone.cli import Verbs
+from whichone.cli.options import (
+    BenchmarkName,
+    Measures,
+    Words,
+    chosen_judge,
+    json_option,
+    judge_options,
+    moved_benchmark_option,
+    per_query_option,
+    seed_option,
+)
+from whichone.measures.gate import GateReport, describe, figures_line
+from whichone.measures.worst import mistake_rows
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@click.option("--max-tail-gap", type=float, help="Head minus tail accuracy at 1, at most.")
+@click.option(
+    "--max-confusion", type=float, help="Share of queries where a namesake ranks first, at most."
+)
+@click.option("--max-tail-confusion", type=float, help="The same among tail queries.")
+@click.option(
+    "--max-not-found", type=float, help="Share where neither gold nor a namesake is found, at most."
+)
+@click.option("--min-accuracy", type=float, help="Accuracy at 1, at least.")
+@click.option("--min-tail-accuracy", type=float, help="The same among tail queries.")
+@click.option(
+    "--max-answered-for-namesake", type=float, help="Answers: a namesake's value given, at most."
+)
+@click.option("--min-answer-accuracy", type=float, help="Answers: right ones, at least.")
+@click.option("--max-wrong-actions", type=float, help="Tasks: acted on somebody else, at most.")
+@click.option(
+    "--floor/--no-floor",
+    default=True,
+    show_default=True,
+    help="Fail a search that is worse than BM25 over the same corpus.",
+)
+@click.option(
+    "--baseline", type=click.Path(), help="An older run: a significant paired regression fails."
+)
+@click.option(
+    "--by",
+    type=Words(),
+    default="",
+    help="Check in every slice by columns or attributes of the queries: benchmark, role.",
+)
+@click.option("--strict", is_flag=True, help="Undecided fails too.")
+@moved_benchmark_option
+@click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
+@click.option("--markdown", type=click.Path(dir_okay=False), help="Also write Markdown.")
+@judge_options
+@seed_option
+@json_option
+@click.pass_context
+def check_command(
+    ctx: click.Context,
+    /,
+    run: str,
+    baseline: str | None,
+    floor: bool,
+    by: tuple[str, ...],
+    strict: bool,
+    benchmark: tuple[str, ...],
+    junit: str | None,
+    markdown: str | None,
+    judge: str | None,
+    endpoint: str | None,
+    outcome_words: str | None,
+    seed: int,
+    as_json: bool,
+    **budgets: Any,
+) -> None:
+    """Fail when a RUN or a folder of answers is worse than its budgets, or than an older one.
+
+    Without any option a search fails when it finds gold in under half of the questions, is significantly
+    worse than BM25 over the same corpus, serves the most popular bearers more than 0.25 better than the
+    others, or gives no result to most questions. A budget fails when the whole interval is beyond it, or
+    when no question can measure it; when the budget is inside the interval the verdict is undecided,
+    which exits 0, or 1 with --strict. The ten worst mistakes are printed.
+
+    \b
+    whichone check RUN
+    whichone check RUN --max-tail-gap 0.15 --max-confusion 0.2
+    whichone check RUN --baseline LAST_RUN --junit whichone.xml
+    whichone check RUN --by benchmark --max-confusion 0.4
+    whichone check ANSWERS --max-answered-for-namesake 0.05 --min-answer-accuracy 0.7
+    """
+    from pathlib import Path
+
+    from whichone.cli.printing import emit_json, emit_table
+    from whichone.measures.gate import Budgets, describe, figures_line, gate_folder
+    from whichone.measures.worst import mistake_rows
+    from whichone.progress import talk
+
+    with chosen_judge(judge, endpoint, outcome_words) as judging:
+        report = gate_folder(
+            run,
+            Budgets.of(budgets),
+            benchmark=benchmark or None,
+            baseline=baseline,
+            floor=floor,
+            strict=strict,
+            seed=seed,
+            judge=judging,
+            by=by,
+        )
+    if junit:
+        Path(junit).write_bytes(gate_junit(report))
+    if markdown:
+        Path(markdown).write_text(gate_markdown(report), "utf-8")
+    if as_json:
+        emit_json({"verdict": report.verdict, "exit_code": report.exit_code, "report": report})
+    else:
+        emit_table(describe(report), title=f"{report.system}: {report.verdict}")
+        click.echo(figures_line(report))
+        if report.worst:
+            emit_table(mistake_rows(report.worst), title="the worst mistakes")
+    for warning in report.warnings:
+        talk(f"whichone: {warning}")
+    ctx.exit(report.exit_code)
+
+
+# `whichone compare`: systems side by side.
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--measures",
+    type=Measures(),
+    default="",
+    help="Such as acc@1,confused@20 of runs, em,f1 of answers; else the usual ones of their kind.",
+)
+@click.option(
+    "--by",
+    type=Words(),
+    default="",
+    help="Compare in every slice by columns or attributes of the queries: role,relation.",
+)
+@click.option("--baseline", default=None, help="Compare each system with this one only.")
+@moved_benchmark_option
+@seed_option
+@json_option
+def compare_command(
+    runs: tuple[str, ...],
+    measures: tuple[str, ...],
+    by: tuple[str, ...],
+    baseline: str | None,
+    benchmark: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compare two or more RUNS (or ANSWERS) over one benchmark: paired tests by cluster.
+
+    \b
+    whichone compare RUN_A RUN_B --measures acc@1,confused@20
+    whichone compare RUN_A RUN_B --measures acc@1 --by dataset,shared_name
+    whichone compare OTHER_BEARER GOLD --measures em    # what confusion costs
+    """
+    from whichone.cli.printing import emit_json, emit_table
+    from whichone.measures.comparison import compare, comparison_rows
+    from whichone.measures.intervals import cluster_note
+    from whichone.measures.scores import distinctly_named, score_folder
+    from whichone.progress import talk
+
+    scores = distinctly_named(
+        [score_folder(run, measures, benchmark=benchmark or None) for run in runs], runs
+    )
+    comparisons = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
+    for score in scores:
+        for caution in score.cautions():
+            talk(f"whichone: {caution}")
+    if as_json:
+        emit_json(comparisons)
+        return
+    emit_table(
+        comparison_rows(comparisons),
+        title=f"paired by cluster on {scores[0].benchmark}",
+    )
+    click.echo(f"b - a: {cluster_note(scores[0].queries)}; p: permutation test by cluster")
+
+
+# `whichone power`: how many names a difference takes.
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(), metavar="[BENCH] [RUN]...")
+@click.option(
+    "--difference", type=float, required=True, help="The difference to see, such as 0.05."
+)
+@click.option("--measure", default="acc@1", show_default=True, help="A measure of the runs.")
+@click.option("--power", default=0.8, show_default=True, help="How surely it is to be seen.")
+@click.option(
+    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
+)
+@json_option
+def power_command(
+    folders: tuple[str, ...],
+    difference: float,
+    measure: str,
+    power: float,
+    benchmark: str | None,
+    as_json: bool,
+) -> None:
+    """Say how many names of BENCH it takes to see a difference, from two or more pilot RUNS over it.
+
+    BENCH alone takes the runs over it that are stored beside it; runs alone are enough too.
+
+    \b
+    whichone power BENCH --difference 0.05
+    whichone power RUN_A RUN_B --difference 0.05
+    whichone power RUN_A RUN_B --difference 0.02 --measure confused@20 --power 0.9
+    """
+    from whichone.cli.printing import emit_json, emit_table
+    from whichone.measures.comparison import names_needed
+    from whichone.measures.measure import parse_measure
+    from whichone.measures.scores import distinctly_named, score_folder
+    from whichone.runs.run import pilot_runs
+
+    place, runs = pilot_runs(folders)
+    benchmark = benchmark or place
+    scores = distinctly_named(
+        [score_folder(run, (measure,), benchmark=benchmark) for run in runs], runs
+    )
+    needed = names_needed(scores, parse_measure(measure), difference, power=power)
+    if as_json:
+        emit_json(needed)
+        return
+    rows = [
+        {
+            "measure": n.measure,
+            "a": n.a,
+            "b": n.b,
+            "names in the pilot": n.pilot,
+            f"names for {difference:g}": f"{n.names:,}",
+            "the pilot sees": f"{n.smallest:.3f}",
+        }
+        for n in needed
+    ]
+    emit_table(rows, title=f"names to see a difference of {difference:g} with power {power:g}")
+
+
+# `whichone score`: measures over a run, or over files of a known format.
+
+
+class Score(Verbs):
+    """A first word that names a format means files, anything else a folder."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.list_commands(ctx), "-h", "--help"):
+            args = [folder.name or "", *args]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[OPTIONS]", "RUN"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of a folder, then the formats of files."""
+        click.Command.format_options(folder, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return folder if cmd_name == folder.name else super().get_command(ctx, cmd_name)
+
+
+@click.command(name="RUN")
+@click.argument("run", type=click.Path())
+@click.option(
+    "--measures",
+    type=Measures(),
+    default="",
+    help="Such as acc@1,confused@20 of a run, em,f1 of answers; else the usual ones of its kind.",
+)
+@click.option(
+    "--by",
+    type=Words(),
+    default="",
+    help="Slice by columns or attributes of the queries: role,relation.",
+)
+@moved_benchmark_option
+@judge_options
+@per_query_option
+@json_option
+def folder(
+    run: str,
+    measures: tuple[str, ...],
+    by: tuple[str, ...],
+    benchmark: tuple[str, ...],
+    judge: str | None,
+    endpoint: str | None,
+    outcome_words: str | None,
+    per_query: str | None,
+    as_json: bool,
+) -> None:
+    """Score a RUN (or ANSWERS) folder, or files of a format: `whichone score kilt --help`.
+
+    \b
+    whichone score RUN --measures acc@1,acc@5,acc@20 --by dataset,shared_name --json
+    whichone score ANSWERS --measures em,f1,answered_for_namesake --by role
+    whichone score ANSWERS --judge my-model --endpoint http://127.0.0.1:8000/v1
+    """
+    from whichone.cli.printing import emit_json, emit_table, write_rows
+    from whichone.measures.intervals import cluster_note
+    from whichone.measures.scores import score_folder, slice_rows
+    from whichone.progress import talk
+
+    with chosen_judge(judge, endpoint, outcome_words) as judging:
+        scores = score_folder(run, measures, benchmark=benchmark or None, judge=judging)
+    if per_query:
+        write_rows(per_query, list(scores.rows()))
+    rows = slice_rows(scores, by)
+    if as_json:
+        emit_json(rows)
+        return
+    shown: list[dict[str, Any]] = [
+        {key: _shown(value) for key, value in row.items()} for row in rows
+    ]
+    emit_table(shown, title=f"{scores.system} on {scores.benchmark}")
+    click.echo(cluster_note(scores.queries))
+    for caution in scores.cautions():
+        talk(f"whichone: {caution}")
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value["value"] is None:
+            return "-"
+        spread = f" [{value['low']:.3f}, {value['high']:.3f}]" if value["low"] is not None else ""
+        return f"{value['value']:.3f}{spread} n={value['n']} in {value['clusters']}"
+    return "-" if value is None else str(value)
+
+
+score_command = Score(name="score", prefix="score ", help=folder.help)
+
+
+# `whichone score three`: AmbER's Table 8, the choice among three bearers' pages.
+
+
+@click.command("three")
+@click.argument("benchmark", type=BenchmarkName())
+@click.argument("places", nargs=-1, type=click.Path(), metavar="[RUN|ANSWERS]...")
+@click.option(
+    "--retriever",
+    "retrievers",
+    multiple=True,
+    metavar='"NAME [KEY=VALUE...]"',
+    help="Search the three pages of each item alone with this retriever; may be repeated.",
+)
+@click.option(
+    "--fewer",
+    type=click.Choice(["skip", "pad"]),
+    default="skip",
+    show_default=True,
+    help="Names with fewer than three bearers: leave them out, or add pages of other names.",
+)
+@click.option("--most", type=click.IntRange(1), default=None, help="A seeded sample of so many.")
+@click.option(
+    "--items",
+    "items_file",
+    type=click.Path(dir_okay=False),
+    default=None,
+    help="Also write the items, one row each; .jsonl, .csv or .parquet by suffix.",
+)
+@click.option(
+    "--study",
+    type=click.Path(exists=True, dir_okay=False),
+    default=None,
+    help="answers.csv of a user study in `whichone serve`: the human row.",
+)
+@seed_option
+@json_option
+def score_three_command(
+    benchmark: str,
+    places: tuple[str, ...],
+    retrievers: tuple[str, ...],
+    fewer: Any,
+    most: int | None,
+    items_file: str | None,
+    study: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Which of three bearers' pages is the right one? The user study of AmbER's Table 8.
+
+    Each question comes with its gold page and the pages of two namesakes. A RUN chooses the page that
+    it ranks best among the three. ANSWERS, of a reader that was shown gold, give the exact match.
+
+    \b
+    whichone score three builtin/amber RUN_A RUN_B ANSWERS_GOLD
+    whichone score three builtin/amber --retriever bm25 --retriever "namesake encoder=none"
+    """
+    import msgspec
+
+    from whichone.cli.printing import emit_json, emit_table, write_rows
+    from whichone.report.three_choice import three_choice_scores, three_document, three_rows
+
+    rows, opened, choices = three_choice_scores(
+        benchmark, places, retrievers, fewer=fewer, most=most, seed=seed, study=study
+    )
+    if items_file:
+        write_rows(items_file, msgspec.to_builtins(choices.items))
+    if as_json:
+        emit_json(three_document(rows, opened, choices))
+        return
+    emit_table(three_rows(rows), title=f"three pages to choose from, on {opened.id}")
+    skipped_text = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
+    click.echo(f"{len(choices.items):,} items; left out: {skipped_text or 'none'}", err=True)
+
+
+# The gate's report as Markdown for a pull request and as JUnit for a CI server.
+
+
+def gate_markdown(report: GateReport) -> str:
+    lines = [
+        f"### whichone: {report.verdict}",
+        "",
+        f"`{report.system}` on `{report.benchmark}`, {report.name_sets} name sets",
+        "",
+        "| check | verdict | found |",
+        "| --- | --- | --- |",
+    ]
+    lines += [f"| {r['check']} | **{r['verdict']}** | {r['found']} |" for r in describe(report)]
+    if report.figures:
+        lines += ["", figures_line(report)]
+    if report.worst:
+        rows = mistake_rows(report.worst)
+        lines += ["", "| " + " | ".join(rows[0]) + " |", "| --- " * len(rows[0]) + "|"]
+        lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in rows]
+    lines += [f"\n> {warning}" for warning in report.warnings]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def gate_junit(report: GateReport) -> bytes:
+    """One test case a check; an undecided check is skipped, or failed when strict."""
+    failed = sum(_fails(report, c.verdict) for c in report.checks)
+    suite = ElementTree.Element(
+        "testsuite", name="whichone", tests=str(len(report.checks)), failures=str(failed)
+    )
+    for check in report.checks:
+        case = ElementTree.SubElement(suite, "testcase", classname=report.system, name=check.name)
+        if _fails(report, check.verdict):
+            failure = ElementTree.SubElement(case, "failure", message=printable(check.message))
+            failure.text = "\n".join(printable(str(m)) for m in report.worst)
+        elif check.verdict == "undecided":
+            ElementTree.SubElement(case, "skipped", message=f"undecided: {check.message}")
+    return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def printable(text: str) -> str:
+    """Without the control characters that no XML file may contain."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _fails(report: GateReport, verdict: str) -> bool:
+    return verdict == "failed" or (report.strict and verdict == "undecided")
